@@ -1,0 +1,1 @@
+"""ptypool: a pool of pseudo-terminals for asyncio."""
