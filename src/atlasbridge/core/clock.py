@@ -1,0 +1,59 @@
+"""The only reader of time.  Everything else receives a `Clock`, or a number."""
+
+from __future__ import annotations
+
+import calendar
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds on a clock that never jumps and goes on while the machine sleeps."""
+
+    def wall(self) -> float:
+        """Seconds since the epoch, for people and records only."""
+
+
+class SystemClock:
+    def now(self) -> float:
+        return time.clock_gettime(_STEADY)
+
+    def wall(self) -> float:
+        return time.time()
+
+
+class ManualClock:
+    """A clock that tests and the lab advance by hand."""
+
+    def __init__(self, now: float = 1000.0, wall: float = 1_700_000_000.0) -> None:
+        self._now = now
+        self._wall = wall
+
+    def now(self) -> float:
+        return self._now
+
+    def wall(self) -> float:
+        return self._wall
+
+    def advance(self, seconds: float) -> None:
+        self._now += seconds
+        self._wall += seconds
+
+    def jump_wall(self, seconds: float) -> None:
+        self._wall += seconds
+
+
+_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def iso(wall: float) -> str:
+    """ISO 8601 in UTC with microseconds: the one format of the store, the audit log and the event stream."""
+    seconds, micros = divmod(round(wall * 1_000_000), 1_000_000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{micros:06d}+00:00"
+
+
+def parse_iso(text: str) -> float:
+    """The inverse of `iso`."""
+    whole, _, rest = text.partition(".")
+    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + int(rest[:6]) / 1_000_000

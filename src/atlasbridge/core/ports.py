@@ -1,0 +1,94 @@
+"""The seams: what core needs of the edges, and what an edge may ask of core.  No implementation lives here."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from atlasbridge.core.prompt.events import ProbeAnswer
+from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.session.model import SessionRecord
+
+
+@dataclass(frozen=True, slots=True)
+class InboundReply:
+    """What a channel received.  The channel has checked nothing but that it could read it; the gate decides.
+
+    `prompt_id` may be the short form (8 hexadecimal characters).  `nonce` and `session_id` are "" where the medium does not
+    carry them (a text reply matched by its thread); then the channel must have found the prompt by its own message.
+    """
+
+    channel: str  # "telegram", "slack", "web", "local", ...
+    identity: str  # "telegram:123456789", "slack:T1/U2", "web:alice", "cli:local"
+    prompt_id: str
+    value: str  # "y", "n", "enter", a choice's value or label, "default", "cancel", or text
+    session_id: str = ""
+    nonce: str = ""
+    as_text: bool = False  # never read the value as a choice
+    as_keys: bool = False  # type the keys as they are: local channel only
+    token: Any = None  # whatever the channel needs to answer this very reply
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a prompt or a reply, for the person: stage is "received", "typed", "taken", "still_there",
+    "withdrawn", "expired", "default_typed", "canceled", "failed", "answered_elsewhere", "reminder"."""
+
+    stage: str
+    sentence: str
+    by: str = ""
+
+
+class Channel(Protocol):
+    """What the router knows of a channel; `channels/base.py` has the class to derive from."""
+
+    name: str
+
+    async def start(self) -> None: ...
+    async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str: ...
+    async def receive_reply(self) -> InboundReply: ...
+    async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None: ...
+    async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None: ...
+    async def notify(self, message: str, session: SessionRecord | None = None) -> None: ...
+    async def close(self) -> None: ...
+    def health(self) -> dict[str, Any]: ...
+
+
+class Desk(Protocol):
+    """What a channel may ask of the hub.  All of it runs in the hub's event loop."""
+
+    def sessions(self, include_ended: bool = False) -> list[SessionRecord]: ...
+    def open_prompts(self) -> list[PromptRecord]: ...
+    def prompt(self, prompt_id: str) -> PromptRecord | None:
+        """By full or short id; None when there is none, or the short form is ambiguous."""
+
+    def deliveries(self, prompt_id: str, channel: str) -> list[str]:
+        """The message ids under which `channel` showed this prompt."""
+
+    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None: ...
+
+    async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
+        """Commit an inbound update before it is acknowledged.  False: it was seen before."""
+
+    def remember(self, key: str, value: str) -> None:
+        """A small durable note of a channel: a poll offset, a chat's default session."""
+
+    def recall(self, key: str, default: str = "") -> str: ...
+
+    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None: ...
+    async def kill(self, session_id: str, force: bool = False) -> bool: ...
+    async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool: ...
+    def events(self) -> AsyncIterator[dict[str, Any]]:
+        """Every event from now on, as `atlasbridge events --json` prints them."""
+
+    def note(self, event: str, **fields: Any) -> None:
+        """Write an entry of the channel's own into the audit log."""
+
+
+class WaitingProbe(Protocol):
+    """The operating system's answer to: does the foreground process group wait for the terminal?"""
+
+    def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
+        """`quiet_s`: since the last output; `input_age_s`: since the last byte written to the tool, None: never."""

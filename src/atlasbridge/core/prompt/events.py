@@ -1,0 +1,90 @@
+"""What the detector is told.  Time is an argument of `handle`, never a field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ProbeState(StrEnum):
+    """What the terminal's foreground process group does."""
+
+    READING = "reading"  # a thread blocks in read on this terminal, or in poll on nothing but this terminal
+    POLLING = "polling"  # an event loop that watches the terminal among other things, and nothing else is under way
+    BUSY = "busy"  # it runs, sleeps, or waits for something else: no prompt
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeAnswer:
+    state: ProbeState
+    why: str = ""
+    echo: bool | None = None
+    canonical: bool | None = None
+    pid: int = 0
+    timer: bool = False  # polling with a finite timeout: it may animate
+    command: str = ""  # name of the process that waits
+
+
+@dataclass(frozen=True, slots=True)
+class OutputReceived:
+    """Bytes the tool wrote.  `lost` counts bytes before them that were dropped in a flood."""
+
+    data: bytes
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WakeupDue:
+    """The moment asked for by the last `RequestWakeup` has come."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeAnswered:
+    answer: ProbeAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredEventReceived:
+    """The tool said something itself, beside the stream: a hook or an event API."""
+
+    kind: str  # "permission", "question", "idle", "working", "done"
+    text: str = ""  # the full command or question
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeysTyped:
+    """By the person at the terminal."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyTyped:
+    """By the host, in answer to the open prompt."""
+
+    prompt_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resized:
+    rows: int
+    cols: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChildExited:
+    pass
+
+
+Event = (
+    OutputReceived
+    | WakeupDue
+    | ProbeAnswered
+    | StructuredEventReceived
+    | KeysTyped
+    | ReplyTyped
+    | Resized
+    | ChildExited
+)

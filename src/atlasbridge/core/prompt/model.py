@@ -1,0 +1,211 @@
+"""The words everybody uses: prompt types, choices, evidence, and a prompt as the detector saw it.
+
+A `Prompt` is what stands on the screen; a `PromptRecord` is that prompt with its life (ids, state, nonce, deadline).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+EXCERPT_LIMIT = 200
+
+
+class PromptType(StrEnum):
+    TYPE_YES_NO = "yes_no"
+    TYPE_CONFIRM_ENTER = "confirm_enter"
+    TYPE_MULTIPLE_CHOICE = "multiple_choice"
+    TYPE_FREE_TEXT = "free_text"
+    TYPE_UNKNOWN = "unknown"
+
+
+class Confidence(StrEnum):
+    HIGH = "high"
+    MED = "med"
+    LOW = "low"
+
+
+def confidence_band(score: float) -> Confidence:
+    if score >= 0.85:
+        return Confidence.HIGH
+    return Confidence.MED if score >= 0.60 else Confidence.LOW
+
+
+class PromptState(StrEnum):
+    CREATED = "created"
+    ROUTED = "routed"
+    AWAITING_REPLY = "awaiting_reply"
+    REPLY_RECEIVED = "reply_received"
+    INJECTED = "injected"
+    RESOLVED = "resolved"
+    EXPIRED = "expired"
+    CANCELED = "canceled"
+    FAILED = "failed"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Keys to type, and what must be true before the next step.
+
+    `until` is one of: "" (at once), "drained" (the tool has read the keys), "settled" (the screen came to rest),
+    "changed" (the screen changed), or "shows:TEXT" (TEXT stands on a highlighted or cursor line).
+    """
+
+    keys: bytes
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One offered answer.  `value` is what a person says to choose it, `steps` is what chooses it."""
+
+    value: str
+    label: str
+    steps: tuple[Step, ...] = ()
+    refuses: bool = False
+    always: bool = False
+    default: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {"value": self.value, "label": self.label}
+        for name in ("refuses", "always", "default"):
+            if getattr(self, name):
+                out[name] = True
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one signal said: `structured`, `pattern`, `probe` or `silence`."""
+
+    signal: str
+    score: float
+    detail: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"signal": self.signal, "score": round(self.score, 2), "detail": self.detail}
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A waiting moment as it stands on the screen.  All text is already visible-safe and redacted."""
+
+    type: PromptType
+    score: float
+    excerpt: str
+    screen: str = ""
+    choices: tuple[Choice, ...] = ()
+    constraints: Mapping[str, Any] = field(default_factory=dict)
+    evidence: tuple[Evidence, ...] = ()
+    safe_default: str = ""  # a value as a person would say it; "" means: never answered by a timer
+    digest: str = ""  # identity of this prompt on this screen, compared before typing
+    line_mode: bool = True  # canonical terminal: answers are lines
+    text_steps: tuple[Step, ...] = ()  # what to type before free text (open the text field of a menu)
+    multiline: bool = False  # the tool takes bracketed paste here
+    raw: bytes = b""  # the bytes that drew it; never leaves this machine
+
+    @property
+    def confidence(self) -> Confidence:
+        return confidence_band(self.score)
+
+    @property
+    def secret(self) -> bool:
+        return bool(self.constraints.get("secret"))
+
+    @property
+    def idle(self) -> bool:
+        return bool(self.constraints.get("idle"))
+
+    def to_json(self) -> dict[str, Any]:
+        """The public face of a prompt, as DESIGN's machine interface writes it."""
+        return {
+            "type": self.type.value,
+            "confidence": self.confidence.value,
+            "excerpt": self.excerpt,
+            "screen": self.screen,
+            "choices": [choice.to_json() for choice in self.choices],
+            "constraints": {"secret": False, "idle": False, **self.constraints},
+            "evidence": [item.to_json() for item in self.evidence],
+            "safe_default": self.safe_default,
+        }
+
+
+class AnswerKind(StrEnum):
+    CHOICE = "choice"
+    CHOICES = "choices"  # several, for multi_select
+    YES = "yes"
+    NO = "no"
+    ENTER = "enter"
+    TEXT = "text"
+    KEYS = "keys"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply that is valid for its prompt: what the host turns into keys.  Never contains an Enter of its own."""
+
+    kind: AnswerKind
+    value: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        return {"kind": self.kind.value, "value": self.value}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, str]) -> Answer:
+        return cls(AnswerKind(data["kind"]), data["value"])
+
+
+class Refusal(StrEnum):
+    """Why a reply was not accepted.  The first failing reason wins, in this order."""
+
+    UNKNOWN_PROMPT = "unknown_prompt"
+    WRONG_SESSION = "wrong_session"
+    NOT_ALLOWED = "not_allowed"
+    BAD_NONCE = "bad_nonce"
+    EXPIRED = "expired"
+    NOT_OPEN = "not_open"
+    BAD_VALUE = "bad_value"
+    STALE = "stale"
+    RATE_LIMITED = "rate_limited"
+    UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A refused reply: the reason for machines, and one sentence for the person."""
+
+    reason: Refusal
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRecord:
+    """A prompt with its life, as the store keeps it and channels show it."""
+
+    prompt_id: str
+    session_id: str
+    prompt: Prompt
+    state: PromptState
+    nonce: str
+    created_at: str
+    expires_at: str
+    deadline: float  # on the steady clock of `boot_id`
+    boot_id: str = ""
+    nonce_used: bool = False
+    decided_by: str = ""
+    decided_at: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Public: the nonce is left out."""
+        return {
+            "prompt_id": self.prompt_id,
+            "session_id": self.session_id,
+            **self.prompt.to_json(),
+            "state": self.state.value,
+            "created_at": self.created_at,
+            "expires_at": self.expires_at,
+            "decided_by": self.decided_by,
+        }

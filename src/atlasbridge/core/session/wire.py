@@ -1,0 +1,59 @@
+"""What host, hub and commands say to each other: one JSON object per line over a Unix socket.
+
+The first line a peer sends to the hub decides what it is: {"m": "hello", ...} is a session host, {"op": ...} is a command.
+
+host -> hub
+    hello     session: {...}, open: prompt or null, typed: [[prompt_id, outcome], ...]      also after every reconnect
+    raise     prompt_id, prompt: {...}                the detector saw a waiting moment
+    withdraw  prompt_id, reason                       it is no longer there
+    typed     prompt_id, outcome, detail              outcome: "typed", "stale" or "failed"; answers `type` and `ask`
+    effect    prompt_id, outcome                      "taken": it left the screen; "still_there": it did not in time
+    state     attached, rows, cols                    something about the session changed
+    screen    request, ...                            answers `capture`; also sent by itself while watched
+    end       exit_code, status                       the tool has ended
+hub -> host
+    welcome
+    type      prompt_id, answer: {...}                compare, type once, answer with `typed`
+    ask       prompt_id                               what became of it? answered with `typed` (outcome "none": not typed)
+    keys      data (latin-1)                          type into the session, outside any prompt (web, opted in)
+    capture   request, styled                         one look at the screen
+    watch     on, fps                                 send `screen` when it changes, at most `fps` times a second
+    kill      force                                   end the tool
+
+command -> hub: {"op": NAME, ...}; hub -> command: {"ok": true, ...} or {"ok": false, "reason", "message", "hint"}.
+`events` with follow answers with one event per line until the peer goes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+MAX_LINE = 4 * 1024 * 1024
+
+
+def encode(message: dict[str, Any]) -> bytes:
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+class LineBuffer:
+    """Cuts a byte stream into messages.  A line that is too long or is not a JSON object raises ValueError."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > MAX_LINE:
+            raise ValueError("line too long")
+        for line in lines:
+            if line.strip():
+                yield decode(line)
+
+
+def decode(line: bytes) -> dict[str, Any]:
+    message = json.loads(line)
+    if not isinstance(message, dict):
+        raise ValueError("not a JSON object")
+    return message
