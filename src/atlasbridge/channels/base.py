@@ -31,7 +31,7 @@ class BaseChannel(ABC):
 
     @abstractmethod
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
-        """Show the prompt to every operator.  Returns an opaque message id; raises ChannelError when nobody was reached."""
+        """Show the prompt to every operator.  Returns an opaque message id; ChannelError: nobody was reached."""
 
     @abstractmethod
     async def receive_reply(self) -> InboundReply:

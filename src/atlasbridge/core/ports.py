@@ -15,8 +15,8 @@ from atlasbridge.core.session.model import SessionRecord
 class InboundReply:
     """What a channel received.  The channel has checked nothing but that it could read it; the gate decides.
 
-    `prompt_id` may be the short form (8 hexadecimal characters).  `nonce` and `session_id` are "" where the medium does not
-    carry them (a text reply matched by its thread); then the channel must have found the prompt by its own message.
+    `prompt_id` may be the short form (8 hexadecimal characters).  `nonce` and `session_id` are "" where the medium does
+    not carry them (a text reply matched by its thread); then the channel must have found the prompt by its own message.
     """
 
     channel: str  # "telegram", "slack", "web", "local", ...

@@ -1,4 +1,4 @@
-"""The life of a prompt as one table: `(state, event) -> state`.  Code, SQL guards, docs and tests all read it from here."""
+"""The life of a prompt as one table: `(state, event) -> state`.  Code, SQL guards, docs and tests read it here."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What host, hub and commands say to each other: one JSON object per line over a Unix socket.
 
-The first line a peer sends to the hub decides what it is: {"m": "hello", ...} is a session host, {"op": ...} is a command.
+A peer's first line tells the hub what it is: {"m": "hello", ...} is a session host, {"op": ...} is a command.
 
 host -> hub
     hello     session: {...}, open: prompt or null, typed: [[prompt_id, outcome], ...]      also after every reconnect
@@ -14,7 +14,7 @@ host -> hub
 hub -> host
     welcome
     type      prompt_id, answer: {...}                compare, type once, answer with `typed`
-    ask       prompt_id                               what became of it? answered with `typed` (outcome "none": not typed)
+    ask       prompt_id                               what became of it? answered with `typed` ("none": not typed)
     keys      data (latin-1)                          type into the session, outside any prompt (web, opted in)
     capture   request, styled                         one look at the screen
     watch     on, fps                                 send `screen` when it changes, at most `fps` times a second
