@@ -10,11 +10,12 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from aiohttp import web
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+T = TypeVar("T")
 FaultKind = Literal["status", "slow", "cut_before", "cut_after", "garbage"]
 DEADLINE_S = 30.0
 
@@ -114,14 +115,14 @@ class FakeServer:
         with self.lock:
             return [call for call in self.calls if call.method == method]
 
-    def wait_for[T](self, look: Callable[[], T], what: str = "", deadline_s: float = DEADLINE_S) -> T:
+    def wait_for(self, look: Callable[[], T], what: str = "", deadline_s: float = DEADLINE_S) -> T:
         """Block until look() is true and give what it gave; the assertion names what never came."""
         with self.changed:
             found = self.changed.wait_for(look, deadline_s)
         assert found, f"never happened: {what or look}"
         return found
 
-    async def until[T](self, look: Callable[[], T], what: str = "", deadline_s: float = DEADLINE_S) -> T:
+    async def until(self, look: Callable[[], T], what: str = "", deadline_s: float = DEADLINE_S) -> T:
         """wait_for() for a test whose own event loop must go on meanwhile."""
         return await asyncio.to_thread(self.wait_for, look, what, deadline_s)
 
