@@ -1,0 +1,101 @@
+"""The errors of ptypool: what went wrong, and what the caller can do about it.
+
+PtyError
+ ├── AtCapacity        every slot of the pool is taken
+ ├── HandleNotFound    the pool holds no such handle (any more)
+ ├── SpawnFailed       the child never came to run
+ ├── PtyIoError        reading from or writing to a child failed
+ └── PtyInternalError  the pool is used in a state or a process it cannot work in
+"""
+
+from __future__ import annotations
+
+import os
+from typing import ClassVar, Literal
+from uuid import UUID
+
+SpawnStage = Literal["program", "cwd", "terminal", "fork"]
+
+_SPAWN_ADVICE: dict[SpawnStage, str] = {
+    "program": "Check the program's name, PATH, its execute permission and its #! line.",
+    "cwd": "Check that the working directory exists and that you may enter it.",
+    "terminal": "Check the limits on open files and on pseudo-terminals, or close some handles.",
+    "fork": "Check the limits on processes and memory.",
+}
+
+
+class PtyError(Exception):
+    """Base of all errors of this package; `advice` says what to do."""
+
+    advice: ClassVar[str] = ""
+
+    def what(self) -> str:
+        return Exception.__str__(self)
+
+    def what_to_do(self) -> str:
+        return self.advice
+
+    def __str__(self) -> str:
+        return f"{self.what()}. {self.what_to_do()}"
+
+
+class AtCapacity(PtyError):
+    advice = "Release or kill a handle, wait with acquire(), or make the pool larger."
+
+    def __init__(self, max: int) -> None:
+        super().__init__(max)
+        self.max = max
+
+    def what(self) -> str:
+        return f"all {self.max} PTYs of the pool are in use"
+
+
+class HandleNotFound(PtyError):
+    advice = "Check the id: the handle may have been released or killed already."
+
+    def __init__(self, id: UUID) -> None:
+        super().__init__(id)
+        self.id = id
+
+    def what(self) -> str:
+        return f"the pool holds no PTY {self.id}"
+
+
+class SpawnFailed(PtyError):
+    """The child never came to run; `stage` tells a bad program from a bad working directory."""
+
+    def __init__(self, reason: str, errno: int | None = None, stage: SpawnStage = "program") -> None:
+        super().__init__(reason, errno, stage)
+        self.reason = reason
+        self.errno = errno
+        self.stage: SpawnStage = stage
+
+    def what(self) -> str:
+        return self.reason
+
+    def what_to_do(self) -> str:
+        return _SPAWN_ADVICE[self.stage]
+
+
+class PtyIoError(PtyError):
+    advice = "Check whether the child is still alive, then retry or release the handle."
+
+    def __init__(self, reason: str, errno: int | None = None, advice: str | None = None) -> None:
+        super().__init__(reason, errno, advice)
+        self.reason = reason
+        self.errno = errno
+        self._own_advice = advice
+
+    @classmethod
+    def from_os(cls, doing: str, error: OSError) -> PtyIoError:
+        return cls(f"{doing}: {os.strerror(error.errno or 0)}", error.errno)
+
+    def what(self) -> str:
+        return self.reason
+
+    def what_to_do(self) -> str:
+        return self._own_advice or self.advice
+
+
+class PtyInternalError(PtyError):
+    advice = "Make a new pool in the running event loop of this process."

@@ -1,0 +1,107 @@
+"""Ends children that lead a session: SIGTERM, a grace period, SIGKILL, for every process group of the session.
+
+Synchronous and without asyncio; the pool walks the same steps asynchronously (`termination_steps`). A process that has
+left the session on purpose (setsid) is a daemon and is let go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator
+
+DEFAULT_GRACE_S = 3.0
+_KILL_WAIT_S = 2.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.002, 0.05
+
+
+def terminate_group(
+    pid: int, *, grace_s: float = DEFAULT_GRACE_S, while_waiting: Callable[[], None] | None = None
+) -> int | None:
+    """End the session that `pid` leads, reap `pid`, and return its exit status (negative: the signal that ended it).
+
+    `pid` must not have been reaped yet, or its number may mean somebody else. None when it is not our child. `while_waiting` is called between looks, so that the owner of the
+    terminal can go on reading: a child that blocks on a full terminal cannot end by itself.
+    """
+    for pause_s in termination_steps((pid,), grace_s=grace_s):
+        if while_waiting is not None:
+            while_waiting()
+        time.sleep(pause_s)
+    return reap(pid)
+
+
+def termination_steps(pids: Collection[int], *, grace_s: float = DEFAULT_GRACE_S) -> Iterator[float]:
+    """Send what has to be sent and yield how long to wait before the next look, until all these sessions are gone.
+
+    Leaders are not reaped here, so that their numbers cannot be reused meanwhile: the caller reaps them afterwards.
+    """
+    yield from _signal_until_gone(pids, signal.SIGTERM, grace_s)
+    yield from _signal_until_gone(pids, signal.SIGKILL, _KILL_WAIT_S)
+
+
+def reap(pid: int) -> int | None:
+    """The exit status of a child that has ended, or None when it still runs or is not ours to reap."""
+    try:
+        found, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return os.waitstatus_to_exitcode(status) if found else None
+
+
+def session_groups(sessions: Collection[int]) -> set[int]:
+    """The process groups that have a living member in one of these sessions."""
+    groups = set()
+    for pid in _all_pids():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getsid(pid) in sessions and not _is_zombie(pid):
+                groups.add(os.getpgid(pid))
+    return groups
+
+
+def _signal_until_gone(sessions: Collection[int], number: signal.Signals, limit_s: float) -> Iterator[float]:
+    """SIGTERM goes once to each group, also to one that appears late; SIGKILL at every look, since forks may race it."""
+    give_up_at = time.monotonic() + limit_s
+    pause_s = _FIRST_PAUSE_S
+    told: set[int] = set()
+    while groups := session_groups(sessions):
+        for group in groups if number == signal.SIGKILL else groups - told:
+            _signal_group(group, number)
+        told |= groups
+        if time.monotonic() >= give_up_at:
+            return
+        yield pause_s
+        pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    """SIGCONT after it, because a stopped process would take its SIGTERM only once it goes on."""
+    for one in (number, signal.SIGCONT):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, one)
+
+
+if sys.platform == "linux":
+
+    def _all_pids() -> list[int]:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+    def _is_zombie(pid: int) -> bool:
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as stat:
+                return stat.read().rpartition(b")")[2].split(maxsplit=1)[0] in (b"Z", b"X")
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+
+else:
+
+    def _all_pids() -> list[int]:
+        listing = subprocess.run(["ps", "-A", "-o", "pid=,stat="], capture_output=True, text=True, check=True).stdout
+        rows = (line.split() for line in listing.splitlines())
+        return [int(pid) for pid, state in rows if not state.startswith("Z")]
+
+    def _is_zombie(pid: int) -> bool:
+        return False  # _all_pids has left them out
