@@ -1,0 +1,59 @@
+# Every target does its own set-up in .venv; nothing outside the checkout is touched except by `make test-all` (see tools/install-extras).
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+TOOL   ?=
+ARGS   ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-all lint format bench lab lab-real torture docs clean
+
+help: ## what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: install it, or say make PYTHON=/path/to/python3 ..." >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed, this is $$($(PYTHON) --version)" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@
+
+run: $(READY) ## the demo: a sample agent that asks questions; make run TOOL=claude runs a real tool
+	@if [ -n "$(TOOL)" ]; then $(BIN)/atlasbridge run $(TOOL) $(ARGS); else $(BIN)/atlasbridge demo; fi
+
+test: $(READY) ## the tests that need Python alone, a few minutes
+	$(BIN)/python -m pytest -q -m "not browser and not tools and not heavy" $(ARGS)
+
+test-all: $(READY) ## also installs and runs what needs more: a browser, strace, full-screen programs, real AI CLIs
+	tools/install-extras
+	$(BIN)/python -m pytest -q -m "browser or tools or heavy" $(ARGS)
+
+lint: $(READY) ## ruff and mypy
+	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests
+	$(BIN)/mypy
+
+format: $(READY) ## let ruff rewrite
+	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix src tests
+
+bench: $(READY) ## measure side by side with what people use; writes docs/benchmarks.md
+	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+lab: $(READY) ## the Prompt Lab: all scenarios
+	$(BIN)/atlasbridge lab run --all
+
+lab-real: $(READY) ## the real AI CLIs against a mock model, every dialog
+	tools/install-extras tools-all
+	$(BIN)/python -m pytest -q -m tools tests/tools $(ARGS)
+
+torture: $(READY) ## long attacks on every promise; prints what was tried and found
+	$(BIN)/python -m tests.torture $(ARGS)
+
+docs: $(READY) ## generate the reference pages
+	$(BIN)/python tools/gen_docs.py
+
+clean: ## remove what make made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
