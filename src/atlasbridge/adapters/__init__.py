@@ -1,1 +1,1 @@
-"""adapters"""
+"""What AtlasBridge knows of each tool.  `base` is the frozen interface; a tool is a small class and a dialect file."""
