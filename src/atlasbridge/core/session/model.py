@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -49,3 +50,33 @@ class SessionRecord:
             "exit_code": self.exit_code,
             "open_prompt": self.open_prompt or None,
         }
+
+    def to_wire(self) -> dict[str, Any]:
+        """Everything, for the host's `hello`."""
+        return {
+            **self.to_json(),
+            "open_prompt": self.open_prompt,
+            "rows": self.rows,
+            "cols": self.cols,
+            "channels": None if self.channels is None else list(self.channels),
+        }
+
+    @classmethod
+    def from_wire(cls, data: Mapping[str, Any]) -> SessionRecord:
+        """The inverse of `to_wire`; a missing or wrong field raises (KeyError, TypeError or ValueError)."""
+        channels = data.get("channels")
+        return cls(
+            session_id=str(data["session_id"]),
+            tool=str(data["tool"]),
+            command=tuple(str(word) for word in data["command"]),
+            cwd=str(data["cwd"]),
+            pid=int(data["pid"]),
+            host_pid=int(data["host_pid"]),
+            started_at=str(data["started_at"]),
+            attached=bool(data.get("attached", False)),
+            rows=int(data.get("rows", 24)),
+            cols=int(data.get("cols", 80)),
+            label=str(data.get("label", "")),
+            channels=None if channels is None else tuple(str(name) for name in channels),
+            open_prompt=str(data.get("open_prompt") or ""),
+        )

@@ -3,7 +3,9 @@
 A peer's first line tells the hub what it is: {"m": "hello", ...} is a session host, {"op": ...} is a command.
 
 host -> hub
-    hello     session: {...}, open: prompt or null, typed: [[prompt_id, outcome], ...]      also after every reconnect
+    hello     session, open: {prompt_id, prompt} or null, typed: [[prompt_id, outcome], ...]   also after every reconnect
+              session is SessionRecord.to_wire(); prompt is prompt.codec.encode_prompt(); outcome is "typed", "stale",
+              "failed", "taken" or "still_there", the last that is known
     raise     prompt_id, prompt: {...}                the detector saw a waiting moment
     withdraw  prompt_id, reason                       it is no longer there
     typed     prompt_id, outcome, detail              outcome: "typed", "stale" or "failed"; answers `type` and `ask`
