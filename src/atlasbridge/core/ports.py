@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from atlasbridge.core.prompt.events import ProbeAnswer
@@ -85,6 +86,32 @@ class Desk(Protocol):
 
     def note(self, event: str, **fields: Any) -> None:
         """Write an entry of the channel's own into the audit log."""
+
+    @property
+    def home(self) -> Path:
+        """The home folder (mode 0700): where a channel keeps a file that a command of this user must find."""
+
+    def watch(self, session_id: str, fps: float = 10.0) -> AsyncIterator[dict[str, Any]]:
+        """The styled screen at once and after every change, at most `fps` times a second.  Costs nothing before it is
+        iterated; closing it stops the host from sending.  Ends when the session does."""
+
+    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
+        """Prompts of every state, newest first; `before` is a `created_at`, `search` looks in question and session."""
+
+    def statistics(self) -> dict[str, Any]:
+        """Counts over all prompts, as the store's `statistics` gives them."""
+
+    def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
+        """The audit log's entries, newest first; `before` is a `seq`."""
+
+    def audit_state(self) -> dict[str, Any]:
+        """{"count", "hash", "ok", "detail"}: the chain's head, and whether the whole chain is whole."""
+
+    def launchers(self) -> list[dict[str, Any]]:
+        """What may be started from afar, as configured: [{"name", "command": [...], "cwd"}, ...]."""
+
+    async def launch(self, name: str, identity: str) -> str:
+        """Start a configured session without a terminal and return its id.  ConfigError: there is no such launcher."""
 
 
 class WaitingProbe(Protocol):
