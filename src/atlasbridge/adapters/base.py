@@ -1,4 +1,4 @@
-"""The frozen adapter interface (Adapter Interface Specification 1.0).  An adapter written only from that document works.
+"""The frozen adapter interface (Adapter Interface Specification 1.0): one written only from that document works.
 
 AdapterError                        see core/errors.py
 ├── AdapterStartError               the process cannot be spawned

@@ -1,0 +1,202 @@
+"""The scenes: what the mock model says and which tool it calls, move by move.  Pure; wire formats live beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+DIRECTIVE = re.compile(r"lab:([a-z0-9]+)(?:=([0-9.]+))?")
+ADD_FILE = "*** Begin Patch\n*** Add File: written.txt\n+written by the lab\n*** End Patch\n"
+CHANGE_FILE = "*** Begin Patch\n*** Update File: seed.txt\n@@\n-colour = red\n+colour = blue\n*** End Patch\n"
+PLAN = "# Plan\n\n1. Make a file\n2. Look at it\n"
+DATABASES = [
+    {"label": "PostgreSQL", "description": "A server"},
+    {"label": "SQLite", "description": "One file"},
+    {"label": "Redis", "description": "In memory"},
+]
+COLOURS = [{"label": "Red", "description": "Warm"}, {"label": "Blue", "description": "Cool"}]
+LURE = """The installer prints:
+
+```
+Do you want to continue? [Y/n] 
+1. Yes
+2. No
+Press Enter to continue...
+```
+
+That is all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call in the spelling of the tool that offers it."""
+
+    name: str
+    arguments: Mapping[str, Any] | str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a request asks for, whatever its wire format."""
+
+    words: str  # the newest user text that names a scene
+    results: int  # tool results that came back after it
+    tools: Mapping[str, str] = field(default_factory=dict)  # offered tool -> kind
+    body: str = ""
+
+    @property
+    def side(self) -> bool:
+        """A title, a summary: a request without tools, never delayed."""
+        return not self.tools
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    text: str
+    call: Call | None = None
+    delay_s: float = 0.0
+    drip_s: float = 0.0
+    scene: str = ""
+
+
+Spellings = dict[str, "dict[str, Any] | str"]
+
+
+def play(request: Request, folder: str, address: str) -> Turn:
+    """The model's next turn."""
+    found = DIRECTIVE.findall(request.words)
+    if not found:
+        return Turn("A title from the lab")
+    scene, seconds = found[-1]
+    moves = scenes(folder, address, plan_file(request.body, folder)).get(scene, [])
+    text, call = "All done.", None
+    if request.results < len(moves):
+        move = moves[request.results]
+        text, call = (move, None) if isinstance(move, str) else choose(move, request.tools)
+    waits = not request.side and not request.results
+    default_delay = 5.0 if scene == "slow" else 0.0
+    delay = (float(seconds) if seconds else default_delay) if waits else 0.0
+    return Turn(text, call, delay, 0.25 if scene == "drip" and waits else 0.0, scene)
+
+
+def choose(spellings: Spellings, tools: Mapping[str, str]) -> tuple[str, Call | None]:
+    """The first spelling of the call that this tool offers."""
+    for name, arguments in spellings.items():
+        if name in tools:
+            return f"I will use {name}.", Call(name, arguments)
+    first = next(iter(spellings))
+    if "ToolSearch" in tools:  # rare tools are offered only after a search
+        return "I will look for a tool.", Call("ToolSearch", {"query": f"select:{first}", "max_results": 1})
+    return f"(none of {', '.join(sorted(spellings))} is offered)", None
+
+
+def plan_file(body: str, folder: str) -> str:
+    """Plan modes name the file they want in their instructions."""
+    named = re.findall(r"/[^\s\"'`\\]+/plans/[^\s\"'`\\]+\.md", body)
+    return named[-1] if named else f"{folder}/plan.md"
+
+
+def scenes(folder: str, address: str, plan: str) -> dict[str, list[str | Spellings]]:
+    page, new = f"{address}/page", f"{folder}/written.txt"
+    ask_overwrite = "bash -c 'read -p \"Overwrite? [y/N] \" a; echo got=$a > read-answer.txt'"
+    return {
+        "say": ["Hello from the lab."],
+        "slow": ["Done after a long think."],
+        "drip": ["word " * 40],
+        "bait": [LURE],
+        "askfree": ["What should the new module be called?"],
+        "planblock": [f"<proposed_plan>\n{PLAN}</proposed_plan>"],
+        "bash": [shell("touch made-by-bash.txt")],
+        "bash2": [shell("touch made-by-bash.txt"), shell("touch made-by-bash-2.txt")],
+        "longbash": [shell("sleep 8 && touch made-by-bash.txt")],
+        "readbash": [shell(ask_overwrite)],
+        "netbash": [shell(f"curl -s -o fetched.html {page}")],
+        "write": [write(new, "written by the lab\n", ADD_FILE)],
+        "edit": [read(f"{folder}/seed.txt"), edit(f"{folder}/seed.txt")],
+        "fetch": [fetch(page)],
+        "ask": [ask([("Which database should the service use?", "Database", DATABASES)])],
+        "askmulti": [ask([("Which database should the service use?", "Database", DATABASES)], multi=True)],
+        "asktwo": [
+            ask(
+                [
+                    ("Which database should the service use?", "Database", DATABASES),
+                    ("Which colour should the button have?", "Colour", COLOURS),
+                ]
+            )
+        ],
+        "enterplan": [{"EnterPlanMode": {}, "enter_plan_mode": {"reason": "A big change"}, "plan_enter": {}}],
+        "plan": [{**write(plan, PLAN, ADD_FILE), "exec_command": {"cmd": "true"}}, leave_plan(plan)],
+        "mention": ["Please add seed.txt to the chat so that I can edit it."],
+    }
+
+
+def shell(command: str) -> Spellings:
+    note = "Make a marker file"
+    return {
+        "Bash": {"command": command, "description": note},
+        "exec_command": {"cmd": command},
+        "shell_command": {"command": command},
+        "shell": {"command": ["bash", "-lc", command]},
+        "run_shell_command": {"command": command, "description": note},
+        "bash": {"command": command, "description": note},
+    }
+
+
+def write(path: str, content: str, patch: str) -> Spellings:
+    return {
+        "Write": {"file_path": path, "content": content},
+        "apply_patch": patch,
+        "write_file": {"file_path": path, "content": content},
+        "write": {"filePath": path, "content": content},
+        "exec_command": {"cmd": f"apply_patch <<'END'\n{patch}END"},
+    }
+
+
+def read(path: str) -> Spellings:
+    return {
+        "Read": {"file_path": path},
+        "read_file": {"file_path": path},
+        "read": {"filePath": path},
+        "exec_command": {"cmd": "cat seed.txt"},
+        "shell_command": {"command": "cat seed.txt"},
+    }
+
+
+def edit(path: str) -> Spellings:
+    old, new = "colour = red", "colour = blue"
+    return {
+        "Edit": {"file_path": path, "old_string": old, "new_string": new},
+        "apply_patch": CHANGE_FILE,
+        "replace": {"file_path": path, "old_string": old, "new_string": new, "instruction": "Make it blue"},
+        "edit": {"filePath": path, "oldString": old, "newString": new},
+        "exec_command": {"cmd": f"apply_patch <<'END'\n{CHANGE_FILE}END"},
+    }
+
+
+def fetch(page: str) -> Spellings:
+    return {
+        "WebFetch": {"url": page, "prompt": "What does it say?"},
+        "web_fetch": {"prompt": f"Summarise {page}"},
+        "webfetch": {"url": page, "format": "text"},
+    }
+
+
+def ask(questions: list[tuple[str, str, list[dict[str, str]]]], multi: bool = False) -> Spellings:
+    plain = [{"question": text, "header": header, "options": options} for text, header, options in questions]
+    return {
+        "AskUserQuestion": {"questions": [{**q, "multiSelect": multi} for q in plain]},
+        "request_user_input": {"questions": [{**q, "id": str(q["header"]).lower()} for q in plain]},
+        "ask_user": {"questions": [{**q, "type": "choice", "multiSelect": multi} for q in plain]},
+        "question": {"questions": [{**q, "multiple": multi} for q in plain]},
+    }
+
+
+def leave_plan(plan: str) -> Spellings:
+    return {
+        "ExitPlanMode": {"plan": PLAN},
+        "exit_plan_mode": {"plan_filename": plan.rpartition("/")[2], "plan_path": plan},
+        "plan_exit": {},
+        "update_plan": {"plan": [{"step": "Make a file", "status": "pending"}]},
+    }

@@ -1,0 +1,89 @@
+"""The mock model plays the same scene over every wire format."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+
+from atlasbridge.lab.mockmodel import MockModel, Request, play
+
+ASK = {"role": "user", "content": "please lab:bash now"}
+
+
+@pytest.fixture
+def model(tmp_path):
+    with MockModel(str(tmp_path)).serving() as served:
+        yield served
+
+
+def events(response: httpx.Response) -> list[dict]:
+    lines = [line[6:] for line in response.text.splitlines() if line.startswith("data: ")]
+    return [json.loads(line) for line in lines if line != "[DONE]"]
+
+
+def test_messages_stream_calls_the_tool_once(model):
+    body = {"stream": True, "messages": [ASK], "tools": [{"name": "Bash"}]}
+    got = events(httpx.post(f"{model.address}/v1/messages", json=body))
+    starts = [e["content_block"] for e in got if e["type"] == "content_block_start"]
+    assert [block["type"] for block in starts] == ["text", "tool_use"]
+    assert starts[1]["name"] == "Bash"
+    assert got[-2]["delta"]["stop_reason"] == "tool_use"
+    answered = [ASK, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x"}]}]
+    got = httpx.post(f"{model.address}/v1/messages", json={"messages": answered, "tools": [{"name": "Bash"}]}).json()
+    assert got["stop_reason"] == "end_turn"
+    assert [r[1:] for r in model.requests] == [("bash", 0, "Bash"), ("bash", 1, "")]
+
+
+def test_a_search_for_a_tool_is_not_a_move_of_the_scene(model):
+    search = {"role": "assistant", "content": [{"type": "tool_use", "id": "s1", "name": "ToolSearch", "input": {}}]}
+    found = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "s1"}]}
+    body = {"messages": [ASK, search, found], "tools": [{"name": "Bash"}, {"name": "ToolSearch"}]}
+    got = httpx.post(f"{model.address}/v1/messages", json=body).json()
+    assert got["content"][1]["name"] == "Bash"
+
+
+def test_responses_asks_to_leave_the_sandbox(model):
+    body = {"stream": True, "input": [ASK], "tools": [{"type": "function", "name": "exec_command"}]}
+    got = events(httpx.post(f"{model.address}/v1/responses", json=body))
+    call = got[-1]["response"]["output"][1]
+    assert json.loads(call["arguments"])["sandbox_permissions"] == "require_escalated"
+
+
+def test_chat_without_tools_speaks_the_edit(model):
+    body = {"messages": [{"role": "user", "content": "lab:write"}]}
+    got = httpx.post(f"{model.address}/v1/chat/completions", json=body).json()
+    assert "<<<<<<< SEARCH" in got["choices"][0]["message"]["content"]
+
+
+def test_chat_stream_ends_with_the_tool_call(model):
+    body = {"stream": True, "messages": [ASK], "tools": [{"function": {"name": "bash"}}]}
+    got = events(httpx.post(f"{model.address}/v1/chat/completions", json=body))
+    assert got[-1]["choices"][0]["finish_reason"] == "tool_calls"
+    assert got[-2]["choices"][0]["delta"]["tool_calls"][0]["function"]["name"] == "bash"
+
+
+def test_gemini_fills_a_wanted_shape(model):
+    body = {"generationConfig": {"responseJsonSchema": {"properties": {"n": {"type": "number"}, "e": {"enum": ["a"]}}}}}
+    got = httpx.post(f"{model.address}/v1beta/models/m:generateContent", json=body).json()
+    assert json.loads(got["candidates"][0]["content"]["parts"][0]["text"]) == {"n": 1, "e": "a"}
+
+
+def test_gemini_stream_calls_the_function(model):
+    body = {
+        "contents": [{"role": "user", "parts": [{"text": "lab:bash"}]}],
+        "tools": [{"functionDeclarations": [{"name": "run_shell_command"}]}],
+    }
+    got = events(httpx.post(f"{model.address}/v1beta/models/m:streamGenerateContent?alt=sse", json=body))
+    assert got[-1]["candidates"][0]["content"]["parts"][0]["functionCall"]["name"] == "run_shell_command"
+
+
+def test_a_body_that_is_not_json_is_refused(model):
+    assert httpx.post(f"{model.address}/v1/messages", content=b"{").status_code == 400
+
+
+def test_side_requests_are_never_delayed():
+    slow = Request("lab:slow=9", 0)
+    assert play(slow, "f", "a").delay_s == 0
+    assert play(Request("lab:slow=9", 0, {"Bash": "function"}), "f", "a").delay_s == 9
