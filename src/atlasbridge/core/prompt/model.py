@@ -57,6 +57,13 @@ class Step:
     keys: bytes
     until: str = ""
 
+    def to_json(self) -> dict[str, str]:
+        return {"keys": self.keys.decode("latin-1"), "until": self.until}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, str]) -> Step:
+        return cls(data["keys"].encode("latin-1"), data.get("until", ""))
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -76,6 +83,15 @@ class Choice:
                 out[name] = True
         return out
 
+    def to_wire(self) -> dict[str, Any]:
+        return {**self.to_json(), "steps": [step.to_json() for step in self.steps]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Choice:
+        steps = tuple(Step.from_json(step) for step in data.get("steps", ()))
+        flags = {name: bool(data.get(name)) for name in ("refuses", "always", "default")}
+        return cls(str(data["value"]), str(data["label"]), steps, **flags)
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -87,6 +103,10 @@ class Evidence:
 
     def to_json(self) -> dict[str, Any]:
         return {"signal": self.signal, "score": round(self.score, 2), "detail": self.detail}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Evidence:
+        return cls(str(data["signal"]), float(data["score"]), str(data["detail"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +151,38 @@ class Prompt:
             "evidence": [item.to_json() for item in self.evidence],
             "safe_default": self.safe_default,
         }
+
+    def to_wire(self) -> dict[str, Any]:
+        """Everything, for the hub and the store: the public face, what chooses each answer, and the prompt's identity."""
+        return {
+            **self.to_json(),
+            "choices": [choice.to_wire() for choice in self.choices],
+            "score": self.score,
+            "digest": self.digest,
+            "line_mode": self.line_mode,
+            "multiline": self.multiline,
+            "text_steps": [step.to_json() for step in self.text_steps],
+            "raw": self.raw.decode("latin-1"),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Prompt:
+        """The inverse of `to_wire`.  Raises KeyError, TypeError or ValueError on anything that is not a prompt."""
+        return cls(
+            type=PromptType(data["type"]),
+            score=float(data["score"]),
+            excerpt=str(data["excerpt"]),
+            screen=str(data.get("screen", "")),
+            choices=tuple(Choice.from_json(item) for item in data.get("choices", ())),
+            constraints=dict(data.get("constraints", {})),
+            evidence=tuple(Evidence.from_json(item) for item in data.get("evidence", ())),
+            safe_default=str(data.get("safe_default", "")),
+            digest=str(data.get("digest", "")),
+            line_mode=bool(data.get("line_mode", True)),
+            text_steps=tuple(Step.from_json(item) for item in data.get("text_steps", ())),
+            multiline=bool(data.get("multiline", False)),
+            raw=str(data.get("raw", "")).encode("latin-1"),
+        )
 
 
 class AnswerKind(StrEnum):

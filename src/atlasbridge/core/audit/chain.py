@@ -1,0 +1,97 @@
+"""The hash chain: every entry carries its number, the hash of the entry before it, and a hash over all of itself.
+
+Pure: strings in, strings and verdicts out.  Where the lines are kept is the business of `log.py` and of the store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+GENESIS: Final = "genesis"
+_FIRST: Final = ("seq", "ts", "event")
+_LAST: Final = ("prev_hash", "hash")
+RESERVED: Final = frozenset(_FIRST + _LAST)
+
+
+class Head(NamedTuple):
+    """Where a chain stands: how many entries, and the hash of the last one."""
+
+    count: int
+    hash: str
+
+
+START: Final = Head(0, GENESIS)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The first entry that is not what it must be."""
+
+    seq: int
+    problem: str
+
+
+def canonical(fields: Mapping[str, Any]) -> str:
+    """One text for one meaning: sorted keys, no blanks, ASCII only (so no entry can carry a terminal sequence)."""
+    return json.dumps(fields, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(fields: Mapping[str, Any]) -> str:
+    """The hash of an entry: over every field but the hash itself."""
+    rest = {name: value for name, value in fields.items() if name != "hash"}
+    return "sha256:" + hashlib.sha256(canonical(rest).encode("ascii")).hexdigest()
+
+
+def render_entry(fields: Mapping[str, Any]) -> str:
+    """An entry as its line, without the line feed: number, time and event first, the hashes last."""
+    middle = sorted(name for name in fields if name not in RESERVED)
+    ordered = {name: fields[name] for name in (*_FIRST, *middle, *_LAST) if name in fields}
+    return json.dumps(ordered, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+
+
+def seal_entry(head: Head, ts: str, event: str, fields: Mapping[str, Any]) -> tuple[str, Head]:
+    """The next entry after `head` as a line, and the new head."""
+    clash = RESERVED & fields.keys()
+    if clash:
+        raise ValueError(f"an audit entry writes {', '.join(sorted(clash))} itself")
+    entry = {**fields, "seq": head.count + 1, "ts": ts, "event": event, "prev_hash": head.hash}
+    entry["hash"] = digest(entry)
+    return render_entry(entry), Head(head.count + 1, entry["hash"])
+
+
+def parse_entry(line: str) -> dict[str, Any] | None:
+    """The fields of a line, or None when it is not an entry at all."""
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return None
+    return entry if isinstance(entry, dict) and RESERVED <= entry.keys() else None
+
+
+def check_entry(head: Head, line: str) -> Fault | Head:
+    """Does `line` follow `head`?  The new head, or what is wrong with it."""
+    seq = head.count + 1
+    entry = parse_entry(line)
+    if entry is None:
+        return Fault(seq, "is not an audit entry")
+    if entry["seq"] != seq:
+        return Fault(seq, f"is missing or moved: entry {entry['seq']} stands in its place")
+    if entry["prev_hash"] != head.hash:
+        return Fault(seq, "does not follow the entry before it")
+    if entry["hash"] != digest(entry) or line != render_entry(entry):
+        return Fault(seq, "was changed: its hash does not match")
+    return Head(seq, entry["hash"])
+
+
+def check_chain(lines: Iterable[str], head: Head = START) -> Fault | Head:
+    """Follow the chain from `head`: where it ends, or the first entry that breaks it."""
+    for line in lines:
+        step = check_entry(head, line)
+        if isinstance(step, Fault):
+            return step
+        head = step
+    return head

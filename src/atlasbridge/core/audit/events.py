@@ -1,0 +1,48 @@
+"""The names of what the audit log records: those of the specification, and those this implementation adds.
+
+Which prompt move writes which name stands in `EVENT_OF_MOVE`; who writes an entry, and when, is the store's business.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from atlasbridge.core.prompt.machine import PromptMoved
+
+
+class AuditEvent(StrEnum):
+    SESSION_START = "SESSION_START"  # `run` has spawned the tool
+    SESSION_RESUMED = "SESSION_RESUMED"  # a session taken for dead has reported again
+    SESSION_END = "SESSION_END"  # the tool has ended, or its host has died
+    PROMPT_DETECTED = "PROMPT_DETECTED"  # the detector has raised a prompt
+    PROMPT_ROUTED = "PROMPT_ROUTED"  # handed to the channels
+    PROMPT_DELIVERED = "PROMPT_DELIVERED"  # a channel has shown it
+    REPLY_RECEIVED = "REPLY_RECEIVED"  # a valid reply was claimed; nothing is typed before this is committed
+    REPLY_REFUSED = "REPLY_REFUSED"  # a reply was turned away
+    REPLY_INJECTED = "REPLY_INJECTED"  # the keys were typed
+    PROMPT_RESOLVED = "PROMPT_RESOLVED"  # the prompt left the screen after the reply
+    PROMPT_EXPIRED = "PROMPT_EXPIRED"  # its time was over
+    PROMPT_WITHDRAWN = "PROMPT_WITHDRAWN"  # the tool moved on, or it was answered at the terminal
+    PROMPT_CANCELED = "PROMPT_CANCELED"  # a person said: leave it
+    PROMPT_FAILED = "PROMPT_FAILED"  # it cannot be answered any more
+    AUDIT_REPAIRED = "AUDIT_REPAIRED"  # audit.log was torn, cut or lost, and was made whole from the table
+    AUDIT_ADOPTED = "AUDIT_ADOPTED"  # the store was lost; it took over the entries of audit.log
+    HUB_START = "HUB_START"
+    HUB_STOP = "HUB_STOP"
+    CONFIG_RELOADED = "CONFIG_RELOADED"
+    KEYS_TYPED = "KEYS_TYPED"  # by a person through a channel, outside any prompt
+    STORE_CLEANED = "STORE_CLEANED"  # retention removed old prompts and sessions
+
+
+EVENT_OF_MOVE: Final[dict[PromptMoved, AuditEvent]] = {
+    PromptMoved.ROUTE: AuditEvent.PROMPT_ROUTED,
+    PromptMoved.DELIVER: AuditEvent.PROMPT_DELIVERED,
+    PromptMoved.ACCEPT: AuditEvent.REPLY_RECEIVED,
+    PromptMoved.INJECT: AuditEvent.REPLY_INJECTED,
+    PromptMoved.RESOLVE: AuditEvent.PROMPT_RESOLVED,
+    PromptMoved.EXPIRE: AuditEvent.PROMPT_EXPIRED,
+    PromptMoved.WITHDRAW: AuditEvent.PROMPT_WITHDRAWN,
+    PromptMoved.CANCEL: AuditEvent.PROMPT_CANCELED,
+    PromptMoved.FAIL: AuditEvent.PROMPT_FAILED,
+}
