@@ -1,4 +1,4 @@
-"""The Telegram fake judged from outside: python-telegram-bot, a client others wrote, must find the real server's manners."""
+"""The Telegram fake judged from outside: python-telegram-bot, which others wrote, must find a real server's manners."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 import telegram
 from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup, MessageEntity
 from telegram.error import BadRequest, Conflict, Forbidden, InvalidToken, NetworkError, RetryAfter
-
 from tests.support.fake_server import ManualClock
 from tests.support.fake_telegram import FakeTelegram
 
@@ -118,7 +117,7 @@ async def test_a_query_is_answered_once(server: FakeTelegram, bot: Bot) -> None:
 @pytest.mark.parametrize("data", ["x" * 65, "ü" * 33])
 async def test_callback_data_over_64_bytes_is_refused(server: FakeTelegram, bot: Bot, data: str) -> None:
     server.person(ADA)
-    with pytest.raises(BadRequest, match="BUTTON_DATA_INVALID|Button_data_invalid"):
+    with pytest.raises(BadRequest, match=r"(?i)button_data_invalid"):
         await bot.send_message(ADA, "Continue?", reply_markup=keyboard(data))
 
 
@@ -176,7 +175,7 @@ async def test_a_flood_is_answered_with_retry_after(
     await bot.send_message(ADA, "one")
     with pytest.raises(RetryAfter) as caught:
         await bot.send_message(ADA, "two")
-    assert "3 seconds" in str(caught.value)
+    assert str(caught.value).endswith("0:00:03")
     clock.advance(3.0)
     assert (await bot.send_message(ADA, "two")).text == "two"
 
@@ -189,7 +188,7 @@ async def test_strangers_blocked_bots_and_unknown_chats_are_refused(server: Fake
         await bot.send_message(ADA, "hello")
     with pytest.raises(Forbidden, match="can't initiate"):
         await bot.send_message(1002, "hello")
-    with pytest.raises(BadRequest, match="[Cc]hat not found"):
+    with pytest.raises(BadRequest, match=r"(?i)chat not found"):
         await bot.send_message(1003, "hello")
     (update,) = await bot.get_updates()
     assert update.my_chat_member is not None and update.my_chat_member.new_chat_member.status == "kicked"

@@ -1,7 +1,7 @@
 """A strict Telegram Bot API on loopback with people behind it, for tests.
 
-It keeps the rules that bite (one poller, offsets, taps that live 150 s, sizes, entities, floods, blocked bots) and refuses
-what the real server refuses. The pure checks are in fake_telegram_rules; threads and faults in fake_server.
+It keeps the rules that bite (one poller, offsets, taps that live 150 s, sizes, entities, floods, blocked bots) and
+refuses what the real server refuses. Pure checks are in fake_telegram_rules; threads and faults in fake_server.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
-
 from tests.support import fake_telegram_rules as rules
 from tests.support.fake_server import FakeServer, Fault, cut
+from tests.support.fake_telegram_person import Person
 from tests.support.fake_telegram_rules import Refused, bad_request
 
 TOKEN = "123456789:AAFakeTokenThatMustNeverBeSeenInALog"
 TAP_LIFE_S = 150.0
 MESSAGE_LIFE_S = 86_400.0
 CONFLICT = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
+WEBHOOK_CONFLICT = (
+    "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
+)
 NOT_MODIFIED = (
     "message is not modified: specified new message content and reply markup are exactly the same as a current "
     "content and reply markup of the message"
@@ -103,8 +106,6 @@ class FakeTelegram(FakeServer):
     # -- the world of people -------------------------------------------------------------------------------------
 
     def person(self, user_id: int, name: str = "Ada", started: bool = True) -> Person:
-        from tests.support.fake_telegram_person import Person
-
         with self.lock:
             self.chats.setdefault(user_id, Chat(user_id, "private", name)).started |= started
         return Person(self, user_id, name)
@@ -194,10 +195,7 @@ class FakeTelegram(FakeServer):
 
     async def _get_updates(self, params: dict[str, Any]) -> list[dict[str, Any]]:
         if self.webhook:
-            raise Refused(
-                409,
-                "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
-            )
+            raise Refused(409, WEBHOOK_CONFLICT)
         limit = min(max(int(params.get("limit") or 100), 1), 100)
         offset, timeout = int(params.get("offset") or 0), min(int(params.get("timeout") or 0), 50)
         if isinstance(params.get("allowed_updates"), list):
