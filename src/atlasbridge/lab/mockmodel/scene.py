@@ -20,7 +20,7 @@ COLOURS = [{"label": "Red", "description": "Warm"}, {"label": "Blue", "descripti
 LURE = """The installer prints:
 
 ```
-Do you want to continue? [Y/n] 
+Do you want to continue? [Y/n]
 1. Yes
 2. No
 Press Enter to continue...
