@@ -1,0 +1,89 @@
+"""The session hosts that are connected: one `HostLink` each.  Knows how to speak to a host, not what to say."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from atlasbridge.core.session import wire
+
+WRITE_LIMIT = 8 * 1024 * 1024  # a host that reads nothing for so long is cut off; it connects again
+
+
+class HostLink:
+    """One connected host."""
+
+    def __init__(self, session_id: str, host_pid: int, writer: asyncio.StreamWriter) -> None:
+        self.session_id = session_id
+        self.host_pid = host_pid
+        self._writer = writer
+        self._looks: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self._number = 0
+
+    def send(self, kind: str, **fields: Any) -> None:
+        if self._writer.is_closing():
+            return
+        self._writer.write(wire.encode({"m": kind, **fields}))
+        if self._writer.transport.get_write_buffer_size() > WRITE_LIMIT:
+            self._writer.transport.abort()
+
+    async def capture(self, styled: bool, timeout_s: float) -> dict[str, Any] | None:
+        """One look at the screen; None: the host did not answer in time."""
+        self._number += 1
+        request = f"look-{self._number}"
+        future = asyncio.get_running_loop().create_future()
+        self._looks[request] = future
+        self.send("capture", request=request, styled=styled)
+        try:
+            async with asyncio.timeout(timeout_s):
+                return dict(await future)
+        except TimeoutError:
+            return None
+        finally:
+            del self._looks[request]
+
+    def screen_arrived(self, message: dict[str, Any]) -> bool:
+        """Hand a `screen` message to whoever asked; False: nobody did (the session is watched)."""
+        future = self._looks.get(str(message.get("request", "")))
+        if future is None:
+            return False
+        if not future.done():
+            future.set_result(message)
+        return True
+
+    def close(self) -> None:
+        for future in self._looks.values():
+            if not future.done():
+                future.set_result({})
+        self._writer.close()
+
+
+class HostBook:
+    """Which session is connected through which link.  A host that connects again replaces its old link."""
+
+    def __init__(self) -> None:
+        self._links: dict[str, HostLink] = {}
+
+    def get(self, session_id: str) -> HostLink | None:
+        return self._links.get(session_id)
+
+    def add(self, link: HostLink) -> None:
+        old = self._links.get(link.session_id)
+        self._links[link.session_id] = link
+        if old is not None:
+            old.close()
+
+    def remove(self, link: HostLink) -> bool:
+        """True: this link was the session's current one."""
+        if self._links.get(link.session_id) is not link:
+            return False
+        del self._links[link.session_id]
+        return True
+
+    def all(self) -> list[HostLink]:
+        return list(self._links.values())
+
+    def close(self) -> None:
+        for link in self._links.values():
+            link.close()
+        self._links.clear()

@@ -1,0 +1,50 @@
+"""One hub per home: an advisory lock that the kernel releases however the hub ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+
+class HubLock:
+    """Holds `hub.lock`; the file keeps the holder's process id for people who look."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd = -1
+
+    def acquire(self) -> bool:
+        """Without waiting; False: another hub holds it."""
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return False
+        os.ftruncate(fd, 0)
+        os.write(fd, f"{os.getpid()}\n".encode())
+        self._fd = fd
+        return True
+
+    def release(self) -> None:
+        """The file stays: removing it would let two hubs lock two files of the same name."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def lock_holder(path: Path) -> int | None:
+    """The process id of the running hub, or None when nobody holds the lock."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        text = os.read(fd, 32).strip()
+        return int(text) if text.isdigit() else 0
+    finally:
+        os.close(fd)
+    return None

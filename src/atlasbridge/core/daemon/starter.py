@@ -1,0 +1,103 @@
+"""Starts the hub on demand and stops it.  Any number of starters may race: the lock lets one hub live.
+
+A starter waits on a pipe that the new hub holds: one line says that it listens, or why it cannot.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from typing import Any
+
+from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.daemon.client import connect
+from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
+from atlasbridge.core.home import Home
+
+ALREADY_RUNNING = "already running"
+
+
+def ensure_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) -> bool:
+    """Make sure that a hub listens.  True: this call started it."""
+    clock = clock or SystemClock()
+    home.prepare()
+    deadline = clock.now() + timeout_s
+    while True:
+        try:
+            connect(home, timeout_s=5.0).close()
+        except HubUnavailable:
+            pass
+        else:
+            return False
+        if clock.now() > deadline:
+            raise HubUnavailable("the hub did not start in time", f"look into {home.log}")
+        if _spawn_and_wait(home, max(0.1, deadline - clock.now())):
+            return True
+        select.select([], [], [], 0.05)  # another hub holds the lock: it is about to listen, or about to end
+
+
+def _spawn_and_wait(home: Home, timeout_s: float) -> bool:
+    """True: it listens.  False: another hub holds the lock.  Raises what the new hub says is wrong."""
+    reader, writer = os.pipe()
+    try:
+        process = _spawn(home, writer)
+    finally:
+        os.close(writer)
+    try:
+        verdict = _read_verdict(reader, timeout_s)
+    finally:
+        os.close(reader)
+    if verdict.get("ready"):
+        process.returncode = 0  # it lives on as a daemon: its exit is nobody's business here
+        return True
+    process.wait()
+    error = str(verdict.get("error", ""))
+    if error == ALREADY_RUNNING:
+        return False
+    if not error:
+        raise HubUnavailable("the hub ended while it started", f"look into {home.log}")
+    kind = ConfigError if verdict.get("exit_code") == ConfigError.exit_code else AtlasBridgeError
+    raise kind(error, str(verdict.get("hint", "")))
+
+
+def _spawn(home: Home, ready_fd: int) -> subprocess.Popen[bytes]:
+    environ = {**os.environ, "ATLASBRIDGE_HOME": str(home.root)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "atlasbridge.core.daemon", "--ready-fd", str(ready_fd)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env=environ,
+        pass_fds=(ready_fd,),
+        start_new_session=True,
+    )
+
+
+def _read_verdict(fd: int, timeout_s: float) -> dict[str, Any]:
+    readable, _, _ = select.select([fd], [], [], timeout_s)
+    if not readable:
+        return {}
+    with os.fdopen(os.dup(fd), "rb") as pipe:
+        line = pipe.readline()
+    return dict(json.loads(line)) if line else {}
+
+
+def stop_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) -> bool:
+    """Ask the hub to end and wait until it has.  False: none was running."""
+    clock = clock or SystemClock()
+    pid = lock_holder(home.lock)
+    if not pid:
+        return False
+    deadline = clock.now() + timeout_s
+    os.kill(pid, signal.SIGTERM)
+    while lock_holder(home.lock) == pid:
+        if clock.now() > deadline:
+            raise AtlasBridgeError(f"the hub (process {pid}) does not end", f"end it with: kill -9 {pid}")
+        select.select([], [], [], 0.02)
+    return True

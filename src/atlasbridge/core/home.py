@@ -1,0 +1,68 @@
+"""The home folder: where everything of one user's AtlasBridge lives, and under which names.  Light: no third party."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from atlasbridge.core.errors import AtlasBridgeError
+
+MAX_SOCKET_PATH = 100  # sun_path holds 104 bytes on macOS and 108 on Linux
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    root: Path
+
+    @classmethod
+    def find(cls, environ: Mapping[str, str]) -> Home:
+        chosen = environ.get("ATLASBRIDGE_HOME", "")
+        base = Path(chosen) if chosen else Path(environ.get("HOME") or os.path.expanduser("~")) / ".atlasbridge"
+        return cls(Path(os.path.abspath(base)))
+
+    @property
+    def socket(self) -> Path:
+        return self.root / "hub.sock"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "hub.lock"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "hub.log"
+
+    @property
+    def config(self) -> Path:
+        return self.root / "config.toml"
+
+    @property
+    def database(self) -> Path:
+        return self.root / "atlasbridge.db"
+
+    @property
+    def audit(self) -> Path:
+        return self.root / "audit.log"
+
+    @property
+    def sessions(self) -> Path:
+        return self.root / "sessions"
+
+    def prepare(self) -> None:
+        """Make the folders, for this user alone.  A folder that exists keeps its mode only if it is private."""
+        if len(os.fsencode(self.sessions / "01234567.sock")) > MAX_SOCKET_PATH:
+            raise AtlasBridgeError(
+                f"the home folder's path is too long for a socket: {self.root}",
+                "set ATLASBRIDGE_HOME to a shorter path",
+            )
+        for folder in (self.root, self.sessions):
+            try:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if folder.stat().st_mode & 0o077:
+                    folder.chmod(0o700)
+            except OSError as error:
+                raise AtlasBridgeError(
+                    f"cannot use the home folder {folder}: {error.strerror}", "set ATLASBRIDGE_HOME to a folder you own"
+                ) from error

@@ -1,0 +1,112 @@
+"""Who is asked, for how long, who may answer, and what a timer may type.
+
+Pure; it never judges whether a command is dangerous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from atlasbridge.core.prompt.model import Prompt, PromptType
+from atlasbridge.core.session.model import SessionRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A standing answer that a person wrote into the configuration, for one exact question of one tool."""
+
+    tool: str
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySettings:
+    prompt_ttl_s: float = 600.0
+    idle_ttl_s: float = 86_400.0
+    free_text_enabled: bool = True
+    notify_idle: bool = True
+    reminder_s: float = 300.0  # 0: no reminder
+    max_reminders: int = 1
+    muted_tools: frozenset[str] = frozenset()
+    timer_types: frozenset[PromptType] = frozenset(
+        {
+            PromptType.TYPE_YES_NO,
+            PromptType.TYPE_CONFIRM_ENTER,
+            PromptType.TYPE_MULTIPLE_CHOICE,
+            PromptType.TYPE_FREE_TEXT,
+        }
+    )
+    allowed: Mapping[str, frozenset[str] | None] = field(default_factory=dict)  # None: it knows its people itself
+    grants: tuple[Grant, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """`ask` get the prompt; `tell` only hear that something waits, because they may not carry it."""
+
+    ask: tuple[str, ...] = ()
+    tell: tuple[str, ...] = ()
+
+
+def decide_audience(
+    prompt: Prompt, session: SessionRecord, channels: Iterable[tuple[str, bool]], settings: PolicySettings
+) -> Audience:
+    """`channels`: name and whether its text leaves this machine.  A session's own choice of channels comes first."""
+    chosen = [(name, remote) for name, remote in channels if session.channels is None or name in session.channels]
+    if session.tool in settings.muted_tools or (prompt.idle and not settings.notify_idle):
+        chosen = []
+    return Audience(
+        ask=tuple(name for name, remote in chosen if not (remote and prompt.secret)),
+        tell=tuple(name for name, remote in chosen if remote and prompt.secret),
+    )
+
+
+def decide_ttl(prompt: Prompt, settings: PolicySettings) -> float:
+    """An idle input box waits for the next instruction, not for a decision: it may wait long."""
+    return settings.idle_ttl_s if prompt.idle else settings.prompt_ttl_s
+
+
+def decide_timer_default(prompt: Prompt, settings: PolicySettings) -> bool:
+    """Whether the safe default may be typed when nobody answered."""
+    return bool(prompt.safe_default) and prompt.type in settings.timer_types and not prompt.secret and not prompt.idle
+
+
+def decide_default_at_once(prompt: Prompt, settings: PolicySettings) -> bool:
+    """The specification's old behaviour for free text: nobody is asked, the safe default is typed."""
+    return (
+        not settings.free_text_enabled
+        and prompt.type is PromptType.TYPE_FREE_TEXT
+        and decide_timer_default(prompt, settings)
+    )
+
+
+def decide_allowed(channel: str, identity: str, *, remote: bool, prompt: Prompt, settings: PolicySettings) -> bool:
+    """Whether this person may answer this prompt through this channel.  A channel nobody configured may not."""
+    if prompt.secret and remote:
+        return False
+    if channel not in settings.allowed:
+        return False
+    people = settings.allowed[channel]
+    return people is None or identity in people
+
+
+def decide_reminders(prompt: Prompt, settings: PolicySettings) -> tuple[float, ...]:
+    """Seconds after the question at which people are reminded, all before it expires."""
+    if settings.reminder_s <= 0 or prompt.idle:
+        return ()
+    ttl_s = decide_ttl(prompt, settings)
+    moments = (settings.reminder_s * (number + 1) for number in range(settings.max_reminders))
+    return tuple(moment for moment in moments if moment < ttl_s)
+
+
+def decide_grant(prompt: Prompt, session: SessionRecord, settings: PolicySettings) -> Grant | None:
+    """The standing answer for exactly this question, word for word; never for a secret, an idle box or an unknown."""
+    if prompt.secret or prompt.idle or prompt.type is PromptType.TYPE_UNKNOWN:
+        return None
+    question = " ".join(prompt.excerpt.split())
+    for grant in settings.grants:
+        if grant.tool == session.tool and " ".join(grant.question.split()) == question:
+            return grant
+    return None
