@@ -1,0 +1,143 @@
+"""One measurement each: throughput, echo, keys under flood, start-up.  All through the C instrument, all in one terminal size."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.benchmarks.peers import Peer
+
+MARK = "@@THE-END-OF-THE-PAYLOAD@@"
+
+
+@dataclass(slots=True)
+class Series:
+    """The samples of one figure for each peer, taken in turns."""
+
+    title: str
+    unit: str
+    better: str  # "higher" or "lower"
+    samples: dict[str, list[float]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, peer: str, value: float) -> None:
+        self.samples.setdefault(peer, []).append(value)
+
+    def median(self, peer: str) -> float:
+        return statistics.median(self.samples[peer])
+
+    def spread(self, peer: str) -> float:
+        """Half of the middle 50 %, relative to the median: the machine's noise."""
+        values = sorted(self.samples[peer])
+        quarter = len(values) // 4
+        middle = values[quarter : len(values) - quarter]
+        return (middle[-1] - middle[0]) / 2 / (self.median(peer) or 1)
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="ab") as folder:
+        yield Path(folder)
+
+
+def payload(folder: Path, megabytes: int) -> Path:
+    """Coloured text as a build log has it."""
+    words = "compiling linking testing packing caching fetching warning error note done".split()
+    lines = []
+    for i in range(2000):
+        word = words[i % len(words)]
+        colour = 31 + i % 6
+        lines.append(
+            f"\033[{colour}m{word:>10}\033[0m \033[1msrc/module_{i:04d}.c\033[0m: step {i * 7919 % 1000} of 1000\n"
+        )
+    block = "".join(lines).encode()
+    path = folder / "payload"
+    with path.open("wb") as out:
+        for _ in range(megabytes * 1_000_000 // len(block) + 1):
+            out.write(block)
+    return path
+
+
+def throughput(tool: str, peer: Peer, producer: str, size: int, env: dict[str, str]) -> float:
+    """MB/s of what `producer` writes, from the first byte at the terminal to the mark after the last."""
+    with scratch() as folder:
+        command = ["sh", "-c", f"{producer}; printf '{MARK}'; sleep 0.4"]
+        run = subprocess.run(
+            [tool, "drain", MARK, *peer.argv(command, folder)],
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        )
+    seconds = json.loads(run.stdout)["seconds"]
+    if seconds <= 0:
+        raise RuntimeError(f"{peer.name}: the end mark never reached the terminal: {run.stdout} {run.stderr[-300:]}")
+    return size / 1e6 / seconds
+
+
+def echo(tool: str, peer: Peer, rounds: int, env: dict[str, str]) -> list[float]:
+    """Round trips of single keys in microseconds."""
+    with scratch() as folder:
+        argv = peer.argv([tool, "mirror"], folder)
+        run = subprocess.run(
+            [tool, "echo", str(rounds), "3000", *argv],
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    return [float(v) for v in json.loads(run.stdout or "[]")]
+
+
+def flooded(tool: str, peer: Peer, rounds: int, env: dict[str, str]) -> list[float]:
+    """Microseconds from a key to its answer while the program floods the terminal."""
+    with scratch() as folder:
+        argv = peer.argv([tool, "flood"], folder)
+        run = subprocess.run(
+            [tool, "echo", str(rounds), "0", *argv], env=env, capture_output=True, text=True, timeout=120, check=False
+        )
+    return [float(v) for v in json.loads(run.stdout or "[]")]
+
+
+def wall(argv: list[str], tool: str, env: dict[str, str]) -> float:
+    """Milliseconds of a whole run in a terminal."""
+    begun = time.perf_counter()
+    subprocess.run([tool, "drain", MARK, *argv], env=env, stdout=subprocess.DEVNULL, timeout=60, check=True)
+    return (time.perf_counter() - begun) * 1e3
+
+
+def in_turns(rounds: int, peers: list[Peer], one: Callable[[Peer], float], series: Series) -> None:
+    """Every peer once per round, in a rotating order, so that drift hits all alike."""
+    for n in range(rounds):
+        for peer in peers[n % len(peers) :] + peers[: n % len(peers)]:
+            series.add(peer.name, one(peer))
+
+
+def pss_kb(pid: int) -> int:
+    """Proportional set size: shared pages are shared out among their users."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))
+
+
+def cpu_ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def wakeups(pid: int) -> int:
+    """Voluntary context switches of all threads: how often the process went to sleep and was woken."""
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        text = Path(f"/proc/{pid}/task/{task}/status").read_text()
+        total += next(int(line.split()[1]) for line in text.splitlines() if line.startswith("voluntary_ctxt"))
+    return total
