@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -91,7 +91,7 @@ class Desk(Protocol):
     def home(self) -> Path:
         """The home folder (mode 0700): where a channel keeps a file that a command of this user must find."""
 
-    def watch(self, session_id: str, fps: float = 10.0) -> AsyncIterator[dict[str, Any]]:
+    def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
         """The styled screen at once and after every change, at most `fps` times a second.  Costs nothing before it is
         iterated; closing it stops the host from sending.  Ends when the session does."""
 

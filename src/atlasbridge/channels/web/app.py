@@ -1,0 +1,157 @@
+"""The ASGI application: routes from the table of operations, static files, and who is calling."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.resources import files
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from atlasbridge.channels.web.access import Caller
+from atlasbridge.channels.web.admin_api import COOKIE
+from atlasbridge.channels.web.catalogue import OPERATIONS
+from atlasbridge.channels.web.guard import Guard
+from atlasbridge.channels.web.openapi import PREFIX, render_openapi
+from atlasbridge.channels.web.operation import NOBODY, Call, Operation, problem
+from atlasbridge.channels.web.site import Site
+
+PAGE_KEY = "x-atlasbridge-key"
+TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "webmanifest": "application/manifest+json",
+}
+
+
+def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
+    """`names`: the host names served besides loopback."""
+    routes = [Route(PREFIX + path, _endpoint(site, path), methods=_methods(path)) for path in _paths()]
+    routes.append(Route(f"{PREFIX}/openapi.json", _openapi, methods=["GET"]))
+    routes += _static_routes()
+    handlers: Any = {HTTPException: _http_error}
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), names, site.counters.count_status)
+
+
+def _paths() -> list[str]:
+    return list(dict.fromkeys(operation.path for operation in OPERATIONS))
+
+
+def _methods(path: str) -> list[str]:
+    return [operation.method for operation in OPERATIONS if operation.path == path]
+
+
+def _endpoint(site: Site, path: str) -> Any:
+    by_method = {operation.method: operation for operation in OPERATIONS if operation.path == path}
+    if "GET" in by_method:
+        by_method["HEAD"] = by_method["GET"]
+
+    async def endpoint(request: Request) -> Response:
+        return await _perform(site, by_method[request.method], request)
+
+    return endpoint
+
+
+async def _perform(site: Site, operation: Operation, request: Request) -> Response:
+    caller = _caller(site, request) if operation.scope else NOBODY
+    if isinstance(caller, Response):
+        return caller
+    if operation.scope and not caller.may(operation.scope):
+        return problem(403, "wrong_scope", f"this needs the scope {operation.scope}")
+    try:
+        query = _read_query(operation, request)
+        body = await _read_body(operation, request)
+    except (ValueError, KeyError, RecursionError):
+        return problem(422, "bad_value", "a parameter or the body is not as the documentation describes it")
+    if isinstance(body, Response):
+        return body
+    return await operation.handler(site, Call(request, caller, body, query))
+
+
+def _caller(site: Site, request: Request) -> Caller | Response:
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    if scheme:
+        caller = (site.access.bearer(given) or site.command_line(given)) if scheme.lower() == "bearer" else None
+    else:
+        cookie, key = request.cookies.get(COOKIE, ""), request.headers.get(PAGE_KEY, "")
+        if not cookie or not key:
+            return problem(401, "unauthorized", "show a token, or open the page by a link from: atlasbridge web")
+        caller = site.access.page(cookie, key)
+    if caller is not None:
+        return caller
+    peer = request.client.host if request.client else ""
+    if not site.wrong.allow(peer):
+        return problem(429, "rate_limited", "too many attempts; wait a minute")
+    return problem(401, "unauthorized", "this token or login is not valid (any more)")
+
+
+def _read_query(operation: Operation, request: Request) -> dict[str, Any]:
+    given = request.query_params
+    if len(given.multi_items()) != len(given) or set(given) - {param.name for param in operation.query}:
+        raise ValueError("unknown or doubled parameter")
+    return {
+        param.name: param.read(given[param.name]) if param.name in given else param.default for param in operation.query
+    }
+
+
+async def _read_body(operation: Operation, request: Request) -> Any:
+    if operation.body is None:
+        return None
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        return problem(415, "not_json", "send the body as application/json")
+    try:
+        return operation.body.model_validate_json(await request.body())
+    except ClientDisconnect:
+        return problem(413, "too_large", "the request is too large")
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"])
+        return problem(422, "bad_value", f"{where or 'the body'}: {error.errors()[0]['msg']}")
+
+
+async def _openapi(request: Request) -> Response:
+    return JSONResponse(render_openapi())
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    words = {404: ("unknown_path", "there is nothing here"), 405: ("wrong_method", "this is not done that way")}
+    name, sentence = words.get(error.status_code, ("bad_request", "the request cannot be read"))
+    response = problem(error.status_code, name, sentence)
+    response.headers.update(error.headers or {})
+    return response
+
+
+def _static_routes() -> list[Route]:
+    """Each file is read once; the page is small, and nothing outside of the package can be named."""
+    routes = []
+    for entry in files("atlasbridge.channels.web").joinpath("static").iterdir():
+        if entry.is_file():
+            path = "/" if entry.name == "index.html" else f"/{entry.name}"
+            routes.append(Route(path, _static(entry.name, entry.read_bytes()), methods=["GET"]))
+    return routes
+
+
+def _static(name: str, content: bytes) -> Any:
+    etag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+    headers = {"Cache-Control": "no-cache", "ETag": etag, "Content-Type": TYPES[name.rpartition(".")[2]]}
+
+    async def serve(request: Request) -> Response:
+        if request.headers.get("if-none-match") == etag:
+            return Response(status_code=304, headers=headers)
+        return Response(content, headers=headers)
+
+    return serve
+
+
+def openapi_text() -> str:
+    return json.dumps(render_openapi(), indent=2, sort_keys=True)

@@ -1,0 +1,86 @@
+"""What the API takes in, as pydantic models: they check every body and describe it in the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._-]+$")]
+Secret = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+ScopeName = Literal["read", "answer", "admin"]
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
+
+
+class LoginBody(Body):
+    """A page shows its one-time link or the password, and is let in."""
+
+    link: Secret | None = None
+    password: Secret | None = None
+
+
+class ReplyBody(Body):
+    """An answer: `y`, `n`, `enter`, a choice's value or label, `default`, or text."""
+
+    value: Annotated[str, StringConstraints(max_length=8192)]
+    as_text: bool = Field(default=False, description="never read the value as a choice")
+    session_id: Annotated[str, StringConstraints(max_length=64)] = Field(default="", description="checked when given")
+
+
+class ReportBody(Body):
+    note: Annotated[str, StringConstraints(max_length=1000)] = ""
+
+
+class TypingBody(Body):
+    on: bool
+
+
+class KeysBody(Body):
+    """Keys for the session as text; control characters are keys, such as \\u0003 for Ctrl-C."""
+
+    data: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+
+
+class EndBody(Body):
+    force: bool = False
+
+
+class LaunchBody(Body):
+    launcher: Annotated[str, StringConstraints(min_length=1, max_length=64)]
+
+
+class TokenBody(Body):
+    name: Name
+    scope: ScopeName = "read"
+
+
+class LinkBody(Body):
+    name: Name = "page"
+    scope: ScopeName = "admin"
+
+
+class PasswordBody(Body):
+    password: Annotated[str, StringConstraints(min_length=12, max_length=256)]
+
+
+class PushKeys(Body):
+    p256dh: Annotated[str, StringConstraints(min_length=16, max_length=200, pattern=r"^[A-Za-z0-9_=-]+$")]
+    auth: Annotated[str, StringConstraints(min_length=8, max_length=64, pattern=r"^[A-Za-z0-9_=-]+$")]
+
+
+class PushBody(BaseModel):
+    """What the browser's PushSubscription.toJSON() gives; fields that we do not use are dropped."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, hide_input_in_errors=True)
+    endpoint: Annotated[str, StringConstraints(min_length=8, max_length=1000)]
+    keys: PushKeys
+
+    def subscription(self) -> dict[str, Any]:
+        return {"endpoint": self.endpoint, "keys": {"p256dh": self.keys.p256dh, "auth": self.keys.auth}}
+
+
+class UnsubscribeBody(Body):
+    endpoint: Annotated[str, StringConstraints(min_length=8, max_length=1000)]

@@ -1,0 +1,132 @@
+"""Everything the API can do, as one table: `app.py` makes routes of it, `openapi.py` the document."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from atlasbridge.channels.web import admin_api, body, prompt_api, record_api, session_api
+from atlasbridge.channels.web.operation import Operation, Param
+
+
+def thing(**properties: Any) -> dict[str, Any]:
+    """An object with these properties, all of them always there."""
+    return {"type": "object", "properties": properties, "required": sorted(properties)}
+
+
+def listing(name: str, item: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return thing(**{name: {"type": "array", "items": item}}, **more)
+
+
+TEXT: Final = {"type": "string"}
+FLAG: Final = {"type": "boolean"}
+ANY: Final[dict[str, Any]] = {"type": "object"}
+PROMPT: Final = {"$ref": "#/components/schemas/Prompt"}
+SESSION: Final = {"$ref": "#/components/schemas/Session"}
+TOKEN: Final = thing(token_id=TEXT, name=TEXT, scope=TEXT, created_at=TEXT)
+STREAM: Final = {"stream": "server-sent events: one JSON object per event"}
+
+ALL = Param("all", {"type": "boolean"}, "also those that have ended", False)
+STYLED = Param("styled", {"type": "boolean"}, "with colours, as runs of [text, fg, bg, flags]", False)
+SEARCH = Param("search", {"type": "string", "maxLength": 200}, "words in the question, the tool or the folder", "")
+LIMIT = Param("limit", {"type": "integer", "minimum": 1, "maximum": 500}, "how many at most", 50)
+BEFORE = Param("before", {"type": "string", "maxLength": 40}, "only those created before this time (ISO 8601)", "")
+BEFORE_SEQ = Param("before", {"type": "integer", "minimum": 0, "maximum": 2**53}, "only entries before this seq", 0)
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    Operation(
+        "GET", "/health", record_api.health, "", "Whether the hub answers.", thing(status=TEXT, version=TEXT)
+    ),
+    Operation(
+        "POST", "/login", admin_api.login, "", "Let a page in by its one-time link or the password.",
+        thing(key=TEXT, scope=TEXT, name=TEXT), body=body.LoginBody, errors=(401, 403, 429),
+    ),
+    Operation("POST", "/logout", admin_api.logout, "read", "End this page's login.", thing(ended=FLAG)),
+    Operation("GET", "/me", admin_api.me, "read", "Who is calling.", thing(identity=TEXT, scope=TEXT)),
+    Operation(
+        "GET", "/prompts", prompt_api.list_prompts, "read", "Open prompts.", listing("prompts", PROMPT, now=TEXT)
+    ),
+    Operation("GET", "/prompts/{prompt_id}", prompt_api.get_prompt, "read", "One prompt.", PROMPT, errors=(404,)),
+    Operation(
+        "POST", "/prompts/{prompt_id}/reply", prompt_api.reply, "answer", "Answer a prompt.",
+        thing(stage=TEXT, message=TEXT, prompt_id=TEXT), body=body.ReplyBody, errors=(403, 404, 409, 429, 503),
+    ),
+    Operation(
+        "POST", "/prompts/{prompt_id}/report", prompt_api.report_prompt, "answer", "Report that this is no prompt.",
+        thing(report=TEXT), body=body.ReportBody, errors=(404, 503),
+    ),
+    Operation("GET", "/events", prompt_api.events, "read", "All that happens.", STREAM, errors=(503,)),
+    Operation(
+        "GET", "/sessions", session_api.list_sessions, "read", "Sessions.", listing("sessions", SESSION), query=(ALL,)
+    ),
+    Operation(
+        "POST", "/sessions", session_api.launch, "admin", "Start a session from the configured list.",
+        thing(session_id=TEXT), body=body.LaunchBody, errors=(404, 503),
+    ),
+    Operation("GET", "/sessions/{session_id}", session_api.get_session, "read", "One session.", SESSION, errors=(404,)),
+    Operation(
+        "GET", "/sessions/{session_id}/screen", session_api.screen, "read", "The session's screen.",
+        ANY, query=(STYLED,), errors=(404, 409),
+    ),
+    Operation(
+        "GET", "/sessions/{session_id}/screen/stream", session_api.screen_stream, "read", "The screen, live.",
+        STREAM, errors=(404, 503),
+    ),
+    Operation(
+        "POST", "/sessions/{session_id}/typing", session_api.opt_in, "admin", "Switch typing into it on or off.",
+        thing(on=FLAG), body=body.TypingBody, errors=(404,),
+    ),
+    Operation(
+        "POST", "/sessions/{session_id}/keys", session_api.type_keys, "admin", "Type into the session.",
+        thing(typed=FLAG), body=body.KeysBody, errors=(403, 404, 409),
+    ),
+    Operation(
+        "POST", "/sessions/{session_id}/end", session_api.end, "admin", "End the session's tool.",
+        thing(ending=FLAG), body=body.EndBody, errors=(404, 409),
+    ),
+    Operation(
+        "POST", "/sessions/{session_id}/report", prompt_api.report_missed, "answer", "Report a missed prompt.",
+        thing(report=TEXT), body=body.ReportBody, errors=(404, 503),
+    ),
+    Operation(
+        "GET", "/launchers", session_api.list_launchers, "read", "What may be started.", listing("launchers", ANY)
+    ),
+    Operation(
+        "GET", "/history", record_api.history, "read", "Prompts of every state, newest first.",
+        listing("prompts", PROMPT), query=(SEARCH, LIMIT, BEFORE),
+    ),
+    Operation(
+        "GET", "/audit", record_api.audit, "read", "The audit log, newest first.",
+        listing("entries", ANY), query=(LIMIT, BEFORE_SEQ),
+    ),
+    Operation("GET", "/audit/state", record_api.audit_state, "read", "Whether the audit chain is whole.", ANY),
+    Operation("GET", "/statistics", record_api.statistics, "read", "Counts over all prompts.", ANY),
+    Operation("GET", "/metrics", record_api.metrics, "read", "Metrics for Prometheus.", {"text": "Prometheus text"}),
+    Operation(
+        "POST", "/links", admin_api.make_link, "admin", "Make a one-time link to the page.",
+        thing(links=ANY, valid_s={"type": "number"}), body=body.LinkBody,
+    ),
+    Operation(
+        "PUT", "/password", admin_api.set_password, "admin", "Set the password of the login on the LAN.",
+        thing(set=FLAG), body=body.PasswordBody,
+    ),
+    Operation("GET", "/tokens", admin_api.list_tokens, "admin", "API tokens.", listing("tokens", TOKEN)),
+    Operation(
+        "POST", "/tokens", admin_api.create_token, "admin", "Create a token; its secret is shown once.",
+        thing(token=TEXT, **TOKEN["properties"]), body=body.TokenBody, errors=(409,),
+    ),
+    Operation(
+        "DELETE", "/tokens/{token_id}", admin_api.revoke_token, "admin", "Revoke a token.",
+        thing(revoked=FLAG), errors=(404,),
+    ),
+    Operation(
+        "GET", "/push", admin_api.push_key, "read", "The key for push.", thing(available=FLAG, public_key=TEXT)
+    ),
+    Operation(
+        "POST", "/push/subscriptions", admin_api.subscribe, "answer", "Ask for push messages.",
+        thing(subscribed=FLAG), body=body.PushBody, errors=(409,),
+    ),
+    Operation(
+        "DELETE", "/push/subscriptions", admin_api.unsubscribe, "answer", "End push messages.",
+        thing(removed=FLAG), body=body.UnsubscribeBody,
+    ),
+)  # fmt: skip

@@ -1,0 +1,110 @@
+"""The door in front of every request: which name was called, from which page, how large; and headers on the way out.
+
+Plain ASGI, so that it also stands before static files and before errors.  Who the caller is, is judged later.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+MAX_BODY = 64 * 1024
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'"
+    ),
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Cache-Control": "no-store",
+}
+
+
+def host_name(host: str) -> str:
+    """The name in a Host header or an origin, without its port: "[::1]:80" -> "::1"."""
+    host = host.strip().lower()
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0] if host.count(":") == 1 else host
+
+
+class Guard:
+    def __init__(self, app: ASGIApp, names: Iterable[str], count: Callable[[int], None]) -> None:
+        self._app = app
+        self._names = LOOPBACK | {name.lower() for name in names}
+        self._count = count
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        sender = _Sender(send, self._count)
+        refusal = self._refusal(scope)
+        if refusal:
+            await sender.refuse(*refusal)
+            return
+        await self._app(scope, _Bounded(receive), sender)
+
+    def _refusal(self, scope: Scope) -> tuple[int, str, str] | None:
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or host_name(hosts[0]) not in self._names:
+            return 421, "wrong_host", "this address is not served here; add it to hosts in the configuration"
+        if not _same_origin(headers, hosts[0]):
+            return 403, "wrong_origin", "requests from other web pages are refused"
+        if scope["path"].startswith("/api/") and headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            return 403, "wrong_origin", "requests from other web pages are refused"
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdigit()) or int(length) > MAX_BODY:
+            return 413, "too_large", "the request is too large"
+        return None
+
+
+def _same_origin(headers: Headers, host: str) -> bool:
+    origins = headers.getlist("origin")
+    if not origins:
+        return True
+    scheme, _, rest = origins[0].lower().partition("://")
+    return len(origins) == 1 and scheme in ("http", "https") and rest == host.strip().lower()
+
+
+class _Bounded:
+    """Passes the body on, and ends the connection when a chunked one grows too large."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._seen = 0
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._seen += len(message.get("body", b""))
+        return {"type": "http.disconnect"} if self._seen > MAX_BODY else message
+
+
+class _Sender:
+    def __init__(self, send: Send, count: Callable[[int], None]) -> None:
+        self._send = send
+        self._count = count
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._count(message["status"])
+            headers = MutableHeaders(raw=message["headers"])
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await self._send(message)
+
+    async def refuse(self, status: int, error: str, sentence: str) -> None:
+        body = json.dumps({"error": error, "message": sentence}).encode()
+        length = str(len(body)).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", length), (b"connection", b"close")]
+        await self({"type": "http.response.start", "status": status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": body})

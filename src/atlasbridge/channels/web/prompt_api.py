@@ -1,0 +1,123 @@
+"""The API's prompts: what is open, one answer, a report, and the stream of everything that happens."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from atlasbridge.channels.web.guard import LOOPBACK, host_name
+from atlasbridge.channels.web.operation import Call, problem
+from atlasbridge.channels.web.site import Site
+from atlasbridge.channels.web.stream import event_stream
+from atlasbridge.core.clock import iso, parse_iso
+from atlasbridge.core.ports import InboundReply
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
+
+VERDICT_TIMEOUT_S = 15.0
+STATUS = {
+    Refusal.UNKNOWN_PROMPT: 404,
+    Refusal.NOT_ALLOWED: 403,
+    Refusal.BAD_VALUE: 422,
+    Refusal.RATE_LIMITED: 429,
+    Refusal.UNAVAILABLE: 503,
+}
+NO_PROMPT = (404, "unknown_prompt", "there is no such prompt")
+
+
+async def list_prompts(site: Site, call: Call) -> Response:
+    prompts = [site.show(record) for record in site.desk.open_prompts()]
+    return JSONResponse({"now": iso(site.clock.wall()), "prompts": prompts})
+
+
+async def get_prompt(site: Site, call: Call) -> Response:
+    record = site.desk.prompt(call.path("prompt_id"))
+    return JSONResponse(site.show(record)) if record else problem(*NO_PROMPT)
+
+
+async def reply(site: Site, call: Call) -> Response:
+    record = site.desk.prompt(call.path("prompt_id"))
+    if record is None:
+        return problem(*NO_PROMPT)
+    if record.prompt.secret and not is_private(call):
+        return problem(403, "not_private", "a secret is taken only over loopback or TLS")
+    if not site.answers.allow(call.caller.key):
+        return problem(429, "rate_limited", "too many answers in a short time; wait a little")
+    inbound = _inbound(record, call)
+    try:
+        outcome = await site.submit(inbound, VERDICT_TIMEOUT_S)
+    except asyncio.QueueFull:
+        return problem(503, "unavailable", "too many answers are waiting")
+    if outcome is None:
+        return problem(503, "unavailable", "the hub did not decide in time; look whether the prompt is still open")
+    if isinstance(outcome, Reject):
+        site.counters.refusals[outcome.reason.value] += 1
+        return problem(STATUS.get(outcome.reason, 409), outcome.reason.value, outcome.sentence)
+    if record.state in OPEN:
+        site.counters.count_wait(max(0.0, site.clock.wall() - parse_iso(record.created_at)))
+    return JSONResponse({"stage": outcome.stage, "message": outcome.sentence, "prompt_id": record.prompt_id})
+
+
+def _inbound(record: PromptRecord, call: Call) -> InboundReply:
+    return InboundReply(
+        channel="web",
+        identity=call.caller.identity,
+        prompt_id=record.prompt_id,
+        value=call.body.value,
+        session_id=call.body.session_id or record.session_id,
+        nonce=record.nonce,
+        as_text=call.body.as_text,
+        token=asyncio.get_running_loop().create_future(),
+    )
+
+
+def is_private(call: Call) -> bool:
+    """Loopback (an ssh tunnel ends there too), our own TLS, or a TLS proxy on this machine that says so."""
+    request = call.request
+    if request.url.scheme == "https" or host_name(request.headers["host"]) in LOOPBACK:
+        return True
+    return (
+        request.headers.get("x-forwarded-proto", "") == "https"
+        and request.client is not None
+        and (request.client.host in LOOPBACK)
+    )
+
+
+async def report_prompt(site: Site, call: Call) -> Response:
+    record = site.desk.prompt(call.path("prompt_id"))
+    if record is None:
+        return problem(*NO_PROMPT)
+    shown = record.prompt
+    detail: dict[str, Any] = {
+        "type": shown.type.value,
+        "score": shown.score,
+        "screen": shown.screen,
+        "evidence": [item.to_json() for item in shown.evidence],
+    }
+    return await _report(site, "not_a_prompt", record.session_id, record.prompt_id, call.body.note, detail)
+
+
+async def report_missed(site: Site, call: Call) -> Response:
+    session = site.session(call.path("session_id"))
+    if session is None:
+        return problem(404, "unknown_session", "there is no such session")
+    detail = {"tool": session.tool, "screen": await site.desk.screen(session.session_id)}
+    return await _report(site, "missed", session.session_id, session.open_prompt, call.body.note, detail)
+
+
+async def _report(
+    site: Site, verdict: str, session_id: str, prompt_id: str, note: str, detail: dict[str, Any]
+) -> Response:
+    path = site.reports.write(verdict, session_id, prompt_id, note, detail)
+    if path is None:
+        return problem(503, "unavailable", "there are too many reports already; read them with atlasbridge lab report")
+    return JSONResponse({"report": path.name})
+
+
+async def events(site: Site, call: Call) -> Response:
+    if site.broadcast.full:
+        return problem(503, "unavailable", "too many pages are open")
+    queue = site.broadcast.join()
+    return event_stream(site.broadcast.follow(queue, site.snapshot()))

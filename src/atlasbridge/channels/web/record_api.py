@@ -1,0 +1,44 @@
+"""The API's records: history, audit log, statistics, metrics and health.  All of it only reads."""
+
+from __future__ import annotations
+
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from atlasbridge import __version__
+from atlasbridge.channels.web.operation import Call
+from atlasbridge.channels.web.site import Site
+
+
+async def health(site: Site, call: Call) -> Response:
+    return JSONResponse({"status": "ok", "version": __version__})
+
+
+async def history(site: Site, call: Call) -> Response:
+    query = call.query
+    records = site.desk.history(query["search"], query["limit"], query["before"])
+    return JSONResponse({"prompts": [site.show(record) for record in records]})
+
+
+async def audit(site: Site, call: Call) -> Response:
+    before = call.query["before"]
+    return JSONResponse({"entries": site.desk.audit_entries(call.query["limit"], before or None)})
+
+
+async def audit_state(site: Site, call: Call) -> Response:
+    return JSONResponse(site.desk.audit_state())
+
+
+async def statistics(site: Site, call: Call) -> Response:
+    reported = {verdict: site.reports.count(verdict) for verdict in ("not_a_prompt", "missed")}
+    return JSONResponse({**site.desk.statistics(), "reported": reported})
+
+
+async def metrics(site: Site, call: Call) -> Response:
+    gauges = {
+        "sessions": ("Sessions that run now", float(len(site.desk.sessions()))),
+        "open_prompts": ("Prompts that wait for an answer", float(len(site.desk.open_prompts()))),
+        "web_listeners": ("Pages that follow the event stream", float(site.broadcast.listeners)),
+        "web_watchers": ("Screens that are being watched", float(site.watchers)),
+        "push_subscriptions": ("Browsers that asked for push messages", float(site.push.count)),
+    }
+    return PlainTextResponse(site.counters.render(gauges), media_type="text/plain; version=0.0.4")

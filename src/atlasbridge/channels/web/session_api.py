@@ -1,0 +1,112 @@
+"""The API's sessions: list, screen, live screen, keys (opted in), end, and start from the configured list."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from atlasbridge.channels.web.operation import Call, problem
+from atlasbridge.channels.web.site import Site
+from atlasbridge.channels.web.stream import encode_event, event_stream
+from atlasbridge.channels.web.view import diff_screen, render_screen, render_session
+from atlasbridge.core.errors import AtlasBridgeError, ConfigError
+from atlasbridge.core.session.model import SessionRecord, SessionState
+
+FPS = 10.0
+NO_SESSION = (404, "unknown_session", "there is no such session")
+NO_SCREEN = (409, "no_screen", "this session has no screen to show")
+
+
+async def list_sessions(site: Site, call: Call) -> Response:
+    found = site.desk.sessions(include_ended=call.query["all"])
+    return JSONResponse({"sessions": [render_session(session) for session in found]})
+
+
+async def get_session(site: Site, call: Call) -> Response:
+    session = site.session(call.path("session_id"))
+    return JSONResponse(render_session(session)) if session else problem(*NO_SESSION)
+
+
+async def screen(site: Site, call: Call) -> Response:
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    frame = await site.desk.screen(session.session_id, styled=call.query["styled"])
+    return JSONResponse(render_screen(frame)) if frame is not None else problem(*NO_SCREEN)
+
+
+async def screen_stream(site: Site, call: Call) -> Response:
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    if site.watchers >= site.max_watchers:
+        return problem(503, "unavailable", "too many screens are being watched")
+    return event_stream(_frames(site, session.session_id))
+
+
+async def _frames(site: Site, session_id: str) -> AsyncIterator[bytes]:
+    before: dict[str, Any] | None = None
+    site.watchers += 1
+    try:
+        async with aclosing(site.desk.watch(session_id, FPS)) as frames:
+            async for frame in frames:
+                shown = render_screen(frame)
+                yield encode_event({"event": "screen", **diff_screen(before, shown)})
+                before = shown
+        yield encode_event({"event": "ended"})
+    finally:
+        site.watchers -= 1
+
+
+async def opt_in(site: Site, call: Call) -> Response:
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    key = (call.caller.key, session.session_id)
+    (site.typing.add if call.body.on else site.typing.discard)(key)
+    site.desk.note("WEB_TYPING", session_id=session.session_id, identity=call.caller.identity, on=call.body.on)
+    return JSONResponse({"on": call.body.on})
+
+
+async def type_keys(site: Site, call: Call) -> Response:
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    if (call.caller.key, session.session_id) not in site.typing:
+        return problem(403, "typing_off", "switch typing on for this session first")
+    try:
+        data = call.body.data.encode()
+    except UnicodeEncodeError:
+        return problem(422, "bad_value", "that is not text")
+    typed = await site.desk.type_keys(session.session_id, data, call.caller.identity)
+    return JSONResponse({"typed": True}) if typed else problem(409, "not_typed", "the session did not take the keys")
+
+
+async def end(site: Site, call: Call) -> Response:
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    ended = await site.desk.kill(session.session_id, force=call.body.force)
+    return JSONResponse({"ending": True}) if ended else problem(409, "not_ended", "the session cannot be reached")
+
+
+async def list_launchers(site: Site, call: Call) -> Response:
+    return JSONResponse({"launchers": site.desk.launchers()})
+
+
+async def launch(site: Site, call: Call) -> Response:
+    try:
+        session_id = await site.desk.launch(call.body.launcher, call.caller.identity)
+    except ConfigError as error:
+        return problem(404, "unknown_launcher", str(error))
+    except AtlasBridgeError as error:
+        return problem(503, "unavailable", str(error))
+    return JSONResponse({"session_id": session_id})
+
+
+def _active(site: Site, call: Call) -> SessionRecord | None:
+    session = site.session(call.path("session_id"))
+    return session if session and session.state is SessionState.ACTIVE else None

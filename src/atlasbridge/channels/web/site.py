@@ -1,0 +1,85 @@
+"""What the handlers share: the desk, who may come in, live streams, limits, counters, and replies on their way."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from dataclasses import dataclass, field
+from typing import Any
+
+from atlasbridge import __version__
+from atlasbridge.channels.web.access import Access, Caller, same
+from atlasbridge.channels.web.limit import Limiter
+from atlasbridge.channels.web.metrics import Counters
+from atlasbridge.channels.web.push import Push
+from atlasbridge.channels.web.report import Reports
+from atlasbridge.channels.web.settings import WebSettings
+from atlasbridge.channels.web.stream import Broadcast
+from atlasbridge.channels.web.view import render_prompt, render_session
+from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.ports import Desk, InboundReply, Receipt
+from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.visible import visible
+
+
+@dataclass(slots=True)
+class Site:
+    desk: Desk
+    clock: Clock
+    settings: WebSettings
+    access: Access
+    push: Push
+    reports: Reports
+    counters: Counters
+    replies: asyncio.Queue[InboundReply] = field(default_factory=lambda: asyncio.Queue(256))
+    broadcast: Broadcast = field(default_factory=Broadcast)
+    typing: set[tuple[str, str]] = field(default_factory=set)  # (caller, session): opted in to type
+    cli_key: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    urls: dict[str, str] = field(default_factory=dict)  # "local" and "lan"
+    watchers: int = 0
+    max_watchers: int = 32
+    wrong: Limiter = field(init=False)
+    answers: Limiter = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.wrong = Limiter(self.clock, per_minute=10, burst=10)
+        per_minute = self.settings.replies_per_minute
+        self.answers = Limiter(self.clock, per_minute=per_minute, burst=max(5, per_minute // 3))
+
+    def command_line(self, key: str) -> Caller | None:
+        """The `atlasbridge` command of the same user, known by the key in HOME/web.json."""
+        return Caller("web:cli", "admin", "cli") if same(key, self.cli_key) else None
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        """By full or short id."""
+        found = [
+            session
+            for session in self.desk.sessions(include_ended=True)
+            if session.session_id == session_id or (len(session_id) == 8 and session.session_id.startswith(session_id))
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def show(self, record: PromptRecord) -> dict[str, Any]:
+        return render_prompt(record, self.session(record.session_id))
+
+    def snapshot(self) -> dict[str, Any]:
+        """The first event of every stream: all that a page needs to draw itself."""
+        return {
+            "event": "hello",
+            "now": iso(self.clock.wall()),
+            "host": visible(socket.gethostname()),
+            "version": __version__,
+            "prompts": [self.show(record) for record in self.desk.open_prompts()],
+            "sessions": [render_session(session) for session in self.desk.sessions()],
+        }
+
+    async def submit(self, reply: InboundReply, timeout_s: float) -> Receipt | Reject | None:
+        """Hand a reply to the router and wait for its verdict; None: none came in time."""
+        verdict: asyncio.Future[Receipt | Reject] = reply.token
+        self.replies.put_nowait(reply)
+        try:
+            return await asyncio.wait_for(asyncio.shield(verdict), timeout_s)
+        except TimeoutError:
+            return None
