@@ -1,1 +1,39 @@
-"""ptypool: a pool of pseudo-terminals for asyncio."""
+"""ptypool: a pool of pseudo-terminals for asyncio, and the synchronous primitives that it stands on.
+
+`import ptypool` alone does not import asyncio: what needs it is loaded when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ptypool.errors import AtCapacity, HandleNotFound, PtyError, PtyInternalError, PtyIoError, SpawnFailed
+from ptypool.process import SpawnedProcess, spawn_process
+from ptypool.termination import terminate_group
+
+if TYPE_CHECKING:
+    from ptypool.handle import PtyHandle
+    from ptypool.pool import PtyPool
+
+_LAZY = {"PtyHandle": "ptypool.handle", "PtyPool": "ptypool.pool"}
+
+__all__ = [
+    "AtCapacity",
+    "HandleNotFound",
+    "PtyError",
+    "PtyHandle",
+    "PtyInternalError",
+    "PtyIoError",
+    "PtyPool",
+    "SpawnFailed",
+    "SpawnedProcess",
+    "spawn_process",
+    "terminate_group",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)

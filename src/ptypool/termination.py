@@ -24,8 +24,9 @@ def terminate_group(
 ) -> int | None:
     """End the session that `pid` leads, reap `pid`, and return its exit status (negative: the signal that ended it).
 
-    `pid` must not have been reaped yet, or its number may mean somebody else. None when it is not our child. `while_waiting` is called between looks, so that the owner of the
-    terminal can go on reading: a child that blocks on a full terminal cannot end by itself.
+    `pid` must not have been reaped yet, or its number may mean somebody else; None when it is not our child.
+    `while_waiting` is called between looks, so that the owner of the terminal can go on reading: a child that blocks
+    on a full terminal cannot end by itself.
     """
     for pause_s in termination_steps((pid,), grace_s=grace_s):
         if while_waiting is not None:
@@ -63,7 +64,7 @@ def session_groups(sessions: Collection[int]) -> set[int]:
 
 
 def _signal_until_gone(sessions: Collection[int], number: signal.Signals, limit_s: float) -> Iterator[float]:
-    """SIGTERM goes once to each group, also to one that appears late; SIGKILL at every look, since forks may race it."""
+    """SIGTERM goes once to each group, also to a late one; SIGKILL at every look, since a fork may race it."""
     give_up_at = time.monotonic() + limit_s
     pause_s = _FIRST_PAUSE_S
     told: set[int] = set()
@@ -78,8 +79,12 @@ def _signal_until_gone(sessions: Collection[int], number: signal.Signals, limit_
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
-    """SIGCONT after it, because a stopped process would take its SIGTERM only once it goes on."""
-    for one in (number, signal.SIGCONT):
+    """SIGCONT after it, because a stopped process would take its SIGTERM only once it goes on.
+
+    Interactive shells ignore SIGTERM and end when their terminal hangs up: they are told so.
+    """
+    first = signal.SIGHUP if number == signal.SIGTERM and _ignores(group, number) else number
+    for one in (first, signal.SIGCONT):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, one)
 
@@ -96,6 +101,14 @@ if sys.platform == "linux":
         except (FileNotFoundError, ProcessLookupError):
             return True
 
+    def _ignores(pid: int, number: signal.Signals) -> bool:
+        try:
+            with open(f"/proc/{pid}/status", "rb") as status:
+                ignored = next(line for line in status if line.startswith(b"SigIgn:"))
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        return bool(int(ignored.split()[1], 16) >> (number - 1) & 1)
+
 else:
 
     def _all_pids() -> list[int]:
@@ -105,3 +118,6 @@ else:
 
     def _is_zombie(pid: int) -> bool:
         return False  # _all_pids has left them out
+
+    def _ignores(pid: int, number: signal.Signals) -> bool:
+        return False  # no portable way to ask: such a process is killed when its grace is over

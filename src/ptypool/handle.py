@@ -1,0 +1,214 @@
+"""PtyHandle: one child on its terminal, for asyncio: read, write, wait, resize, end it.
+
+Moving bytes belongs to `stream`, the way a session is ended to `termination`, slots and their counting to the pool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Self
+from uuid import UUID, uuid4
+
+from ptypool.errors import PtyInternalError
+from ptypool.exit import UNKNOWN_STATUS, ExitWatch
+from ptypool.process import SpawnedProcess
+from ptypool.stream import TerminalStream
+from ptypool.terminal import TermiosAttributes
+from ptypool.termination import DEFAULT_GRACE_S, terminate_group, termination_steps
+
+
+class PtyHandle:
+    """A child on a PTY, as PtyPool.spawn returns it; belongs to the event loop and the process that made it."""
+
+    def __init__(
+        self, process: SpawnedProcess, on_change: Callable[[PtyHandle], None], grace_s: float = DEFAULT_GRACE_S
+    ) -> None:
+        self.id: UUID = uuid4()
+        self.pid: int = process.pid
+        self._grace_s = grace_s
+        self._on_change = on_change
+        self._owner = os.getpid()
+        self._loop = asyncio.get_running_loop()
+        self._status: int | None = None
+        self._exited = asyncio.Event()
+        self._ending: asyncio.Task[None] | None = None
+        self._stream = TerminalStream(self._loop, process.master_fd, self._output_ended)
+        self._watch = ExitWatch(self._loop, self.pid, self._child_exited)
+
+    def __repr__(self) -> str:
+        state = "alive" if self._status is None else f"exit_status={self._status}"
+        return f"<PtyHandle {self.id} pid={self.pid} {state}>"
+
+    async def read(self) -> bytes:
+        """The next chunk of output; waits for one; b"" at the end."""
+        self._check_usable()
+        return await self._stream.read()
+
+    async def read_timeout(self, timeout_s: float) -> bytes | None:
+        """The next chunk, b"" at the end, or None when nothing came in time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self.read()
+        except TimeoutError:
+            return None
+
+    def read_all_available(self) -> bytes:
+        """All the output that has arrived, without waiting."""
+        self._check_usable()
+        return self._stream.read_available()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while chunk := await self.read():
+            yield chunk
+
+    async def send(self, data: bytes | str) -> None:
+        """Queue bytes for the child; waits while 256 messages are queued because the child does not read them."""
+        self._check_usable()
+        if data:
+            await self._stream.write(data.encode() if isinstance(data, str) else bytes(data))
+
+    async def send_line(self, line: bytes | str) -> None:
+        """Queue a line and its newline."""
+        await self.send(line + "\n" if isinstance(line, str) else line + b"\n")
+
+    async def drain(self) -> None:
+        """Wait until the kernel has taken everything that was sent."""
+        self._check_usable()
+        await self._stream.flush()
+
+    def is_alive(self) -> bool:
+        """Whether the child runs: a look at the process, not at what the event loop has seen so far."""
+        self._check_owner()
+        return self._status is None and not self._watch.look()
+
+    @property
+    def exit_status(self) -> int | None:
+        """None while the child runs; negative when a signal ended it; 255 when somebody else has reaped it."""
+        return self._status
+
+    @property
+    def killed(self) -> bool:
+        """Whether kill() was called and is over."""
+        return self._ending is not None and self._stream.closed
+
+    @property
+    def closed(self) -> bool:
+        """Whether the terminal is closed: by kill(), or because the child and its output have ended."""
+        return self._stream.closed
+
+    async def wait(self) -> int:
+        """Wait for the child's end and return its exit status."""
+        self._check_usable()
+        await self._exited.wait()
+        return UNKNOWN_STATUS if self._status is None else self._status
+
+    async def kill(self) -> int:
+        """End the child and the process groups of its session: SIGTERM, grace, SIGKILL; then close the terminal.
+
+        The newest output (at most 256 messages) can still be read. May be called twice, and be cancelled.
+        """
+        self._check_usable()
+        await end_handles([self], self._grace_s)
+        if self._status is None:
+            raise PtyInternalError(f"process {self.pid} has survived SIGKILL, it hangs in the kernel")
+        return self._status
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the child's process group."""
+        if self.is_alive():
+            os.killpg(self.pid, number)
+
+    def resize(self, cols: int, rows: int) -> None:
+        """Change the terminal's size; its foreground program gets SIGWINCH."""
+        self._check_usable()
+        self._stream.resize(cols, rows)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(rows, cols)."""
+        return self._stream.size
+
+    def reset_terminal(self, attributes: TermiosAttributes) -> None:
+        """Give the terminal these termios attributes and drop unread input, whatever the last program left behind."""
+        self._check_usable()
+        self._stream.set_attributes(attributes)
+
+    def abandon(self) -> None:
+        """Kill, reap and close at once, without an event loop: for a pool that nobody has closed."""
+        if self._owner != os.getpid():
+            return
+        self._watch.stop()
+        if self._session_is_ours():
+            status = terminate_group(self.pid, grace_s=0)
+            self._status = status if self._status is None else self._status
+        self._stream.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.kill()
+
+    def _output_ended(self) -> None:
+        self._watch.look()
+        self._close_if_over()
+
+    def _child_exited(self, status: int) -> None:
+        self._status = status
+        self._exited.set()
+        self._stream.stop_writing("the child has ended")
+        self._close_if_over()
+
+    def _close_if_over(self) -> None:
+        if self._status is not None and self._stream.at_end:
+            self._stream.close()
+        self._on_change(self)
+
+    def _session_is_ours(self) -> bool:
+        """Once the child is reaped, its number means what it left behind, unless a new process bears it."""
+        if self._status is None:
+            return True
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return False
+        return False
+
+    def _check_owner(self) -> None:
+        if self._owner != os.getpid():
+            raise PtyInternalError("this handle belongs to the process that this one was forked from")
+
+    def _check_usable(self) -> None:
+        self._check_owner()
+        if self._loop.is_closed():
+            raise PtyInternalError("the event loop of this handle is closed")
+
+
+async def end_handles(handles: Sequence[PtyHandle], grace_s: float) -> None:
+    """End many children together, with one grace period for all, also when the caller is cancelled meanwhile."""
+    fresh = [handle for handle in handles if handle._ending is None]
+    if fresh:
+        task = asyncio.create_task(_end_together(fresh, grace_s), name="ptypool-end")
+        for handle in fresh:
+            handle._ending = task
+    for task in {handle._ending for handle in handles if handle._ending is not None}:
+        await asyncio.shield(task)
+
+
+async def _end_together(handles: Sequence[PtyHandle], grace_s: float) -> None:
+    """The cleanup order: terminate, drain the output, reap, close."""
+    pids = [handle.pid for handle in handles if handle._session_is_ours()]
+    for handle in handles:
+        handle._watch.hold()
+        handle._stream.drain()
+    for pause_s in termination_steps(pids, grace_s=grace_s):
+        await asyncio.sleep(pause_s)
+    for handle in handles:
+        handle._watch.resume()
+        handle._stream.close()
+        handle._on_change(handle)

@@ -1,0 +1,228 @@
+"""PtyPool: at most so many children at a time, each on a terminal of its own.
+
+It counts slots, hands them out in turn, and ends every child when it is closed; a child's life belongs to its handle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import warnings
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
+from typing import Self
+from uuid import UUID
+
+from ptypool.errors import AtCapacity, HandleNotFound, PtyInternalError
+from ptypool.handle import PtyHandle, end_handles
+from ptypool.process import SpawnedProcess, spawn_process
+from ptypool.terminal import TermiosAttributes
+from ptypool.termination import DEFAULT_GRACE_S, terminate_group
+
+_REMEMBERED_IDS = 1024
+
+
+class PtyPool:
+    """A pool of at most `max_ptys` PTYs. Close it, or use it as `async with PtyPool(10) as pool`.
+
+    `release_on_exit` frees a slot as soon as its child ends by itself; otherwise release, kill and close free it.
+    """
+
+    def __init__(self, max_ptys: int, *, release_on_exit: bool = False, grace_s: float = DEFAULT_GRACE_S) -> None:
+        if max_ptys < 1:
+            raise ValueError(f"a pool needs room for at least one PTY, not {max_ptys}")
+        self.max_ptys = max_ptys
+        self._release_on_exit = release_on_exit
+        self._grace_s = grace_s
+        self._held: dict[UUID, PtyHandle] = {}
+        self._open: set[PtyHandle] = set()
+        self._settled: OrderedDict[UUID, None] = OrderedDict()
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._promised = 0
+        self._closed = False
+        self._owner = os.getpid()
+        self._finalizer = weakref.finalize(self, _abandon, self._open, self._owner)
+
+    def __repr__(self) -> str:
+        return f"<PtyPool {self.active_count}/{self.max_ptys}>"
+
+    @property
+    def active_count(self) -> int:
+        """Slots in use."""
+        return len(self._held)
+
+    @property
+    def available(self) -> int:
+        """Slots that spawn() can take now (one that is promised to a waiting acquire() is not)."""
+        return self.max_ptys - len(self._held) - self._promised
+
+    @property
+    def handles(self) -> tuple[PtyHandle, ...]:
+        """The handles that hold a slot, oldest first."""
+        return tuple(self._held.values())
+
+    async def spawn(
+        self,
+        cmd: str,
+        args: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        size: tuple[int, int] = (24, 80),
+        *,
+        inherit_env: bool = True,
+        termios_attrs: TermiosAttributes | None = None,
+    ) -> PtyHandle:
+        """Start `cmd` on a new PTY of `size` (rows, cols). Raises AtCapacity or SpawnFailed.
+
+        `env` is added to our own environment, or is all of it when `inherit_env` is false.
+        """
+        self._check_open()
+        if self.available <= 0:
+            raise AtCapacity(self.max_ptys)
+        # No await between the check and the registration: capacity holds however many tasks spawn at once.
+        environ = {**(os.environ if inherit_env else {}), **(env or {})}
+        environ.setdefault("TERM", "xterm-256color")
+        process = spawn_process([cmd, *args], env=environ, cwd=cwd, size=size, termios_attrs=termios_attrs)
+        handle = self._adopt(process)
+        self._held[handle.id] = handle
+        self._open.add(handle)
+        return handle
+
+    async def acquire(
+        self,
+        cmd: str,
+        args: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        size: tuple[int, int] = (24, 80),
+        *,
+        timeout_s: float | None = None,
+        inherit_env: bool = True,
+        termios_attrs: TermiosAttributes | None = None,
+    ) -> PtyHandle:
+        """Like spawn, but wait in turn for a free slot; AtCapacity when `timeout_s` is over."""
+        self._check_open()
+        if self.available <= 0 or self._waiting:
+            await self._wait_turn(timeout_s)
+            self._promised -= 1
+        try:
+            return await self.spawn(cmd, args, env, cwd, size, inherit_env=inherit_env, termios_attrs=termios_attrs)
+        finally:
+            self._serve_waiting()  # a failed spawn leaves the slot to the next
+
+    def release(self, id: UUID) -> None:
+        """Free the slot. A child that still runs goes on, in the care of its handle, until the pool is closed."""
+        self._check_owner()
+        if id not in self._held and id not in self._settled:
+            raise HandleNotFound(id)
+        self._settled.pop(id, None)
+        self._held.pop(id, None)
+        self._serve_waiting()
+
+    async def kill(self, id: UUID) -> int | None:
+        """End the child and free its slot; its exit status, or None when it was freed by its own end before."""
+        self._check_owner()
+        handle = self._held.get(id)
+        if handle is None:
+            self.release(id)
+            return None
+        status = await handle.kill()
+        self._settled.pop(id, None)
+        return status
+
+    async def close(self) -> None:
+        """End every child, released ones too, and let nobody in any more. May be called twice."""
+        self._check_owner()
+        self._closed = True
+        for future in self._waiting:
+            if not future.done():
+                future.set_exception(PtyInternalError("the pool was closed"))
+        await end_handles(list({*self._open, *self._held.values()}), self._grace_s)
+        self._forget_all()
+
+    def close_now(self) -> None:
+        """Kill and reap every child at once, without an event loop: when that was closed before the pool."""
+        self._check_owner()
+        self._closed = True
+        for handle in {*self._open, *self._held.values()}:
+            handle.abandon()
+        self._forget_all()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _adopt(self, process: SpawnedProcess) -> PtyHandle:
+        pool = weakref.ref(self)  # a handle must not keep a forgotten pool alive
+        try:
+            return PtyHandle(process, lambda changed: _tell(pool, changed), self._grace_s)
+        except BaseException:
+            terminate_group(process.pid, grace_s=0)
+            os.close(process.master_fd)
+            raise
+
+    async def _wait_turn(self, timeout_s: float | None) -> None:
+        """Return with a slot promised to us (counted in `_promised`)."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await turn
+        except BaseException as error:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+            elif turn.done() and not turn.cancelled() and turn.exception() is None:
+                self._promised -= 1  # it came too late for us: the next one may have it
+            self._serve_waiting()
+            if isinstance(error, TimeoutError):
+                raise AtCapacity(self.max_ptys) from error
+            raise
+
+    def _serve_waiting(self) -> None:
+        while self._waiting and self.available > 0:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._promised += 1
+                turn.set_result(None)
+
+    def _handle_changed(self, handle: PtyHandle) -> None:
+        if handle.closed:
+            self._open.discard(handle)
+        exited = self._release_on_exit and handle.exit_status is not None
+        if handle.id in self._held and (exited or handle.killed):
+            del self._held[handle.id]
+            self._settled[handle.id] = None  # so that a release() that follows is no error
+            if len(self._settled) > _REMEMBERED_IDS:
+                self._settled.popitem(last=False)
+            self._serve_waiting()
+
+    def _forget_all(self) -> None:
+        self._held.clear()
+        self._open.clear()
+
+    def _check_owner(self) -> None:
+        if self._owner != os.getpid():
+            raise PtyInternalError("this pool belongs to the process that this one was forked from")
+
+    def _check_open(self) -> None:
+        self._check_owner()
+        if self._closed:
+            raise PtyInternalError("the pool is closed")
+
+
+def _tell(pool: weakref.ref[PtyPool], handle: PtyHandle) -> None:
+    if (owner := pool()) is not None:
+        owner._handle_changed(handle)
+
+
+def _abandon(handles: set[PtyHandle], owner: int) -> None:
+    """Nobody has closed the pool: its children must not outlive it."""
+    if owner != os.getpid() or not handles:
+        return
+    warnings.warn(f"a PtyPool was not closed, {len(handles)} children were killed", ResourceWarning, stacklevel=2)
+    for handle in list(handles):
+        handle.abandon()
+    handles.clear()
