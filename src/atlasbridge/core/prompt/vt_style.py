@@ -1,0 +1,185 @@
+"""How a cell looks: a style is one int (flags, foreground, background), and an ink is one character that stands for it.
+
+Rows keep their styles as a string of inks, as long as their text, so that both are cut and joined alike.
+"""
+
+from __future__ import annotations
+
+BOLD, DIM, ITALIC, UNDERLINE, BLINK, REVERSE, HIDDEN, STRIKE = (1 << bit for bit in range(8))
+FLAGS = 0xFF
+_FG_SHIFT, _BG_SHIFT = 8, 34
+_COLOUR = (1 << 26) - 1
+_INDEXED, _TRUE = 1 << 24, 2 << 24
+
+MAX_INKS = 16384
+_MAX_TURNS = 4096
+
+_ON = {1: BOLD, 2: DIM, 3: ITALIC, 4: UNDERLINE, 5: BLINK, 6: BLINK, 7: REVERSE, 8: HIDDEN, 9: STRIKE, 21: UNDERLINE}
+_OFF = {
+    22: BOLD | DIM,
+    23: ITALIC,
+    24: UNDERLINE,
+    25: BLINK,
+    27: REVERSE,
+    28: HIDDEN,
+    29: STRIKE,
+}
+
+PLAIN = "\0"  # the ink of the default style
+
+
+def foreground(style: int) -> int | str | None:
+    """None for the default colour, 0 to 255 for a palette entry, "#rrggbb" for true colour."""
+    return _colour(style >> _FG_SHIFT & _COLOUR)
+
+
+def background(style: int) -> int | str | None:
+    return _colour(style >> _BG_SHIFT & _COLOUR)
+
+
+def _colour(value: int) -> int | str | None:
+    if value >= _TRUE:
+        return f"#{value & 0xFFFFFF:06x}"
+    return value & 0xFF if value else None
+
+
+def _with_fg(style: int, colour: int) -> int:
+    return style & ~(_COLOUR << _FG_SHIFT) | colour << _FG_SHIFT
+
+
+def _with_bg(style: int, colour: int) -> int:
+    return style & ~(_COLOUR << _BG_SHIFT) | colour << _BG_SHIFT
+
+
+def background_only(style: int) -> int:
+    """What an erased cell keeps."""
+    return style & _COLOUR << _BG_SHIFT
+
+
+def render_sgr(style: int) -> str:
+    """The parameters that would set this style, for programs that ask (DECRQSS)."""
+    params = ["0"]
+    params += [str(code) for code, flag in _ON.items() if style & flag and code not in (6, 21)]
+    for base, colour in ((30, foreground(style)), (40, background(style))):
+        if isinstance(colour, str):
+            red, green, blue = bytes.fromhex(colour[1:])
+            params.append(f"{base + 8};2;{red};{green};{blue}")
+        elif colour is not None:
+            simple = base + colour if colour < 8 else base + 52 + colour if colour < 16 else 0
+            params.append(str(simple) if simple else f"{base + 8};5;{colour}")
+    return ";".join(params)
+
+
+def parse_sgr(style: int, params: str) -> int:
+    """The style after `CSI params m`.  Unknown codes are skipped."""
+    codes = params.split(";")
+    at = 0
+    while at < len(codes):
+        code = codes[at]
+        at += 1
+        if ":" in code:
+            style = _apply_colon(style, code.split(":"))
+            continue
+        number = _number(code)
+        if number in (38, 48, 58):
+            colour, used = _extended([_number(piece) for piece in codes[at : at + 4]])
+            at += used
+            style = _paint(style, number, colour)
+        else:
+            style = _apply(style, number)
+    return style
+
+
+def _number(text: str) -> int:
+    return min(int(text), 65535) if text.isdecimal() and len(text) < 10 else 0
+
+
+def _apply(style: int, code: int) -> int:
+    if code == 0:
+        return 0
+    if code in _ON:
+        return style | _ON[code]
+    if code in _OFF:
+        return style & ~_OFF[code]
+    if 30 <= code <= 37:
+        return _with_fg(style, _INDEXED | code - 30)
+    if 40 <= code <= 47:
+        return _with_bg(style, _INDEXED | code - 40)
+    if 90 <= code <= 97:
+        return _with_fg(style, _INDEXED | code - 82)
+    if 100 <= code <= 107:
+        return _with_bg(style, _INDEXED | code - 92)
+    if code == 39:
+        return _with_fg(style, 0)
+    if code == 49:
+        return _with_bg(style, 0)
+    return style
+
+
+def _apply_colon(style: int, parts: list[str]) -> int:
+    code, rest = _number(parts[0]), [_number(part) for part in parts[1:]]
+    if code == 4:
+        return style | UNDERLINE if rest[0] else style & ~UNDERLINE
+    if code not in (38, 48, 58):
+        return style
+    if rest[0] == 2 and len(rest) >= 5:  # 38:2:<colour space>:r:g:b
+        rest = [2, *rest[2:5]]
+    return _paint(style, code, _extended(rest)[0])
+
+
+def _extended(args: list[int]) -> tuple[int | None, int]:
+    """The colour that follows 38 or 48, and how many parameters it took."""
+    if len(args) >= 2 and args[0] == 5:
+        return (_INDEXED | args[1] if args[1] < 256 else None), 2
+    if len(args) >= 4 and args[0] == 2:
+        red, green, blue = args[1:4]
+        valid = red < 256 and green < 256 and blue < 256
+        return (_TRUE | red << 16 | green << 8 | blue if valid else None), 4
+    return None, len(args)
+
+
+def _paint(style: int, code: int, colour: int | None) -> int:
+    if colour is None or code == 58:  # an underline's own colour is not kept
+        return style
+    return _with_fg(style, colour) if code == 38 else _with_bg(style, colour)
+
+
+class Inks:
+    """The styles in use, each under one character, and a memory of what each SGR sequence does to them."""
+
+    __slots__ = ("_chars", "styles", "turns")
+
+    def __init__(self) -> None:
+        self.styles: list[int] = [0]
+        self._chars: dict[int, str] = {0: PLAIN}
+        self.turns: dict[tuple[str, str], str] = {}
+
+    def style(self, ink: str) -> int:
+        return self.styles[ord(ink)]
+
+    def ink(self, style: int) -> str:
+        char = self._chars.get(style)
+        if char is None:
+            char = chr(len(self.styles))
+            self.styles.append(style)
+            self._chars[style] = char
+        return char
+
+    def turn(self, ink: str, params: str) -> str:
+        """The ink after `CSI params m`."""
+        if len(self.turns) >= _MAX_TURNS:
+            self.turns.clear()
+        new = self.turns[ink, params] = self.ink(parse_sgr(self.style(ink), params))
+        return new
+
+    @property
+    def full(self) -> bool:
+        return len(self.styles) >= MAX_INKS
+
+    def renew(self, live: set[str]) -> dict[int, str]:
+        """Forget every ink but the live ones; returns old code -> new ink.  Too many live ones lose their colours."""
+        keep = ~0 if len(live) <= MAX_INKS // 2 else FLAGS
+        old = self.styles
+        self.styles, self._chars = [0], {0: PLAIN}
+        self.turns.clear()
+        return {ord(ink): self.ink(old[ord(ink)] & keep) for ink in live}

@@ -1,0 +1,98 @@
+"""Columns a character takes, and cells of several characters: one stand-in character per cluster.
+
+A row is a string with exactly one character per column.  The right half of a wide character is `TAIL`; a base with
+combining marks, or an emoji sequence, is interned under a character of plane 16.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+TAIL = "\0"
+ZWJ = "\u200d"
+_FIRST = 0x100000
+MAX_CLUSTERS = 16384
+MAX_CLUSTER_LENGTH = 16  # characters; more marks than that on one cell are an attack, not a language
+
+# Blocks without wide or zero-width characters, and blocks that are wide throughout: whole runs go at once.
+_NARROW = (
+    r"\x20-\x7e\xa0-\u02ff\u0370-\u0482\u048a-\u0590\u1e00-\u1fff\u2010-\u2027\u202f-\u205f\u2070-\u20cf\u2100-\u2319"
+    r"\u231c-\u2328\u232b-\u23e8\u23ed-\u23ef\u23f1\u23f2\u23f4-\u25fc\u25ff-\u2604\u2607-\u2613\u2616-\u262f"
+    r"\u2690-\u2692\u2701-\u2704\u2706-\u2709\u270c-\u2727\u2729-\u274b\u274f-\u2752\u2756\u2758-\u2794\u2798-\u27af"
+    r"\u27b1-\u27be\u27c0-\u2b1a\u2b1d-\u2b4f\ue000-\uf8ff"
+)
+_WIDE = r"\u3041-\u3096\u30a0-\u30ff\u3131-\u318e\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60"
+is_narrow = re.compile(f"[{_NARROW}]*").fullmatch
+segments = re.compile(f"([{_NARROW}]+)|([{_WIDE}]+)|(.)", re.S).findall
+has_cluster = re.compile("[\U00100000-\U0010ffff]").search
+
+_widths: dict[str, int] = {}
+
+_LINES = "◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·"
+CHARSETS: dict[str, dict[int, str]] = {
+    "0": {ord("_"): " ", **dict(enumerate(_LINES, ord("`")))},  # DEC special graphics
+    "A": {ord("#"): "£"},
+}
+
+
+def width(char: str) -> int:
+    """0, 1 or 2 columns, as terminals count them: character by character."""
+    columns = _widths.get(char)
+    if columns is None:
+        if len(_widths) >= 8192:
+            _widths.clear()
+        columns = _widths[char] = _measure(char)
+    return columns
+
+
+def _measure(char: str) -> int:
+    code = ord(char)
+    if code == 0xAD:
+        return 1
+    if unicodedata.category(char) in ("Mn", "Me", "Cf") or 0x1160 <= code <= 0x11FF:
+        return 0
+    if 0x1FA70 <= code <= 0x1FAFF:  # emoji younger than some Python's tables
+        return 2
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+class Clusters:
+    """Cells of more than one character, each under its stand-in."""
+
+    __slots__ = ("_chars", "_texts")
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._chars: dict[str, str] = {}
+
+    def expand(self, cell: str) -> str:
+        code = ord(cell) - _FIRST
+        return self._texts[code] if code >= 0 else cell
+
+    def intern(self, text: str) -> str:
+        char = self._chars.get(text)
+        if char is None:
+            char = self._chars[text] = chr(_FIRST + len(self._texts))
+            self._texts.append(text)
+        return char
+
+    def plain(self, row: str) -> str:
+        """A row's text as a person reads it."""
+        if TAIL in row:
+            row = row.replace(TAIL, "")
+        if not row.isascii() and has_cluster(row):
+            row = "".join(map(self.expand, row))
+        return row
+
+    @property
+    def full(self) -> bool:
+        return len(self._texts) >= MAX_CLUSTERS
+
+    def renew(self, live: set[str]) -> dict[int, str]:
+        """Forget every cluster but the live ones; too many live ones lose their marks.  Old code -> new character."""
+        texts = {ord(char): self._texts[ord(char) - _FIRST] for char in live}
+        self._texts, self._chars = [], {}
+        if len(live) > MAX_CLUSTERS // 2:
+            return {code: text[0] if ord(text[0]) < _FIRST else "\ufffd" for code, text in texts.items()}
+        return {code: self.intern(text) for code, text in texts.items()}
