@@ -96,7 +96,7 @@ class Desk(Protocol):
         iterated; closing it stops the host from sending.  Ends when the session does."""
 
     def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
-        """Prompts of every state, newest first; `before` is a `created_at`, `search` looks in question and session."""
+        """Prompts of every state, newest first; `before` is the id of the last one of the page before."""
 
     def statistics(self) -> dict[str, Any]:
         """Counts over all prompts, as the store's `statistics` gives them."""

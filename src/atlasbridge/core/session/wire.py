@@ -11,7 +11,8 @@ host -> hub
     typed     prompt_id, outcome, detail              outcome: "typed", "stale" or "failed"; answers `type` and `ask`
     effect    prompt_id, outcome                      "taken": it left the screen; "still_there": it did not in time
     state     attached, rows, cols                    something about the session changed
-    screen    request, ...                            answers `capture`; also sent by itself while watched
+    screen    request, rows, cols, cursor: [row, col], cursor_visible, title, lines: [...] or styled: [[run, ...], ...]
+                                                      answers `capture`; also sent by itself while watched (styled)
     end       exit_code, status                       the tool has ended
 hub -> host
     welcome
