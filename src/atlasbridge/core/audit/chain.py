@@ -20,7 +20,7 @@ RESERVED: Final = frozenset(_FIRST + _LAST)
 class Head(NamedTuple):
     """Where a chain stands: how many entries, and the hash of the last one."""
 
-    count: int
+    entries: int
     hash: str
 
 
@@ -58,9 +58,9 @@ def seal_entry(head: Head, ts: str, event: str, fields: Mapping[str, Any]) -> tu
     clash = RESERVED & fields.keys()
     if clash:
         raise ValueError(f"an audit entry writes {', '.join(sorted(clash))} itself")
-    entry = {**fields, "seq": head.count + 1, "ts": ts, "event": event, "prev_hash": head.hash}
+    entry = {**fields, "seq": head.entries + 1, "ts": ts, "event": event, "prev_hash": head.hash}
     entry["hash"] = digest(entry)
-    return render_entry(entry), Head(head.count + 1, entry["hash"])
+    return render_entry(entry), Head(head.entries + 1, entry["hash"])
 
 
 def parse_entry(line: str) -> dict[str, Any] | None:
@@ -69,12 +69,12 @@ def parse_entry(line: str) -> dict[str, Any] | None:
         entry = json.loads(line)
     except ValueError:
         return None
-    return entry if isinstance(entry, dict) and RESERVED <= entry.keys() else None
+    return entry if isinstance(entry, dict) and entry.keys() >= RESERVED else None
 
 
 def check_entry(head: Head, line: str) -> Fault | Head:
     """Does `line` follow `head`?  The new head, or what is wrong with it."""
-    seq = head.count + 1
+    seq = head.entries + 1
     entry = parse_entry(line)
     if entry is None:
         return Fault(seq, "is not an audit entry")

@@ -153,10 +153,11 @@ class Prompt:
         }
 
     def to_wire(self) -> dict[str, Any]:
-        """Everything, for the hub and the store: the public face, what chooses each answer, and the prompt's identity."""
+        """Everything, for the hub and the store; `from_json` gives the same prompt back."""
         return {
             **self.to_json(),
             "choices": [choice.to_wire() for choice in self.choices],
+            "constraints": dict(self.constraints),
             "score": self.score,
             "digest": self.digest,
             "line_mode": self.line_mode,

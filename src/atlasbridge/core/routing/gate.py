@@ -1,0 +1,107 @@
+"""The reply gate: may this reply answer this prompt?  Pure; the first failing reason wins, in the order of `Refusal`.
+
+It decides about one reply and one record as they are given.  That nothing changed between the decision and the record
+of it is the store's guard (`Ledger.claim`), which explains a refusal with the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hmac import compare_digest
+from typing import Final
+
+from atlasbridge.core.ports import InboundReply
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
+
+SHORT_ID: Final = 8  # the least of an id that a medium may carry
+SHORT_NONCE: Final = 16  # 64 bits: what fits into a Telegram button
+SECRET_CHANNELS: Final = frozenset({"local", "web", "memory"})  # never a chat; the web page adds its own conditions
+KEY_CHANNELS: Final = frozenset({"local"})
+
+Decider = Callable[..., Answer | Reject]
+
+
+def decide_reply(
+    record: PromptRecord | None,
+    reply: InboundReply,
+    *,
+    allowed: bool,
+    now: float,
+    decide: Decider,
+) -> Answer | Reject:
+    refusal = refuse_reply(record, reply, allowed=allowed, now=now)
+    if refusal is not None or record is None:
+        return refusal or _UNKNOWN
+    return decide(record.prompt, reply.value, as_text=reply.as_text, as_keys=reply.as_keys)
+
+
+def refuse_reply(record: PromptRecord | None, reply: InboundReply, *, allowed: bool, now: float) -> Reject | None:
+    """Everything but the value; also for replies that are no answer, such as "cancel"."""
+    if record is None or not _names(record.prompt_id, reply.prompt_id):
+        return _UNKNOWN
+    if reply.session_id and not _names(record.session_id, reply.session_id):
+        return _WRONG_SESSION
+    if not allowed:
+        return Reject(Refusal.NOT_ALLOWED, "You are not on the list of those who may answer.")
+    if record.prompt.secret and reply.channel not in SECRET_CHANNELS:
+        return Reject(
+            Refusal.NOT_ALLOWED, "A secret is never taken from a chat: answer on the web page or in a terminal."
+        )
+    if reply.as_keys and reply.channel not in KEY_CHANNELS:
+        return Reject(Refusal.NOT_ALLOWED, "Raw keys are taken from a terminal of this machine only.")
+    return refuse_moment(record, nonce=reply.nonce, now=now)
+
+
+def refuse_claim(record: PromptRecord | None, *, session_id: str, nonce: str, now: float) -> Reject:
+    """Why the store's guard did not match, in the gate's order and words."""
+    if record is None:
+        return _UNKNOWN
+    if record.session_id != session_id:
+        return _WRONG_SESSION
+    return refuse_moment(record, nonce=nonce, now=now) or Reject(Refusal.NOT_OPEN, fate(record))
+
+
+def refuse_moment(record: PromptRecord, *, nonce: str, now: float) -> Reject | None:
+    """Nonce, time and state."""
+    if nonce and not nonce_matches(record.nonce, nonce):
+        return Reject(Refusal.BAD_NONCE, "This reply does not carry the key of that prompt.")
+    if nonce and record.nonce_used:
+        return Reject(Refusal.BAD_NONCE, fate(record))
+    if record.state is PromptState.EXPIRED or now >= record.deadline:
+        return Reject(Refusal.EXPIRED, fate(record) if record.state not in OPEN else "Its time is over.")
+    if record.state not in OPEN:
+        return Reject(Refusal.NOT_OPEN, fate(record))
+    return None
+
+
+def nonce_matches(whole: str, given: str) -> bool:
+    """A medium may carry the nonce's beginning only, but enough of it."""
+    if not SHORT_NONCE <= len(given) <= len(whole):
+        return False
+    return compare_digest(whole[: len(given)].encode(), given.encode())
+
+
+def fate(record: PromptRecord) -> str:
+    """What became of a prompt, in one sentence."""
+    match record.state:
+        case PromptState.REPLY_RECEIVED | PromptState.INJECTED | PromptState.RESOLVED:
+            return f"It was already answered by {record.decided_by or 'somebody'}."
+        case PromptState.EXPIRED:
+            return "Its time is over."
+        case PromptState.WITHDRAWN:
+            return "It is no longer on the screen."
+        case PromptState.CANCELED:
+            return f"It was canceled by {record.decided_by or 'somebody'}."
+        case PromptState.FAILED:
+            return "It cannot be answered any more."
+        case PromptState.CREATED | PromptState.ROUTED | PromptState.AWAITING_REPLY:
+            return "It is open."
+
+
+def _names(full: str, given: str) -> bool:
+    return len(given) >= SHORT_ID and full.startswith(given)
+
+
+_UNKNOWN: Final = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
+_WRONG_SESSION: Final = Reject(Refusal.WRONG_SESSION, "That prompt belongs to another session.")

@@ -1,0 +1,140 @@
+"""The reading half of the ledger: prompts, sessions, history, figures, and the audit log.  It changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atlasbridge.core.audit.chain import Head
+from atlasbridge.core.prompt.model import Answer, PromptRecord
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.store import audit_events, deliveries, notes, prompts, replies, sessions
+from atlasbridge.core.store.journal import Journal
+from atlasbridge.core.store.replies import ReplyRecord
+from atlasbridge.core.store.verify import AuditVerdict, verify
+
+SHORTEST_ID = 8
+_HEX = frozenset("0123456789abcdef-")
+
+
+class Archive:
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def prompt(self, full_or_short_id: str) -> PromptRecord | None:
+        """None when there is none, or more than one begins like that."""
+        where, parameters = _by_id(full_or_short_id)
+        with self._journal.reading() as connection:
+            found = prompts.select(connection, where, parameters, "LIMIT 2")
+        return found[0] if len(found) == 1 else None
+
+    def open_prompts(self, session_id: str | None = None) -> list[PromptRecord]:
+        where = prompts.IS_OPEN + ("" if session_id is None else " AND session_id = ?")
+        with self._journal.reading() as connection:
+            return prompts.select(connection, where, () if session_id is None else (session_id,))
+
+    def unsettled(self) -> list[tuple[PromptRecord, Answer | None]]:
+        """Answered but not known to be typed, or typed but not known to be taken.
+
+        The answer is None for a secret (never written down) and where nothing is left to type.
+        """
+        where = (
+            "status IN ('reply_received', 'injected')"
+            " OR (status = 'expired' AND EXISTS (SELECT 1 FROM replies WHERE prompt_id = prompts.id))"
+        )
+        with self._journal.reading() as connection:
+            found = prompts.select(connection, where)
+            given = [replies.get(connection, record.prompt_id) for record in found]
+        return [
+            (record, reply.answer if reply and not reply.injected_at else None)
+            for record, reply in zip(found, given, strict=True)
+        ]
+
+    def reply(self, prompt_id: str) -> ReplyRecord | None:
+        with self._journal.reading() as connection:
+            return replies.get(connection, prompt_id)
+
+    def session(self, full_or_short_id: str) -> SessionRecord | None:
+        where, parameters = _by_id(full_or_short_id)
+        with self._journal.reading() as connection:
+            found = sessions.select(connection, where, parameters)
+        return found[0] if len(found) == 1 else None
+
+    def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
+        with self._journal.reading() as connection:
+            return sessions.select(connection, "1" if include_ended else "status = 'active'")
+
+    def history(self, search: str = "", limit: int = 50, before: str | None = None) -> list[PromptRecord]:
+        """Newest first; `before` is the id of the last prompt of the page before this one."""
+        where = (
+            "(:search = '' OR instr(lower(excerpt || ' ' || coalesce(decided_by, '')), :search) OR session_id IN"
+            " (SELECT id FROM sessions WHERE instr(lower(tool || ' ' || label || ' ' || cwd), :search)))"
+            " AND (:before IS NULL OR rowid < (SELECT rowid FROM prompts WHERE id = :before))"
+        )
+        parameters = {"search": search.lower(), "before": before, "limit": limit}
+        with self._journal.reading() as connection:
+            return prompts.select(connection, where, parameters, "ORDER BY rowid DESC LIMIT :limit")
+
+    def statistics(self) -> dict[str, Any]:
+        rows = self._journal.database.rows
+        return {
+            "sessions": dict(rows("SELECT status, count(*) FROM sessions GROUP BY status")),
+            "prompts": dict(rows("SELECT status, count(*) FROM prompts GROUP BY status")),
+            "types": dict(rows("SELECT type, count(*) FROM prompts GROUP BY type")),
+            "replies": dict(rows("SELECT source, count(*) FROM replies GROUP BY source")),
+            "audit_entries": self.audit_head().entries,
+        }
+
+    def deliveries(self, prompt_id: str, channel: str) -> list[str]:
+        with self._journal.reading() as connection:
+            return deliveries.messages(connection, prompt_id, channel)
+
+    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
+        with self._journal.reading() as connection:
+            prompt_id = deliveries.prompt_of(connection, channel, message_id)
+            return prompts.get(connection, prompt_id) if prompt_id else None
+
+    def recall(self, key: str, default: str = "") -> str:
+        with self._journal.reading() as connection:
+            return notes.get(connection, key, default)
+
+    def audit_head(self) -> Head:
+        with self._journal.reading() as connection:
+            return audit_events.head(connection)
+
+    def audit_entries(
+        self,
+        after: int = 0,
+        limit: int = 1000,
+        *,
+        session_id: str = "",
+        prompt_id: str = "",
+        event: str = "",
+        newest: bool = False,
+    ) -> list[dict[str, Any]]:
+        """In the order of the chain; with `newest` the last `limit` of them."""
+        with self._journal.reading() as connection:
+            return audit_events.select(
+                connection,
+                after=after,
+                limit=limit,
+                session_id=session_id,
+                prompt_id=prompt_id,
+                event=event,
+                newest=newest,
+            )
+
+    def verify_audit(self) -> AuditVerdict:
+        with self._journal.reading() as connection:
+            return verify(connection, self._journal.audit_path)
+
+    def check(self) -> list[str]:
+        """What is structurally wrong with the database; empty when nothing is."""
+        return self._journal.database.check()
+
+
+def _by_id(given: str) -> tuple[str, tuple[str, ...]]:
+    """A full id, or at least its first eight characters.  Anything else finds nothing."""
+    text = given.lower()
+    if len(text) < SHORTEST_ID or not _HEX.issuperset(text):
+        return "id = ?", (given,)
+    return "id >= ? AND id < ?", (text, text + "g")

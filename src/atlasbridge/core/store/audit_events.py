@@ -1,0 +1,64 @@
+"""The table `audit_events` and its anchored head: append, read, and nothing else (triggers refuse the rest)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from atlasbridge.core.audit.chain import Head, parse_entry, seal_entry
+
+_INSERT: Final = "INSERT INTO audit_events (seq, event, session_id, prompt_id, entry) VALUES (?, ?, ?, ?, ?)"
+
+
+def head(connection: sqlite3.Connection) -> Head:
+    row = connection.execute("SELECT count, hash FROM audit_head").fetchone()
+    return Head(*row)
+
+
+def append(connection: sqlite3.Connection, ts: str, event: str, fields: Mapping[str, Any]) -> None:
+    line, new = seal_entry(head(connection), ts, event, fields)
+    connection.execute(_INSERT, (new.entries, str(event), fields.get("session_id"), fields.get("prompt_id"), line))
+    connection.execute("UPDATE audit_head SET count = ?, hash = ?", new)
+
+
+def adopt(connection: sqlite3.Connection, lines: Iterable[str], end: Head) -> None:
+    """Take over a whole checked chain; only for a store that has none."""
+    connection.executemany(_INSERT, (row_of(line) for line in lines))
+    connection.execute("UPDATE audit_head SET count = ?, hash = ?", end)
+
+
+def row_of(line: str) -> tuple[Any, ...]:
+    """The whole row that belongs to a line; a line that is no entry has none that fits."""
+    entry = parse_entry(line) or {}
+    return (*(entry.get(name) for name in ("seq", "event", "session_id", "prompt_id")), line)
+
+
+def rows(connection: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+    yield from connection.execute("SELECT seq, event, session_id, prompt_id, entry FROM audit_events ORDER BY seq")
+
+
+def lines_after(connection: sqlite3.Connection, seq: int) -> Iterator[str]:
+    for (line,) in connection.execute("SELECT entry FROM audit_events WHERE seq > ? ORDER BY seq", (seq,)):
+        yield line
+
+
+def line_of(connection: sqlite3.Connection, seq: int) -> str | None:
+    row = connection.execute("SELECT entry FROM audit_events WHERE seq = ?", (seq,)).fetchone()
+    return row[0] if row else None
+
+
+def select(
+    connection: sqlite3.Connection, *, after: int, limit: int, session_id: str, prompt_id: str, event: str, newest: bool
+) -> list[dict[str, Any]]:
+    """Entries in the order of the chain; with `newest` the last `limit` of them."""
+    wanted = {"session_id": session_id, "prompt_id": prompt_id, "event": event}
+    given = {name: value for name, value in wanted.items() if value}
+    where = "".join(f" AND {name} = :{name}" for name in given)
+    order = "DESC" if newest else "ASC"
+    rows = connection.execute(
+        f"SELECT entry FROM audit_events WHERE seq > :after{where} ORDER BY seq {order} LIMIT :limit",
+        {**given, "after": after, "limit": limit},
+    ).fetchall()
+    entries = [parse_entry(row[0]) or {} for row in rows]
+    return entries[::-1] if newest else entries

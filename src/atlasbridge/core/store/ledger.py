@@ -1,0 +1,241 @@
+"""The store as the hub sees it.  Every method that changes something is one transaction together with its audit entry.
+
+Nothing here decides whether a reply is right (`routing/gate.py`) or when a prompt expires (`scheduler/`); it makes sure
+that of two who try, one wins, and that what it returned is on disk.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.errors import StoreError
+from atlasbridge.core.ids import new_nonce
+from atlasbridge.core.prompt.machine import PromptMoved
+from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Reject
+from atlasbridge.core.routing.gate import refuse_claim
+from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.core.store import deliveries, inbox, moves, notes, prompts, sessions
+from atlasbridge.core.store.archive import Archive
+from atlasbridge.core.store.database import Database
+from atlasbridge.core.store.journal import Journal
+from atlasbridge.core.store.migrate import migrate
+
+DATABASE_NAME = "atlasbridge.db"
+AUDIT_NAME = "audit.log"
+
+
+class Ledger(Archive):
+    """Writing; the reading half is `Archive`."""
+
+    def __init__(self, journal: Journal, clock: Clock, boot_id: str, keep_raw: bool) -> None:
+        super().__init__(journal)
+        self._clock = clock
+        self._boot_id = boot_id
+        self._keep_raw = keep_raw
+
+    @classmethod
+    def open(cls, home: Path, clock: Clock, boot_id: str, *, keep_raw: bool = False) -> Ledger:
+        """Open, migrate, put audit.log right, and close what an earlier boot of the machine left open."""
+        database = Database.open(home / DATABASE_NAME)
+        try:
+            migrate(database, iso(clock.wall()))
+            journal = Journal(database, home / AUDIT_NAME, clock)
+            journal.flush()
+            ledger = cls(journal, clock, boot_id, keep_raw)
+            ledger._close_earlier_boots()
+        except BaseException:
+            database.close()
+            raise
+        return ledger
+
+    def close(self) -> None:
+        self._journal.close()
+
+    @property
+    def alarm(self) -> str:
+        """Why audit.log is behind the store, or ""."""
+        return self._journal.alarm
+
+    def flush(self) -> bool:
+        """Try again to bring audit.log up to date; for a timer while `alarm` is set."""
+        return self._journal.flush()
+
+    def _close_earlier_boots(self) -> None:
+        """A prompt never outlives its boot: the steady clock began anew, and every tool is gone."""
+        with self._journal.reading() as connection:
+            old = sessions.select(connection, "status = 'active' AND boot_id <> ?", (self._boot_id,))
+        for session in old:
+            self.end_session(session.session_id, None, SessionState.CRASHED, reason="reboot")
+
+    # sessions
+
+    def start_session(self, record: SessionRecord) -> None:
+        """Also right when a host reports again: what changed is taken over, and no second start is recorded."""
+        with self._journal.write() as work:
+            known = sessions.select(work.connection, "id = ?", (record.session_id,))
+            if not known:
+                sessions.insert(work.connection, record, self._boot_id)
+                work.audit(
+                    AuditEvent.SESSION_START,
+                    session_id=record.session_id,
+                    tool=record.tool,
+                    command=record.command[0] if record.command else "",
+                    cwd=record.cwd,
+                    pid=record.pid,
+                )
+                return
+            names = ("pid", "host_pid", "cwd", "label", "attached", "rows", "cols", "channels")
+            sessions.update(work.connection, record.session_id, {name: getattr(record, name) for name in names})
+            if sessions.resume(work.connection, record.session_id):
+                work.audit(AuditEvent.SESSION_RESUMED, session_id=record.session_id)
+
+    def update_session(self, session_id: str, **fields: Any) -> bool:
+        with self._journal.write() as work:
+            return sessions.update(work.connection, session_id, fields)
+
+    def end_session(
+        self, session_id: str, exit_code: int | None, state: SessionState, reason: str = "exited"
+    ) -> list[PromptRecord]:
+        """The prompts that ended with it; a session that has ended already stays as it is."""
+        with self._journal.write() as work:
+            if not sessions.end(work.connection, session_id, state, exit_code, work.at):
+                return []
+            closed = moves.close_prompts(work, "session_id = ?", (session_id,), reason)
+            work.audit(
+                AuditEvent.SESSION_END, session_id=session_id, exit_code=exit_code, state=state.value, reason=reason
+            )
+            return closed
+
+    # the life of a prompt
+
+    def raise_prompt(self, session_id: str, prompt_id: str, prompt: Prompt, ttl_s: float) -> PromptRecord:
+        """Idempotent by `prompt_id`.  A session has one open prompt: an older one is withdrawn (`superseded`)."""
+        with self._journal.write() as work:
+            known = prompts.get(work.connection, prompt_id)
+            if known is not None:
+                return known
+            if not sessions.select(work.connection, "id = ? AND status = 'active'", (session_id,)):
+                raise StoreError(f"no active session {session_id}", "The host must report its session first.")
+            for older in prompts.select(work.connection, f"session_id = ? AND {prompts.IS_OPEN}", (session_id,)):
+                moves.move(work, older.prompt_id, PromptMoved.WITHDRAW, reason="superseded")
+            record = PromptRecord(
+                prompt_id=prompt_id,
+                session_id=session_id,
+                prompt=prompt,
+                state=PromptState.CREATED,
+                nonce=new_nonce(),
+                created_at=work.at,
+                expires_at=iso(work.wall + ttl_s),
+                deadline=work.now + ttl_s,
+                boot_id=self._boot_id,
+            )
+            prompts.insert(work.connection, record, self._keep_raw)
+            moves.audit_prompt(
+                work,
+                AuditEvent.PROMPT_DETECTED,
+                record,
+                type=prompt.type.value,
+                confidence=prompt.confidence.value,
+                excerpt=prompt.excerpt,
+                expires_at=record.expires_at,
+            )
+            return record
+
+    def route_prompt(self, prompt_id: str) -> PromptRecord | None:
+        return self._move(prompt_id, PromptMoved.ROUTE)
+
+    def deliver_prompt(self, prompt_id: str, channel: str, message_id: str, recipient: str = "") -> PromptRecord | None:
+        """A channel has shown it.  The first delivery moves the prompt; later ones are only remembered.
+
+        None: no such prompt, or it is not open any more (the delivery is remembered all the same).
+        """
+        with self._journal.write() as work:
+            if prompts.get(work.connection, prompt_id) is None:
+                return None
+            shown = {"channel": channel, "message_id": message_id, "recipient": recipient}
+            fresh = deliveries.insert(work.connection, prompt_id, channel, message_id, recipient, work.at)
+            moved = moves.move(work, prompt_id, PromptMoved.DELIVER, **shown)
+            if moved is not None:
+                return moved
+            (record,) = prompts.select(work.connection, "id = ?", (prompt_id,))
+            if fresh:
+                moves.audit_prompt(work, AuditEvent.PROMPT_DELIVERED, record, **shown)
+            return record if record.state is PromptState.AWAITING_REPLY else None
+
+    def claim(
+        self,
+        prompt_id: str,
+        session_id: str,
+        nonce: str | None,
+        answer: Answer,
+        identity: str,
+        source: str = "operator",
+    ) -> PromptRecord | Reject:
+        """One wins.  When this returns a record the decision is on disk, and only then may anything be typed."""
+        with self._journal.write() as work:
+            won = moves.accept(work, prompt_id, session_id, nonce or "", answer, identity, source, self._boot_id)
+            if won is not None:
+                return won
+            record = prompts.get(work.connection, prompt_id)
+            return refuse_claim(record, session_id=session_id, nonce=nonce or "", now=work.now)
+
+    def expire(self, prompt_id: str, default: Answer | None) -> PromptRecord | None:
+        """None before its time.  `default` is kept as the answer to type, never for an unknown or a secret prompt."""
+        with self._journal.write() as work:
+            return moves.expire(work, prompt_id, default, self._boot_id)
+
+    def inject(self, prompt_id: str) -> PromptRecord | None:
+        with self._journal.write() as work:
+            return moves.inject(work, prompt_id)
+
+    def resolve(self, prompt_id: str) -> PromptRecord | None:
+        return self._move(prompt_id, PromptMoved.RESOLVE)
+
+    def withdraw(self, prompt_id: str, reason: str) -> PromptRecord | None:
+        return self._move(prompt_id, PromptMoved.WITHDRAW, reason=reason)
+
+    def cancel(self, prompt_id: str, by: str) -> PromptRecord | None:
+        with self._journal.write() as work:
+            record = prompts.move(
+                work.connection, prompt_id, PromptMoved.CANCEL, work.at, nonce_used=1, decided_by=by, decided_at=work.at
+            )
+            if record is not None:
+                moves.audit_prompt(work, AuditEvent.PROMPT_CANCELED, record, decided_by=by)
+            return record
+
+    def fail(self, prompt_id: str, reason: str) -> PromptRecord | None:
+        return self._move(prompt_id, PromptMoved.FAIL, reason=reason)
+
+    def _move(self, prompt_id: str, event: PromptMoved, **fields: Any) -> PromptRecord | None:
+        with self._journal.write() as work:
+            return moves.move(work, prompt_id, event, **fields)
+
+    # channels, notes, upkeep
+
+    def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
+        with self._journal.write() as work:
+            return inbox.insert(work.connection, channel, update_id, payload, work.at)
+
+    def remember(self, key: str, value: str) -> None:
+        with self._journal.write() as work:
+            notes.put(work.connection, key, value, work.at)
+
+    def note(self, event: str, **fields: Any) -> None:
+        """An audit entry of its own."""
+        with self._journal.write() as work:
+            work.audit(event, **fields)
+
+    def cleanup(self, *, prompts_s: float, sessions_s: float, inbox_s: float) -> dict[str, int]:
+        """Remove what ended longer ago than each of these; the audit log is never shortened."""
+        with self._journal.write() as work:
+            counts = {
+                "prompts": prompts.delete_ended_before(work.connection, iso(work.wall - prompts_s)),
+                "sessions": sessions.delete_ended_before(work.connection, iso(work.wall - sessions_s)),
+                "inbox": inbox.delete_before(work.connection, iso(work.wall - inbox_s)),
+            }
+            if any(counts.values()):
+                work.audit(AuditEvent.STORE_CLEANED, **counts)
+            return counts

@@ -1,0 +1,124 @@
+"""How a prompt moves inside one transaction: the guarded update, its reply row, and its audit entry together.
+
+`ledger.py` opens the transactions; nothing here commits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from atlasbridge.core.audit.events import EVENT_OF_MOVE, AuditEvent
+from atlasbridge.core.prompt.machine import OPEN, PromptMoved
+from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, PromptType
+from atlasbridge.core.store import prompts, replies
+from atlasbridge.core.store.journal import Work
+
+TIMER: Final = "auto:timeout"
+
+
+def audit_prompt(work: Work, event: AuditEvent, record: PromptRecord, **fields: Any) -> None:
+    work.audit(event, session_id=record.session_id, prompt_id=record.prompt_id, **fields)
+
+
+def move(work: Work, prompt_id: str, event: PromptMoved, **fields: Any) -> PromptRecord | None:
+    """A plain move; `fields` go to the audit entry, `reason` to the row as well."""
+    values = {"reason": fields["reason"]} if fields.get("reason") else {}
+    record = prompts.move(work.connection, prompt_id, event, work.at, **values)
+    if record is not None:
+        audit_prompt(work, EVENT_OF_MOVE[event], record, **fields)
+    return record
+
+
+def accept(
+    work: Work, prompt_id: str, session_id: str, nonce: str, answer: Answer, identity: str, source: str, boot_id: str
+) -> PromptRecord | None:
+    """The specification's decide_prompt: who, which session, which nonce, unused, in time, open; all in one UPDATE."""
+    record = prompts.move(
+        work.connection,
+        prompt_id,
+        PromptMoved.ACCEPT,
+        work.at,
+        "session_id = :session_id AND nonce_used = 0 AND boot_id = :boot_id AND deadline > :now"
+        " AND (:nonce = '' OR (length(:nonce) >= 16 AND substr(nonce, 1, length(:nonce)) = :nonce))",
+        session_id=session_id,
+        boot_id=boot_id,
+        nonce=nonce,
+        now=work.now,
+        nonce_used=1,
+        decided_by=identity,
+        decided_at=work.at,
+    )
+    if record is not None:
+        _keep(work, record, answer, source, identity, AuditEvent.REPLY_RECEIVED)
+    return record
+
+
+def expire(work: Work, prompt_id: str, default: Answer | None, boot_id: str) -> PromptRecord | None:
+    """Time is over, or the machine was started anew.  A default only where a timer may answer at all."""
+    record = prompts.move(
+        work.connection,
+        prompt_id,
+        PromptMoved.EXPIRE,
+        work.at,
+        "deadline <= :now OR boot_id <> :boot_id",
+        now=work.now,
+        boot_id=boot_id,
+        nonce_used=1,
+        decided_by=TIMER,
+        decided_at=work.at,
+    )
+    if record is None:
+        return None
+    if default is not None and record.boot_id == boot_id and timer_may_answer(record):
+        _keep(work, record, default, "timeout_default", TIMER, AuditEvent.PROMPT_EXPIRED)
+    else:
+        audit_prompt(work, AuditEvent.PROMPT_EXPIRED, record, decided_by=TIMER)
+    return record
+
+
+def timer_may_answer(record: PromptRecord) -> bool:
+    prompt = record.prompt
+    return prompt.type is not PromptType.TYPE_UNKNOWN and not prompt.secret and bool(prompt.safe_default)
+
+
+def _keep(work: Work, record: PromptRecord, answer: Answer, source: str, identity: str, event: AuditEvent) -> None:
+    replies.insert(work.connection, record, answer, source, identity, work.at)
+    audit_prompt(
+        work, event, record, **_answer_fields(record, answer.kind, replies.shown(record, answer), source, identity)
+    )
+
+
+def inject(work: Work, prompt_id: str) -> PromptRecord | None:
+    """The keys were typed; without a recorded answer there is nothing that could have been typed."""
+    reply = replies.get(work.connection, prompt_id)
+    if reply is None:
+        return None
+    record = prompts.move(work.connection, prompt_id, PromptMoved.INJECT, work.at)
+    if record is not None:
+        replies.mark_injected(work.connection, prompt_id, work.at)
+        fields = _answer_fields(record, reply.kind, reply.value, reply.source, reply.identity)
+        audit_prompt(work, AuditEvent.REPLY_INJECTED, record, **fields)
+    return record
+
+
+def _answer_fields(record: PromptRecord, kind: str, value: str | None, source: str, identity: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {"kind": str(kind), "source": source, "decided_by": identity}
+    return {**fields, "secret": True} if value is None else {**fields, "value": value}
+
+
+def close_prompts(work: Work, where: str, parameters: tuple[Any, ...], reason: str) -> list[PromptRecord]:
+    """End every prompt that `where` finds, each by the move that fits where it stands: its tool is gone."""
+    live = "status IN ('created', 'routed', 'awaiting_reply', 'reply_received', 'injected', 'expired')"
+    closed = []
+    for record in prompts.select(work.connection, f"{live} AND {where}", parameters):
+        event = _closing_move(record.state)
+        moved = move(work, record.prompt_id, event, reason=reason)
+        if moved is not None:
+            closed.append(moved)
+    return closed
+
+
+def _closing_move(state: PromptState) -> PromptMoved:
+    if state in OPEN or state is PromptState.EXPIRED:
+        return PromptMoved.WITHDRAW
+    return PromptMoved.RESOLVE if state is PromptState.INJECTED else PromptMoved.FAIL

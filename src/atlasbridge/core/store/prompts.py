@@ -1,0 +1,115 @@
+"""The table `prompts`: every move of a prompt is one guarded UPDATE whose guard is read from the state machine."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any, Final
+
+from atlasbridge.core.prompt.machine import OPEN, TRANSITIONS, PromptMoved, sources
+from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState
+
+_COLUMNS: Final = (
+    "id, session_id, body, status, nonce, created_at, expires_at, deadline, boot_id, nonce_used, decided_by, decided_at"
+)
+
+
+def _quoted(states: tuple[PromptState, ...]) -> str:
+    return "(" + ", ".join(f"'{state.value}'" for state in states) + ")"
+
+
+def guard(event: PromptMoved) -> str:
+    """The SQL condition under which `event` is legal."""
+    return f"status IN {_quoted(sources(event))}"
+
+
+def target(event: PromptMoved) -> PromptState:
+    """Where `event` leads; the same from everywhere, which keeps a move one UPDATE."""
+    (state,) = {end for (_, moved), end in TRANSITIONS.items() if moved is event}
+    return state
+
+
+IS_OPEN: Final = f"status IN {_quoted(tuple(sorted(OPEN)))}"
+
+
+def insert(connection: sqlite3.Connection, record: PromptRecord, keep_raw: bool) -> None:
+    prompt = record.prompt
+    body = prompt.to_wire()
+    del body["raw"]
+    connection.execute(
+        "INSERT INTO prompts (id, session_id, type, confidence, excerpt, body, raw, status, nonce, boot_id, deadline,"
+        " created_at, expires_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            record.prompt_id,
+            record.session_id,
+            prompt.type.value,
+            prompt.confidence.value,
+            prompt.excerpt,
+            json.dumps(body, separators=(",", ":")),
+            prompt.raw if keep_raw else None,
+            record.state.value,
+            record.nonce,
+            record.boot_id,
+            record.deadline,
+            record.created_at,
+            record.expires_at,
+            record.created_at,
+        ),
+    )
+
+
+def move(
+    connection: sqlite3.Connection, prompt_id: str, event: PromptMoved, at: str, condition: str = "1", **values: Any
+) -> PromptRecord | None:
+    """Apply `event` if its guard and `condition` hold; None, and nothing changed, if not.
+
+    `values` are columns to set as well; a name that is no column may be used by `condition`.
+    """
+    columns = {"reason", "nonce_used", "decided_by", "decided_at"} & values.keys()
+    extra = "".join(f", {name} = :{name}" for name in sorted(columns))
+    row = connection.execute(
+        f"UPDATE prompts SET status = :target, updated_at = :at{extra}"
+        f" WHERE id = :prompt_id AND {guard(event)} AND ({condition}) RETURNING {_COLUMNS}",
+        {**values, "target": target(event).value, "at": at, "prompt_id": prompt_id},
+    ).fetchone()
+    return _record(row) if row else None
+
+
+def select(
+    connection: sqlite3.Connection, where: str, parameters: tuple[Any, ...] | dict[str, Any] = (), tail: str = ""
+) -> list[PromptRecord]:
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM prompts WHERE {where} {tail or 'ORDER BY rowid'}", parameters)
+    return [_record(row) for row in rows]
+
+
+def get(connection: sqlite3.Connection, prompt_id: str) -> PromptRecord | None:
+    found = select(connection, "id = ?", (prompt_id,))
+    return found[0] if found else None
+
+
+def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
+    """Prompts that ended before `moment`, with their replies and deliveries."""
+    doomed = (
+        "SELECT id FROM prompts WHERE updated_at < ?"
+        " AND status IN ('resolved', 'expired', 'canceled', 'failed', 'withdrawn')"
+    )
+    for table in ("replies", "deliveries"):
+        connection.execute(f"DELETE FROM {table} WHERE prompt_id IN ({doomed})", (moment,))
+    return connection.execute(f"DELETE FROM prompts WHERE id IN ({doomed})", (moment,)).rowcount
+
+
+def _record(row: tuple[Any, ...]) -> PromptRecord:
+    return PromptRecord(
+        prompt_id=row[0],
+        session_id=row[1],
+        prompt=Prompt.from_json(json.loads(row[2])),
+        state=PromptState(row[3]),
+        nonce=row[4],
+        created_at=row[5],
+        expires_at=row[6],
+        deadline=row[7],
+        boot_id=row[8],
+        nonce_used=bool(row[9]),
+        decided_by=row[10] or "",
+        decided_at=row[11] or "",
+    )

@@ -1,0 +1,54 @@
+"""The table `replies`: the one accepted answer of a prompt.  The value of a secret is never written."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.prompt.model import Answer, AnswerKind, PromptRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRecord:
+    prompt_id: str
+    session_id: str
+    kind: AnswerKind
+    value: str | None  # None: a secret
+    source: str
+    identity: str
+    received_at: str
+    injected_at: str
+
+    @property
+    def answer(self) -> Answer | None:
+        """What is to be typed; None when only the person still knows it."""
+        return None if self.value is None else Answer(self.kind, self.value)
+
+
+def insert(
+    connection: sqlite3.Connection, record: PromptRecord, answer: Answer, source: str, identity: str, at: str
+) -> None:
+    connection.execute(
+        "INSERT INTO replies (id, prompt_id, session_id, kind, value, source, identity, received_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (new_id(), record.prompt_id, record.session_id, answer.kind.value, shown(record, answer), source, identity, at),
+    )
+
+
+def shown(record: PromptRecord, answer: Answer) -> str | None:
+    """The value as it may be written down."""
+    return None if record.prompt.secret else answer.value
+
+
+def mark_injected(connection: sqlite3.Connection, prompt_id: str, at: str) -> None:
+    connection.execute("UPDATE replies SET injected_at = ? WHERE prompt_id = ?", (at, prompt_id))
+
+
+def get(connection: sqlite3.Connection, prompt_id: str) -> ReplyRecord | None:
+    row = connection.execute(
+        "SELECT prompt_id, session_id, kind, value, source, identity, received_at, coalesce(injected_at, '')"
+        " FROM replies WHERE prompt_id = ?",
+        (prompt_id,),
+    ).fetchone()
+    return ReplyRecord(row[0], row[1], AnswerKind(row[2]), *row[3:]) if row else None

@@ -1,0 +1,107 @@
+"""The table `sessions`."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from typing import Any, Final
+
+from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.core.store.prompts import IS_OPEN
+
+_COLUMNS: Final = (
+    "id, tool, command, cwd, pid, host_pid, started_at, status, attached, rows, cols, label, channels, exit_code,"
+    f" ended_at, (SELECT p.id FROM prompts p WHERE p.session_id = sessions.id AND p.{IS_OPEN})"
+)
+_CHANGEABLE: Final = frozenset({"tool", "pid", "host_pid", "cwd", "label", "attached", "rows", "cols", "channels"})
+
+
+def insert(connection: sqlite3.Connection, record: SessionRecord, boot_id: str) -> None:
+    connection.execute(
+        "INSERT INTO sessions (id, tool, command, cwd, pid, host_pid, started_at, attached, rows, cols, label,"
+        " channels, boot_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            record.session_id,
+            record.tool,
+            json.dumps(record.command),
+            record.cwd,
+            record.pid,
+            record.host_pid,
+            record.started_at,
+            record.attached,
+            record.rows,
+            record.cols,
+            record.label,
+            _channels(record.channels),
+            boot_id,
+        ),
+    )
+
+
+def update(connection: sqlite3.Connection, session_id: str, fields: Mapping[str, Any]) -> bool:
+    """Change some columns; an unknown name is a fault of the caller."""
+    unknown = fields.keys() - _CHANGEABLE
+    if unknown:
+        raise ValueError(f"a session has no {', '.join(sorted(unknown))} to change")
+    values = dict(fields)
+    if "channels" in values:
+        values["channels"] = _channels(values["channels"])
+    assignments = ", ".join(f"{name} = :{name}" for name in values)
+    cursor = connection.execute(f"UPDATE sessions SET {assignments} WHERE id = :id", {**values, "id": session_id})
+    return cursor.rowcount == 1
+
+
+def end(connection: sqlite3.Connection, session_id: str, state: SessionState, exit_code: int | None, at: str) -> bool:
+    cursor = connection.execute(
+        "UPDATE sessions SET status = ?, exit_code = ?, ended_at = ?, attached = 0 WHERE id = ? AND status = 'active'",
+        (state.value, exit_code, at, session_id),
+    )
+    return cursor.rowcount == 1
+
+
+def resume(connection: sqlite3.Connection, session_id: str) -> bool:
+    cursor = connection.execute(
+        "UPDATE sessions SET status = 'active', exit_code = NULL, ended_at = NULL WHERE id = ? AND status <> 'active'",
+        (session_id,),
+    )
+    return cursor.rowcount == 1
+
+
+def select(connection: sqlite3.Connection, where: str = "1", parameters: tuple[Any, ...] = ()) -> list[SessionRecord]:
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM sessions WHERE {where} ORDER BY started_at, rowid", parameters)
+    return [_record(row) for row in rows]
+
+
+def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
+    """Only sessions that no prompt refers to any more."""
+    return connection.execute(
+        "DELETE FROM sessions WHERE status <> 'active' AND ended_at < ?"
+        " AND NOT EXISTS (SELECT 1 FROM prompts WHERE session_id = sessions.id)",
+        (moment,),
+    ).rowcount
+
+
+def _channels(names: tuple[str, ...] | None) -> str | None:
+    return None if names is None else json.dumps(list(names))
+
+
+def _record(row: tuple[Any, ...]) -> SessionRecord:
+    return SessionRecord(
+        session_id=row[0],
+        tool=row[1],
+        command=tuple(json.loads(row[2])),
+        cwd=row[3],
+        pid=row[4],
+        host_pid=row[5],
+        started_at=row[6],
+        state=SessionState(row[7]),
+        attached=bool(row[8]),
+        rows=row[9],
+        cols=row[10],
+        label=row[11],
+        channels=None if row[12] is None else tuple(json.loads(row[12])),
+        exit_code=row[13],
+        ended_at=row[14] or "",
+        open_prompt=row[15] or "",
+    )
