@@ -25,6 +25,7 @@ def encode_prompt(prompt: Prompt) -> dict[str, Any]:
         "digest": prompt.digest,
         "line_mode": prompt.line_mode,
         "text_steps": [_encode_step(step) for step in prompt.text_steps],
+        "end_steps": [_encode_step(step) for step in prompt.end_steps],
         "multiline": prompt.multiline,
         "raw": prompt.raw.decode("latin-1"),
     }
@@ -44,6 +45,7 @@ def decode_prompt(data: Mapping[str, Any]) -> Prompt:
         digest=str(data["digest"]),
         line_mode=bool(data["line_mode"]),
         text_steps=tuple(_decode_step(item) for item in data["text_steps"]),
+        end_steps=tuple(_decode_step(item) for item in data["end_steps"]),
         multiline=bool(data["multiline"]),
         raw=str(data["raw"]).encode("latin-1"),
     )

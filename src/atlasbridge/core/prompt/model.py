@@ -124,6 +124,7 @@ class Prompt:
     digest: str = ""  # identity of this prompt on this screen, compared before typing
     line_mode: bool = True  # canonical terminal: answers are lines
     text_steps: tuple[Step, ...] = ()  # what to type before free text (open the text field of a menu)
+    end_steps: tuple[Step, ...] = ()  # what ends free text where a plain Enter does not (an editor's save and quit)
     multiline: bool = False  # the tool takes bracketed paste here
     raw: bytes = b""  # the bytes that drew it; never leaves this machine
 

@@ -1,0 +1,69 @@
+"""Reads dialect files: the packaged ones, and a person's own in the home folder, which win by name.
+
+A person's file may also extend a packaged dialect under a new name, or under the same name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from atlasbridge.core.errors import DialectError
+from atlasbridge.core.prompt.dialect import Dialect, extend, parse_dialect
+
+PACKAGED = Path(__file__).parent / "dialects"
+FALLBACK = "generic"
+
+
+def load_dialect(name: str, own_dir: Path | None = None) -> Dialect:
+    """The dialect called `name` with everything it extends; an unknown name is an error."""
+    own = own_dir / f"{name}.toml" if own_dir else None
+    if own and own.is_file():
+        return _complete(_read(own), own_dir, skip_own={name})
+    packaged = PACKAGED / f"{name}.toml"
+    if not packaged.is_file():
+        known = ", ".join(available(own_dir))
+        raise DialectError(f"there is no dialect called {name!r}", f"Known dialects: {known}.")
+    return _complete(_read(packaged), own_dir, skip_own=set())
+
+
+def available(own_dir: Path | None = None) -> list[str]:
+    """The names of all dialects, the person's own included."""
+    folders = [PACKAGED, *([own_dir] if own_dir and own_dir.is_dir() else [])]
+    return sorted({path.stem for folder in folders for path in folder.glob("*.toml")})
+
+
+def dialect_for(command: str, own_dir: Path | None = None) -> str:
+    """The dialect that claims this executable's name; the generic one when none does."""
+    program = Path(command).name.removesuffix(".exe")
+    for name in available(own_dir):
+        own = own_dir / f"{name}.toml" if own_dir else None
+        path = own if own and own.is_file() else PACKAGED / f"{name}.toml"
+        if program == name or f'"{program}"' in _commands_line(path):
+            return name
+    return FALLBACK
+
+
+def _commands_line(path: Path) -> str:
+    """Only the line that lists the executables: a start must not parse every file."""
+    return next((line for line in path.read_text("utf-8").splitlines() if line.startswith("commands")), "")
+
+
+def _complete(dialect: Dialect, own_dir: Path | None, skip_own: set[str]) -> Dialect:
+    if dialect.extends == dialect.name:
+        return extend(dialect, load_dialect(dialect.extends, None))
+    if dialect.extends in skip_own:
+        raise DialectError(f"dialect {dialect.name!r} extends itself", "Let it extend `generic`.")
+    if dialect.extends:
+        return extend(dialect, load_dialect(dialect.extends, own_dir))
+    return dialect
+
+
+def _read(path: Path) -> Dialect:
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DialectError(f"{path}: cannot be read: {error}", "Check the file, or remove it.") from None
+    dialect = parse_dialect(text, str(path), trusted=path.parent == PACKAGED)
+    if dialect.name != path.stem:
+        raise DialectError(f"{path}: it is called {dialect.name!r}", f"Set name = {path.stem!r}.")
+    return dialect

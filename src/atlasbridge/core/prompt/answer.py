@@ -1,0 +1,230 @@
+"""A person's words become an answer that is valid for its prompt, and an answer becomes exact keys.
+
+`decide_answer` is used by the reply gate, `encode_answer` by the session host.  Words are never typed into a menu:
+they name one of its choices, or are refused with the list.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from atlasbridge.core.prompt.finding import ENTER
+from atlasbridge.core.prompt.keys import parse_keys
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Refusal, Reject, Step
+from atlasbridge.core.visible import is_plain_line
+
+TEXT_LIMIT = 1000
+CANONICAL_LIMIT = 4095  # bytes; a longer line is cut silently by the line discipline
+PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
+_YES = {"y", "yes", "yeah", "yep", "ok", "okay", "true", "allow", "approve", "accept"}
+_NO = {"n", "no", "nope", "false", "deny", "reject", "refuse", "decline"}
+_ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
+
+
+class Modes(Protocol):
+    """What encoding needs of the screen."""
+
+    @property
+    def modes(self) -> object: ...
+
+
+def decide_answer(prompt: Prompt, value: str, *, as_text: bool = False, as_keys: bool = False) -> Answer | Reject:
+    """What `value` means at this prompt; a `Reject` with one sentence when it means nothing."""
+    if as_keys:
+        return _keys(prompt, value)
+    if as_text:
+        return _text(prompt, value)
+    word = value.strip()
+    if word.lower() == "default":
+        return _default(prompt)
+    match prompt.type:
+        case PromptType.TYPE_YES_NO:
+            return _yes_no(prompt, word)
+        case PromptType.TYPE_CONFIRM_ENTER:
+            return Answer(AnswerKind.ENTER) if word.lower() in _ENTER | {""} else _text(prompt, value)
+        case PromptType.TYPE_MULTIPLE_CHOICE:
+            return _choice(prompt, word)
+        case PromptType.TYPE_UNKNOWN:
+            return Answer(AnswerKind.ENTER) if word.lower() in _ENTER else _text(prompt, value)
+    if word.lower() in _ENTER and not prompt.secret:
+        return Answer(AnswerKind.ENTER)
+    return _text(prompt, value)
+
+
+def encode_answer(prompt: Prompt, answer: Answer, screen: Modes | None = None) -> tuple[Step, ...]:
+    """The keys, in steps.  Text and its Enter are two events: raw programs take one write for a paste."""
+    match answer.kind:
+        case AnswerKind.KEYS:
+            return (Step(parse_keys(answer.value)),)
+        case AnswerKind.ENTER:
+            return (
+                prompt.end_steps
+                if prompt.type is PromptType.TYPE_CONFIRM_ENTER and prompt.end_steps
+                else (Step(ENTER),)
+            )
+        case AnswerKind.YES | AnswerKind.NO:
+            return _steps_of(prompt, "y" if answer.kind is AnswerKind.YES else "n")
+        case AnswerKind.CHOICE:
+            return _steps_of(prompt, answer.value)
+        case AnswerKind.CHOICES:
+            return _several(prompt, answer.value.split(","))
+    return _text_steps(prompt, answer.value)
+
+
+def _steps_of(prompt: Prompt, value: str) -> tuple[Step, ...]:
+    for choice in prompt.choices:
+        if choice.value == value:
+            return choice.steps
+    return (Step(value.encode(), "drained"), Step(ENTER))
+
+
+def _several(prompt: Prompt, values: list[str]) -> tuple[Step, ...]:
+    """Boxes are marked from top to bottom, then the list is submitted (`end_steps`)."""
+    steps: list[Step] = []
+    for choice in prompt.choices:
+        if choice.value in values:
+            steps += choice.steps
+    return (*steps, *prompt.end_steps)
+
+
+def _text_steps(prompt: Prompt, text: str) -> tuple[Step, ...]:
+    data = text.encode()
+    if "\n" in text:
+        data = PASTE_START + data.replace(b"\n", b"\r") + PASTE_END
+    ending = prompt.end_steps or (Step(ENTER),)
+    typed = (Step(data, "drained"),) if data else ()
+    return (*prompt.text_steps, *typed, *ending)
+
+
+def _keys(prompt: Prompt, value: str) -> Answer | Reject:
+    """Keys are typed as given; a key that is itself one of the offered choices chooses it, with the Enter it needs."""
+    for choice in prompt.choices:
+        if choice.value == value and choice.steps and not value.isdigit():
+            return Answer(AnswerKind.CHOICE, value)
+    try:
+        keys = parse_keys(value)
+    except ValueError as error:
+        return _bad(f"These keys cannot be read: {error}.")
+    return Answer(AnswerKind.KEYS, value) if keys else _bad("There are no keys to type.")
+
+
+def _default(prompt: Prompt) -> Answer | Reject:
+    if not prompt.safe_default:
+        return _bad("This prompt has no safe default; " + _offer(prompt))
+    return decide_answer(prompt, prompt.safe_default)
+
+
+def _yes_no(prompt: Prompt, word: str) -> Answer | Reject:
+    low = word.lower().rstrip(".!")
+    if low in _YES | {"1"}:
+        return Answer(AnswerKind.YES)
+    if low in _NO | {"2"}:
+        return Answer(AnswerKind.NO)
+    if low in _ENTER and any(choice.default for choice in prompt.choices):
+        return Answer(AnswerKind.ENTER)
+    chosen = _find(prompt, word)
+    return Answer(AnswerKind.CHOICE, chosen.value) if chosen and chosen.steps else _bad(_offer(prompt))
+
+
+def _choice(prompt: Prompt, word: str) -> Answer | Reject:
+    if prompt.constraints.get("multi_select"):
+        return _choices(prompt, word)
+    chosen = _find(prompt, word) or _by_meaning(prompt, word)
+    if chosen is None:
+        return _bad(_offer(prompt))
+    if not chosen.steps:
+        return _bad(f"{chosen.label!r} needs your own words: send them as text.")
+    return Answer(AnswerKind.CHOICE, chosen.value)
+
+
+def _choices(prompt: Prompt, words: str) -> Answer | Reject:
+    if words.lower() in ("none", "nothing", *_ENTER):
+        return Answer(AnswerKind.CHOICES, "")
+    values = []
+    for word in re.split(r"\s*[,;+]\s*|\s+", words) if _find(prompt, words) is None else [words]:
+        chosen = _find(prompt, word)
+        if chosen is None:
+            return _bad(_offer(prompt))
+        values.append(chosen.value)
+    return Answer(AnswerKind.CHOICES, ",".join(dict.fromkeys(values)))
+
+
+def _find(prompt: Prompt, word: str) -> Choice | None:
+    """By value, by label, by position, then by an unambiguous beginning of a label."""
+    low = word.lower()
+    exact = [
+        *(choice for choice in prompt.choices if choice.value == word),
+        *(choice for choice in prompt.choices if low in (choice.value.lower(), choice.label.lower())),
+    ]
+    if exact:
+        return exact[0]
+    if word.isdigit() and 1 <= int(word) <= len(prompt.choices):
+        return prompt.choices[int(word) - 1]
+    begun = [choice for choice in prompt.choices if len(low) > 2 and choice.label.lower().startswith(low)]
+    return begun[0] if len(begun) == 1 else None
+
+
+def _by_meaning(prompt: Prompt, word: str) -> Choice | None:
+    """A plain yes or no at a menu: its only refusal, or its only once-only consent."""
+    low = word.lower()
+    if low in _NO:
+        refusing = [choice for choice in prompt.choices if choice.refuses]
+        return refusing[0] if len(refusing) == 1 else None
+    if low in _YES:
+        agreeing = [
+            c for c in prompt.choices if re.match(r"\W*(?:yes|allow|approve|accept|ok|proceed)\b", c.label.lower())
+        ]
+        once = [choice for choice in agreeing if not choice.always]
+        return once[0] if len(once) == 1 else None
+    if low in _ENTER:
+        defaults = [choice for choice in prompt.choices if choice.default]
+        return defaults[0] if len(defaults) == 1 else None
+    return None
+
+
+def _text(prompt: Prompt, text: str) -> Answer | Reject:
+    if prompt.type is PromptType.TYPE_YES_NO:
+        return _spelled(prompt, text)
+    if prompt.type is PromptType.TYPE_MULTIPLE_CHOICE and not prompt.text_steps and not prompt.line_mode:
+        return _bad("This is a menu; words are not typed into it. " + _offer(prompt))
+    if prompt.type is PromptType.TYPE_UNKNOWN and not prompt.end_steps:
+        return _bad('This is a full-screen program; type its keys with --keys, for example --keys "q".')
+    return _bad_text(prompt, text) or Answer(AnswerKind.TEXT, text)
+
+
+def _spelled(prompt: Prompt, text: str) -> Answer | Reject:
+    """Text at a yes-or-no line: exactly one of its words, or text for a line that takes more (a fingerprint)."""
+    if any(not choice.steps for choice in prompt.choices) or not prompt.choices:
+        return _bad_text(prompt, text) or Answer(AnswerKind.TEXT, text)
+    return _yes_no(prompt, text.strip())
+
+
+def _bad_text(prompt: Prompt, text: str) -> Reject | None:
+    lines = text.split("\n") if prompt.multiline else [text]
+    if not all(is_plain_line(line) for line in lines):
+        what = (
+            "Text must not contain control, bidirectional or invisible characters"
+            if prompt.multiline
+            else ("Text must be one line without control, bidirectional or invisible characters")
+        )
+        return _bad(what + ".")
+    if len(text) > TEXT_LIMIT:
+        return _bad(f"Text may have at most {TEXT_LIMIT} characters; this has {len(text)}.")
+    if prompt.line_mode and len(text.encode()) >= CANONICAL_LIMIT:
+        return _bad(f"A line may have at most {CANONICAL_LIMIT - 1} bytes here; this has {len(text.encode())}.")
+    limit = prompt.constraints.get("max_length")
+    if isinstance(limit, int) and len(text) > limit:
+        return _bad(f"The question asks for at most {limit} characters; this has {len(text)}.")
+    return None
+
+
+def _offer(prompt: Prompt) -> str:
+    if not prompt.choices:
+        return "answer `enter`." if prompt.type is PromptType.TYPE_CONFIRM_ENTER else "answer with text."
+    listed = ", ".join(f"{choice.value} ({choice.label})" for choice in prompt.choices[:12])
+    return f"Choose one of: {listed}."
+
+
+def _bad(sentence: str) -> Reject:
+    return Reject(Refusal.BAD_VALUE, sentence[0].upper() + sentence[1:])

@@ -1,0 +1,105 @@
+"""Choices that stand in text: numbered or lettered lists above a line, and words in brackets inside it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from atlasbridge.core.prompt.view import View
+
+LIST_ROWS = 40
+GAP_ROWS = 5
+_NUMBERED = re.compile(
+    r"(?:^|(?<=\s\s)|(?<=\t))[*>+-]?\s*[\[(]?(\d{1,3})(?:[\]).:]|\)\.)\s+(\S.*?)(?=\s{2,}[\[(]?\d{1,3}[\]).:]\s|\s*$)"
+)
+_TABLED = re.compile(r"^\s*[*>]?\s*(\d{1,3})\s{3,}(\S.*)$")
+_LETTERED = re.compile(
+    r"^\s*[\[(]([A-Za-z])[\])]\s+(\S.*)$|^\s*([A-Za-z])[).:]\s+(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(\S.*)$"
+)
+_CHOOSING = re.compile(
+    r"\b(?:select|selection|choice|choices|choose|option|number|which|pick|what now|enter an?|your answer|type)\b|#\?"
+    r"|\[\d+\s*[-–]\s*\d+\]|\(\d+\s*[-–]\s*\d+\)|\bdefault\b|\((?:\w|\d+)\):?$",
+    re.IGNORECASE,
+)
+_BARE = re.compile(r"^\W*$")
+_GROUP = re.compile(
+    r"[\[({<]((?:\[?\(?[\w?.*+!-]{1,24}\)?\]?(?:\s*[,/|]\s*|\s+or\s+)){1,30}\[?\(?[\w?.*+!-]{1,24}\)?\]?)[\])}>]"
+)
+_SPELLED = re.compile(r"(?:[\w']*[\[(]\w[\])][\w' ]*)(?:\s*[/,|]\s*[\w']*[\[(]\w[\])][\w' ]*)+")
+_LETTERS = re.compile(r"[\[(]([a-zA-Z?]{2,8})[\])]\W*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """`items` are (what is typed, label), in the order of their keys; `current` is the key of the marked one."""
+
+    kind: str  # "numbers" or "letters"
+    items: tuple[tuple[str, str], ...]
+    current: str = ""
+    row: int = 0
+
+
+def listed_choices(view: View, row: int, question: str) -> Listed | None:
+    """The list that ends shortly above `row`, if the line or the list's head asks to choose of it."""
+    for pattern, kind in ((_NUMBERED, "numbers"), (_TABLED, "numbers"), (_LETTERED, "letters")):
+        found = _collect(view, row, pattern, kind)
+        if found and _asks_to_choose(view, found.row, question, kind):
+            return found
+    return None
+
+
+def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str) -> Listed | None:
+    items: dict[str, str] = {}
+    gap, top, current, seen = 0, row, "", False
+    for at in range(row - 1, max(-1, row - LIST_ROWS), -1):
+        text = view.lines[at]
+        found = [tuple(part for part in match.groups() if part) for match in pattern.finditer(text)]
+        if found and (kind == "letters" or text[: text.find(found[0][0])].strip(" \t*>+-[(") == ""):
+            for key, label in found:
+                items.setdefault(key, " ".join(label.split()))
+                if re.match(rf"\s*[*>+]\s*\W?{key}\b", text):
+                    current = key
+            top, seen = at, True
+            continue
+        if seen and (not text.strip() or not text.startswith("   ")):
+            break
+        gap += 0 if seen else 1
+        if gap > GAP_ROWS:
+            break
+    ordered = _in_order(items) if kind == "numbers" else tuple(reversed(items.items()))
+    return Listed(kind, ordered, current, top) if len(ordered) >= 2 else None
+
+
+def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """By number; nothing when the numbers do not follow one another (then it is no list of choices)."""
+    numbers = sorted(int(key) for key in items)
+    if not numbers or numbers[0] > 1 or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return ()
+    by_number = {int(key): (key, label) for key, label in items.items()}
+    return tuple(by_number[number] for number in numbers)
+
+
+def _asks_to_choose(view: View, top: int, question: str, kind: str) -> bool:
+    if _CHOOSING.search(question) or (kind == "numbers" and _BARE.match(question)):
+        return True
+    head = " ".join(view.lines[max(0, top - 6) : top])
+    return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE))
+
+
+def inline_choices(text: str) -> list[str]:
+    """The words a question offers in brackets, as they are written."""
+    spelled = _SPELLED.search(text)
+    if spelled:
+        return [word.strip() for word in re.split(r"\s*[/,|]\s*", spelled[0]) if word.strip()]
+    for match in reversed(list(_GROUP.finditer(text))):
+        words = [word for word in re.split(r"\s*[,/|]\s*|\s+or\s+", match[1]) if word]
+        if len(words) >= 2:
+            return words
+    letters = _LETTERS.search(text)
+    if (
+        letters
+        and (letters[1].lower() in ("yn", "ny") or letters[1] != letters[1].lower())
+        and not letters[1].isupper()
+    ):
+        return list(letters[1].lower())
+    return []

@@ -1,0 +1,291 @@
+"""Is a person awaited?  Events in, commands out; the clock is an argument, the screen its eye.
+
+Judges the settled screen, never a chunk.  Which text asks what is left to `recognise`, which signals suffice to
+`signals`, how to answer to `answer`.  The host executes the commands and tells `ReplyTyped` just before it types.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from atlasbridge.core.prompt.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
+from atlasbridge.core.prompt.dialect import Dialect
+from atlasbridge.core.prompt.events import (
+    ChildExited,
+    Event,
+    KeysTyped,
+    OutputReceived,
+    ProbeAnswer,
+    ProbeAnswered,
+    ProbeState,
+    ReplyTyped,
+    Resized,
+    StructuredEventReceived,
+    WakeupDue,
+)
+from atlasbridge.core.prompt.finding import Facts, Finding
+from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.prompt.picture import digest_of, picture_key, prompt_of
+from atlasbridge.core.prompt.recognise import recognise, stated
+from atlasbridge.core.prompt.screen import Screen
+from atlasbridge.core.prompt.signals import OVERRIDES_BUSY, Moment, Patience, decide_raise, gather
+from atlasbridge.core.prompt.structured import ToolSays
+from atlasbridge.core.prompt.view import View
+
+RAW_LIMIT = 8192
+_TERMINAL_SPEAKS = re.compile(
+    rb"\x1b\[\??[\d;:]*(?:\$y|[cRnutIO])|\x1b\[<[\d;]*[mM]|\x1b\[M...|\x1b[\]P_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[>[\d;]*c",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorSettings:
+    patience: Patience = field(default_factory=Patience)
+    first_look_s: float = 0.02
+    look_every_s: float = 0.25
+    slow_look_s: float = 0.5  # after half a minute of nothing
+    watch_s: float = 1.0  # while a prompt is open
+    effect_s: float = 3.0  # an answered prompt that is still there after this is asked again
+    secrets: tuple[str, ...] = ()  # values that must never leave, such as the child's secret environment
+
+
+@dataclass(slots=True)
+class _Answered:
+    """The prompt that was just answered: only this one is not raised again, and only until something moved."""
+
+    at: float
+    version: int
+    left: bool = False
+
+
+class Detector:
+    def __init__(self, dialect: Dialect, rows: int, cols: int, settings: DetectorSettings | None = None) -> None:
+        self.dialect = dialect
+        self.settings = settings or DetectorSettings()
+        self.screen = Screen(rows, cols)
+        self.open_prompt: Prompt | None = None
+        self.tool = ToolSays()
+        self._open_row = 0
+        self._open_core = ""
+        self._answered: _Answered | None = None
+        self._raw = bytearray()
+        self._key = ""
+        self._key_since = float("-inf")
+        self._version = -1
+        self._changes: deque[float] = deque(maxlen=4)
+        self._votes: deque[ProbeState] = deque(maxlen=3)
+        self._last_output = float("-inf")
+        self._dirty_since: float | None = None
+        self._typed_at: float | None = None  # last key of a person that was no Enter
+        self._keys_since_raise = False
+        self._busy_looks = 0
+        self._exited = False
+        self._facts = Facts()
+        self._why: list[str] = ["nothing has been judged yet"]
+
+    def handle(self, event: Event, now: float) -> list[Command]:
+        match event:
+            case OutputReceived(data, lost):
+                return self._output(data, lost, now)
+            case WakeupDue():
+                return [] if self._exited else [RequestProbe()]
+            case ProbeAnswered(answer):
+                return [] if self._exited else self._judge(answer, now)
+            case KeysTyped(data):
+                return self._keys(data, now)
+            case ReplyTyped(digest):
+                return self._reply(digest, now)
+            case StructuredEventReceived():
+                self.tool.hear(event)
+                return self._look_soon(now)
+            case Resized(rows, cols):
+                self.screen.resize(rows, cols)
+                return self._look_soon(now)
+            case ChildExited():
+                self._exited = True
+                return self._withdraw("exited")
+
+    def still_shows(self, digest: str) -> bool:
+        """Is this very prompt on the screen now, untouched?  Also brings its keys up to date with the highlight."""
+        if self.open_prompt is None or self.open_prompt.digest != digest or self._exited:
+            return False
+        found = recognise(View.of(self.screen), self._facts, self.dialect)
+        if found is None or digest_of(found) != digest:
+            return False
+        fresh = prompt_of(found, View.of(self.screen), [], self.open_prompt.raw, self.settings.secrets, "")
+        if fresh.choices:
+            self.open_prompt = _with_steps(self.open_prompt, fresh)
+        return True
+
+    def explain(self) -> list[str]:
+        """Why the last judgement was what it was."""
+        return list(self._why)
+
+    def _output(self, data: bytes, lost: int, now: float) -> list[Command]:
+        self.screen.feed(data)
+        self._raw += data
+        if len(self._raw) > 2 * RAW_LIMIT:
+            del self._raw[:-RAW_LIMIT]
+        for notice in self.screen.take_notices():
+            self.tool.notice(notice.kind, notice.payload)
+        self._last_output = now
+        return self._look_soon(now)
+
+    def _look_soon(self, now: float) -> list[Command]:
+        """Shortly after output stops; but no later than the usual round when it never stops."""
+        if self._dirty_since is None:
+            self._dirty_since = now
+        return [RequestWakeup(min(now + self.settings.first_look_s, self._dirty_since + self.settings.look_every_s))]
+
+    def _keys(self, data: bytes, now: float) -> list[Command]:
+        typed = _TERMINAL_SPEAKS.sub(b"", data)
+        if not typed:
+            return []
+        self._keys_since_raise = True
+        self._typed_at = None if typed[-1:] in b"\r\n" else now
+        self._changes.clear()
+        return self._look_soon(now)
+
+    def _reply(self, digest: str, now: float) -> list[Command]:
+        if self.open_prompt and self.open_prompt.digest == digest:
+            self._answered = _Answered(now, self.screen.version)
+        self._typed_at = None
+        self._changes.clear()
+        return self._look_soon(now)
+
+    # ------------------------------------------------------------ judging
+
+    def _judge(self, probe: ProbeAnswer, now: float) -> list[Command]:
+        self._dirty_since = None
+        view = View.of(self.screen)
+        self._notice_change(view, now)
+        self._votes.append(probe.state)
+        reading = probe.state is ProbeState.READING
+        self._facts = Facts(probe.canonical, probe.echo, reading, probe.command)
+        found = recognise(view, self._facts, self.dialect)
+        self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
+        out = self._check_open(found, probe, now)
+        if self.open_prompt is None:
+            out += self._consider(found, view, probe, now)
+        return [*out, RequestWakeup(self._next_look(probe, now))]
+
+    def _notice_change(self, view: View, now: float) -> None:
+        if self.screen.version == self._version:
+            return
+        self._version = self.screen.version
+        self._changes.append(self._last_output)
+        key = picture_key(view, self.dialect)
+        if key != self._key:
+            self._key = key
+            self._key_since = max(self._last_output, self._key_since)
+            self._votes.clear()
+
+    def _moment(self, now: float) -> Moment:
+        times = list(self._changes)
+        gaps = [later - earlier for earlier, later in pairwise(times)]
+        rhythm = 2 * max(gaps) + 0.05 if len(gaps) == 3 and max(gaps) < 1.3 else 0.0
+        calm = now - times[-1] if times else now - self._key_since
+        settled = now - self._key_since + 1e-4  # a wake-up may be early by the clock's grain
+        return Moment(
+            settled_s=settled,
+            rest_s=rhythm if calm < rhythm else 0.0,
+            typed_s=None if self._typed_at is None else now - self._typed_at,
+        )
+
+    def _check_open(self, found: Finding | None, probe: ProbeAnswer, now: float) -> list[Command]:
+        """Does the open prompt still stand?  If not, say why it went."""
+        prompt = self.open_prompt
+        if prompt is None:
+            return []
+        same = found is not None and self._is_same(found, prompt)
+        if same and probe.state is not ProbeState.BUSY:
+            return self._asked_again(now)
+        if same:
+            if self._answered and self._busy_looks >= 2:
+                self._answered.left = True
+            if self._busy_looks >= 3 and not self._answered:
+                return self._withdraw(self._reason())
+            return []
+        if probe.state is not ProbeState.BUSY and now - self._key_since < self.settings.patience.settle_s:
+            return []
+        return self._withdraw(self._reason())
+
+    def _is_same(self, found: Finding, prompt: Prompt) -> bool:
+        moved = found.row != self._open_row and (self._answered is not None or self._keys_since_raise)
+        if digest_of(found) == prompt.digest:
+            return not (moved and found.line_mode)
+        typing = found.row == self._open_row and self._typed_at is not None
+        return typing and found.core.startswith(self._open_core)
+
+    def _asked_again(self, now: float) -> list[Command]:
+        """The same prompt still stands after its answer: either nothing has happened yet, or it is asked once more."""
+        answered = self._answered
+        if answered is None:
+            return []
+        redrawn = self.screen.version != answered.version
+        if answered.left and redrawn:
+            return self._withdraw("answered")
+        if now - answered.at >= self.settings.effect_s:
+            self.open_prompt, self._answered = None, None
+        return []
+
+    def _consider(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
+        moment = self._moment(now)
+        verdict, why = self._verdict(found, view, probe, moment)
+        self._why = [f"the probe says {probe.state.value}" + (f": {probe.why}" if probe.why else ""), why]
+        if found is not None:
+            self._why.insert(1, f"rule {found.rule} sees {found.type.value}: {found.excerpt!r}")
+        if not verdict or found is None:
+            return []
+        structured = self.tool.asks()
+        evidence = gather(found, probe, moment, structured, self.settings.patience)
+        prompt = prompt_of(found, view, evidence, bytes(self._raw[-RAW_LIMIT:]), self.settings.secrets, self.tool.text)
+        self.open_prompt = prompt
+        self._open_row, self._open_core = found.row, found.core
+        self._answered, self._keys_since_raise = None, False
+        return [RaisePrompt(prompt)]
+
+    def _verdict(self, found: Finding | None, view: View, probe: ProbeAnswer, moment: Moment) -> tuple[bool, str]:
+        own_word = found is not None and found.priority >= OVERRIDES_BUSY
+        if probe.state is ProbeState.BUSY and not own_word:
+            return False, "it is busy: no prompt"
+        if found is None:
+            return False, "nothing on the screen could be a prompt"
+        state = stated(view, self.dialect)
+        if not own_word and (state == "busy" or (self.tool.state == "working" and not found.structural)):
+            return False, "the tool says that it works"
+        if probe.state is ProbeState.POLLING and self._votes.count(ProbeState.BUSY) + 1 >= len(self._votes) > 1:
+            return False, "an event loop: one more look is needed"
+        if probe.state is not ProbeState.UNKNOWN and len(self._votes) < 2:
+            return False, "one look is not enough"
+        probe = ProbeAnswer(ProbeState.POLLING, echo=probe.echo, canonical=probe.canonical) if own_word else probe
+        return decide_raise(found, probe, moment, self.dialect, self.tool.asks(), self.settings.patience)
+
+    def _reason(self) -> str:
+        if self._answered:
+            return "answered"
+        return "answered_at_terminal" if self._keys_since_raise else "moved_on"
+
+    def _withdraw(self, reason: str) -> list[Command]:
+        prompt, self.open_prompt, self._answered = self.open_prompt, None, None
+        self.tool.forget()
+        return [WithdrawPrompt(prompt.digest, reason)] if prompt else []
+
+    def _next_look(self, probe: ProbeAnswer, now: float) -> float:
+        """Soon while something may be about to settle, seldom when nothing moves."""
+        settings, patience = self.settings, self.settings.patience
+        if self.open_prompt is not None and self._answered is None:
+            return now + settings.watch_s
+        settled = now - self._key_since + 1e-4
+        if probe.state is not ProbeState.BUSY and settled < patience.polling_s + 0.1:
+            step = patience.settle_s - settled if settled < patience.settle_s else 0.05
+            return now + max(step, 0.002)
+        return now + (settings.look_every_s if settled < 30 or self._answered else settings.slow_look_s)
+
+
+def _with_steps(prompt: Prompt, fresh: Prompt) -> Prompt:
+    return replace(prompt, choices=fresh.choices, text_steps=fresh.text_steps)

@@ -1,0 +1,224 @@
+"""A tool's way of asking, as data: what blinks, what says "busy", which lines ask what, and how its menus are chosen.
+
+`parse_dialect` is pure and fails closed: a broken file is refused with its line and the reason.  Reading files, and
+which dialect belongs to which tool, is left to `adapters/dialect_files.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+from atlasbridge.core.errors import DialectError
+
+REGIONS = ("line", "tail", "footer", "screen", "title")
+TYPES = ("yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown")
+CHOOSE = ("digit", "digit_enter", "arrows", "hotkey", "words", "key")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern in a region that says what is asked.  The named group `ask`, where there is one, is the question."""
+
+    id: str
+    pattern: str
+    type: str
+    region: str = "line"
+    score: float = 0.8
+    priority: int = 50
+    key: bool = False  # one key answers, no Enter
+    secret: bool = False
+    idle: bool = False
+    multiline: bool = False
+    before_text: str = ""  # keys to type before the text
+    after_text: str = ""  # keys that end the text instead of Enter
+    programs: str = ""  # a pattern for the name of the program that waits
+    unless: str = ""  # a pattern on the screen that forbids it
+    yes: str = ""
+    no: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MenuRule:
+    """How a menu that looks like this is chosen."""
+
+    id: str
+    needs: str = ""  # a pattern in the menu's surroundings
+    choose: str = "arrows"
+    priority: int = 50
+    score: float = 0.9
+    cancel: str = ""  # keys that refuse where no choice does
+    text_choice: str = ""  # labels that open a text field
+    text_keys: str = ""  # keys before the text; "" : the keys of the choice
+    toggle: str = " "  # what marks a box in a list where several may be chosen
+    submit: str = "\r"  # what ends such a list
+    hotkeys: str = r"\((\w|esc)\)\s*$"
+    across: bool = False  # the choices stand side by side
+    follow: str = ""  # a choice label that opens a second dialog
+    follow_keys: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A pattern in a region that says something about the whole tool: busy, or a state in its window title."""
+
+    pattern: str
+    region: str = "footer"
+    state: str = "busy"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    name: str
+    extends: str = ""
+    versions: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    blinking: str = ""  # characters that come and go while nothing happens
+    counting: tuple[str, ...] = ()  # stretches that count by themselves
+    refuse: tuple[str, ...] = ()
+    always: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
+    pointers: str = ""
+    quiet_programs: tuple[str, ...] = ()  # live displays: they redraw, and wait for nobody
+    screen_programs: tuple[str, ...] = ()  # full-screen programs that wait for keys
+    marks: tuple[Mark, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    menus: tuple[MenuRule, ...] = ()
+
+
+@lru_cache(maxsize=1024)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Patterns are compiled when first used: a session host starts before it needs them."""
+    return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+
+
+def matches_any(patterns: tuple[str, ...], text: str) -> bool:
+    return any(compiled(pattern).search(text) for pattern in patterns)
+
+
+def extend(child: Dialect, parent: Dialect) -> Dialect:
+    """`child` first, `parent` behind it: of two rules of equal priority the child's wins."""
+    lists = ("counting", "refuse", "always", "secret", "quiet_programs", "screen_programs", "marks", "rules", "menus")
+    merged = {name: getattr(child, name) + getattr(parent, name) for name in (*lists, "blinking", "pointers")}
+    merged["rules"] = tuple(sorted(merged["rules"], key=lambda rule: -rule.priority))
+    merged["menus"] = tuple(sorted(merged["menus"], key=lambda rule: -rule.priority))
+    return replace(child, **merged)
+
+
+def parse_dialect(text: str, where: str, trusted: bool = False) -> Dialect:
+    """A dialect from TOML; `where` names the file in errors.
+
+    The patterns of a `trusted` (packaged, tested) text are compiled when first used, which saves a start 30 ms.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DialectError(f"{where}: {error}", "Correct the file, or remove it to use the packaged rules.") from None
+    return _Reader(text, where, trusted).dialect(data)
+
+
+_WORDS = {"refuse": tuple, "always": tuple, "secret": tuple}
+_TOP = {
+    "name": str,
+    "extends": str,
+    "versions": tuple,
+    "commands": tuple,
+    "blinking": str,
+    "pointers": str,
+    "counting": tuple,
+    "quiet_programs": tuple,
+    "screen_programs": tuple,
+}
+
+
+class _Reader:
+    """Checks every setting and says which one is wrong, where, and why."""
+
+    def __init__(self, text: str, where: str, trusted: bool) -> None:
+        self.source = text.splitlines()
+        self.where = where
+        self.trusted = trusted
+
+    def fail(self, needle: str, reason: str, skip: int = 0) -> DialectError:
+        line = 0
+        for number, content in enumerate(self.source, 1):
+            if content.lstrip().startswith(needle):
+                line = number
+                if skip == 0:
+                    break
+                skip -= 1
+        place = f"{self.where}, line {line}" if line else self.where
+        return DialectError(f"{place}: {reason}", "Correct the file, or remove it to use the packaged rules.")
+
+    def dialect(self, data: dict[str, Any]) -> Dialect:
+        known = {*_TOP, "words", "busy", "title", "rule", "menu"}
+        for key in data:
+            if key not in known:
+                raise self.fail(key, f"unknown setting {key!r}; known are {', '.join(sorted(known))}")
+        if not isinstance(data.get("name"), str) or not data["name"]:
+            raise self.fail("name", "`name` must be a text")
+        values: dict[str, Any] = {key: self._typed(data, key, kind) for key, kind in _TOP.items() if key in data}
+        words = data.get("words", {})
+        for key in words:
+            if key not in _WORDS:
+                raise self.fail(key, f"unknown setting words.{key!r}")
+            values[key] = self._patterns(self._typed(words, key, tuple), key)
+        self._patterns(values.get("counting", ()), "counting")
+        busy = self._tables(data, "busy", Mark)
+        titles = self._tables(data, "title", Mark, region="title")
+        values["marks"] = (*busy, *titles)
+        values["rules"] = self._tables(data, "rule", Rule)
+        values["menus"] = self._tables(data, "menu", MenuRule)
+        return Dialect(**values)
+
+    def _typed(self, table: dict[str, Any], key: str, kind: type) -> Any:
+        value = table[key]
+        if kind is tuple and isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        if kind is not tuple and isinstance(value, kind):
+            return value
+        raise self.fail(key, f"`{key}` must be {'a list of texts' if kind is tuple else 'a text'}")
+
+    def _patterns(self, patterns: tuple[str, ...], key: str) -> tuple[str, ...]:
+        for pattern in patterns:
+            self._check_pattern(pattern, key, key, 0)
+        return patterns
+
+    def _check_pattern(self, pattern: str, name: str, needle: str, skip: int) -> None:
+        if self.trusted:
+            return
+        try:
+            compiled(pattern)
+        except re.error as error:
+            raise self.fail(needle, f"`{name}` is not a valid pattern: {error}", skip) from None
+
+    def _tables(self, data: dict[str, Any], section: str, kind: type[Any], **fixed: Any) -> tuple[Any, ...]:
+        tables = data.get(section, [])
+        if not isinstance(tables, list):
+            raise self.fail(f"[{section}]", f"write [[{section}]] with double brackets")
+        return tuple(self._table(table, section, number, kind, fixed) for number, table in enumerate(tables))
+
+    def _table(self, table: dict[str, Any], section: str, number: int, kind: type[Any], fixed: dict[str, Any]) -> Any:
+        needle = f"[[{section}]]"
+        kinds = {item.name: item.type for item in fields(kind)}
+        for key, value in table.items():
+            if key not in kinds:
+                raise self.fail(needle, f"unknown setting {key!r} in [[{section}]] number {number + 1}", number)
+            wanted = {"str": str, "bool": bool, "int": int, "float": (int, float)}[str(kinds[key])]
+            if not isinstance(value, wanted):  # type: ignore[arg-type]
+                raise self.fail(needle, f"`{key}` has the wrong kind of value: {value!r}", number)
+        for key in ("pattern", "needs", "unless", "text_choice", "hotkeys", "follow", "programs"):
+            if table.get(key):
+                self._check_pattern(table[key], key, needle, number)
+        for key, allowed in (("region", REGIONS), ("type", TYPES), ("choose", CHOOSE)):
+            if key in table and table[key] not in allowed:
+                raise self.fail(needle, f"`{key}` is {table[key]!r}; allowed are {', '.join(allowed)}", number)
+        try:
+            return kind(**{**fixed, **table})
+        except TypeError:
+            missing = [item.name for item in fields(kind) if item.name in ("id", "pattern", "type")]
+            lacking = ", ".join(name for name in missing if name not in table)
+            raise self.fail(needle, f"[[{section}]] number {number + 1} lacks {lacking}", number) from None

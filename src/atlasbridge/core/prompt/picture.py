@@ -1,0 +1,71 @@
+"""From a finding to a prompt: what identifies it, what leaves this machine, and what a timer may answer."""
+
+from __future__ import annotations
+
+import hashlib
+
+from atlasbridge.core.prompt.dialect import Dialect, compiled
+from atlasbridge.core.prompt.finding import Finding, cut
+from atlasbridge.core.prompt.model import Evidence, Prompt, PromptType
+from atlasbridge.core.prompt.redact import redact
+from atlasbridge.core.prompt.signals import combine
+from atlasbridge.core.prompt.view import View
+from atlasbridge.core.visible import visible
+
+
+def picture_key(view: View, dialect: Dialect) -> str:
+    """The screen without what blinks and counts by itself: equal keys, equal prompts."""
+    blinking = dialect.blinking
+    table = {ord(char): " " for char in blinking}
+    text = "\n".join(view.lines).translate(table)
+    for pattern in dialect.counting:
+        text = compiled(pattern).sub("#", text)
+    text = "\n".join(line.rstrip() for line in text.split("\n"))
+    place = f"{view.row},{view.col}" if view.cursor_visible else ""
+    return f"{text}\n{place}\n{int(view.alternate)}"
+
+
+def digest_of(found: Finding) -> str:
+    """Where it stands, what is highlighted and how lines wrap do not change which prompt it is."""
+    labels = "\0".join(choice.label for choice in found.choices)
+    what = f"{found.type.value}\0{''.join(found.core.split())}\0{labels}\0{bool(found.constraints.get('secret'))}"
+    return hashlib.blake2s(what.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def prompt_of(
+    found: Finding, view: View, evidence: list[Evidence], raw: bytes, secrets: tuple[str, ...], said: str
+) -> Prompt:
+    def safe(text: str) -> str:
+        return visible(redact(text, secrets))
+
+    excerpt = found.excerpt
+    if said and "".join(said.split()) not in "".join(excerpt.split()):
+        excerpt = cut(f"{said}\n{excerpt}")
+    return Prompt(
+        type=found.type,
+        score=combine(evidence) if evidence else found.score,
+        excerpt=cut(safe(excerpt)),
+        screen=safe(view.text()),
+        choices=found.choices,
+        constraints=dict(found.constraints),
+        evidence=tuple(evidence),
+        safe_default=safe_default(found),
+        digest=digest_of(found),
+        line_mode=found.line_mode,
+        text_steps=found.text_steps,
+        end_steps=found.end_steps,
+        multiline=found.multiline,
+        raw=raw,
+    )
+
+
+def safe_default(found: Finding) -> str:
+    """What a timer may say: the refusing choice, `n`, Enter where Enter is all that is asked; else nothing."""
+    if found.constraints.get("secret") or found.type is PromptType.TYPE_UNKNOWN:
+        return ""
+    if found.type is PromptType.TYPE_CONFIRM_ENTER:
+        return "enter"
+    if found.type is PromptType.TYPE_FREE_TEXT:
+        return "" if found.constraints.get("idle") or found.structural else "enter"
+    refusing = [choice for choice in found.choices if choice.refuses and choice.steps]
+    return refusing[0].value if refusing else ""

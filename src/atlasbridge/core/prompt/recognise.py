@@ -1,0 +1,78 @@
+"""Which prompt stands on a picture?  The recognisers in their order, and the marks that say "busy" or "idle".
+
+Pure: the same picture, facts and dialect always give the same finding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled
+from atlasbridge.core.prompt.finding import Facts, Finding, cut, excerpt_of
+from atlasbridge.core.prompt.model import PromptType, Step
+from atlasbridge.core.prompt.recognise_line import Line, finding_of, recognise_line
+from atlasbridge.core.prompt.view import View
+
+TAIL_ROWS = 8
+FOOTER_ROWS = 5
+
+
+def region_text(view: View, region: str) -> tuple[str, int]:
+    """The text of a region, and the row it begins on."""
+    if region == "title":
+        return view.title, 0
+    if region == "screen":
+        return "\n".join(view.lines), 0
+    bottom = view.bottom() + 1
+    rows = TAIL_ROWS if region == "tail" else FOOTER_ROWS
+    top = max(0, bottom - rows)
+    return "\n".join(view.lines[top:bottom]), top
+
+
+def stated(view: View, dialect: Dialect) -> str:
+    """What the tool says about itself on the screen or in its title: "busy", "idle", "blocked", or ""."""
+    for mark in dialect.marks:
+        text, _ = region_text(view, mark.region)
+        if compiled(mark.pattern).search(text):
+            return mark.state
+    return ""
+
+
+def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """The prompt on this picture, or None when there is nothing that could be one."""
+    if view.bottom() < 0 and view.row == 0 and view.col == 0:
+        return None
+    found = _by_region(view, facts, dialect)
+    if found:
+        return found
+    if view.alternate or (facts.canonical is False and not view.cursor_visible):
+        return whole_screen(view, facts, dialect)
+    return recognise_line(view, facts, dialect)
+
+
+def _by_region(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    for rule in dialect.rules:
+        if rule.region == "line" or (rule.programs and not compiled(rule.programs).search(facts.command)):
+            continue
+        text, top = region_text(view, rule.region)
+        match = compiled(rule.pattern).search(text)
+        if match and not (rule.unless and compiled(rule.unless).search("\n".join(view.lines))):
+            return _region_finding(
+                rule, view, facts, dialect, match.group().strip(), top + text[: match.start()].count("\n")
+            )
+    return None
+
+
+def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, asked: str, row: int) -> Finding:
+    found = finding_of(rule, view, Line(asked, row), facts, dialect)
+    steps = (Step(rule.before_text.encode(), "drained"),) if rule.before_text else ()
+    ending = (Step(rule.after_text.encode()),) if rule.after_text else ()
+    return replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending)
+
+
+def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:
+    """A full-screen program at rest of which nothing is known: a person must look."""
+    row = view.row if view.lines[view.row].strip() else max(0, view.bottom())
+    shown = excerpt_of(view, row, view.lines[row].strip())
+    name = f" ({facts.command})" if facts.command else ""
+    return Finding("whole-screen" + name, PromptType.TYPE_UNKNOWN, 0.62, cut(shown), view.text(), row, line_mode=False)

@@ -1,0 +1,233 @@
+"""Questions at the cursor of a line: yes or no, press Enter, one of a list, a secret, or any text.
+
+The dialect's rules name the patterns; this module finds the line, its choices, defaults and limits, and what exactly
+must be typed.  Menus and boxes are left to their own modules.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from atlasbridge.core.prompt.choice_list import inline_choices, listed_choices
+from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled, matches_any
+from atlasbridge.core.prompt.finding import ENTER, Facts, Finding, excerpt_of, typed_line
+from atlasbridge.core.prompt.model import Choice, PromptType, Step
+from atlasbridge.core.prompt.view import View
+
+KILL_LINE = b"\x15"
+_PREFILLED = re.compile(r"^(?P<ask>.{2,}?[:?>]\s+)(?P<value>[^\s\[(<{'\"].*)$")
+_LIMIT = re.compile(
+    r"(?:max(?:imum|\.)?(?: of)?|up to|at most|limit:?)\s*(\d{1,4})\s*(?:char|letter|digit|symbol)"
+    r"|(\d{1,2})[- ]letter code",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(r"[\[(](\d{1,4})\s*(?:-|–|\.\.|to)\s*(\d{1,4})(?:,[^\])]*)?[\])]")
+_DEFAULT = re.compile(r"(?:\bdefault:?\s+|[\[(](?:default:?\s*)?)([^\]\[()]{1,60})[\])]\s*[:?>]?\s*$", re.IGNORECASE)
+_YES_TOKEN = re.compile(r"\byes\b", re.IGNORECASE)
+_NO_TOKEN = re.compile(r"\bno\b", re.IGNORECASE)
+_QUOTED_YES = re.compile(r"[\"'`“‘<](yes|y)[\"'`”’>]", re.IGNORECASE)
+_QUOTED_NO = re.compile(r"[\"'`“‘<](no|n)[\"'`”’>]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The line that asks: its text without what is already filled in, and where it stands."""
+
+    text: str
+    row: int
+    filled: str = ""
+    detached: bool = False  # the cursor stands on an empty line below it
+
+
+def asking_line(view: View, facts: Facts) -> Line | None:
+    """The logical line of the cursor; on an empty line the last line above it that says something."""
+    before = view.before_cursor()
+    start = view.line_start(view.row)
+    if before.strip():
+        filled = _PREFILLED.match(before) if facts.canonical is False and not before.endswith(" ") else None
+        if filled and filled["value"][-1] not in ":?>])…%#$" and not before.rstrip().endswith("..."):
+            return Line(filled["ask"].strip(), start, filled["value"])
+        return Line(before.strip(), start)
+    for at in range(view.row - 1, -1, -1):
+        if view.lines[at].strip():
+            start = view.line_start(at)
+            return Line("".join(view.lines[start : at + 1]).strip(), start, detached=True)
+    return None
+
+
+def recognise_line(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    line = asking_line(view, facts)
+    if line is None:
+        return None
+    if facts.canonical and facts.echo is False:
+        return _secret(view, line, 0.97, "echo-off")
+    if facts.canonical is not True and matches_any(dialect.secret, line.text) and not view.alternate:
+        return _secret(view, line, 0.85, "secret-words")
+    found = _listed(view, line, facts, dialect) or _by_rule(view, line, facts, dialect)
+    if found is None and not line.detached:
+        found = _offered(view, line, facts, dialect)
+    return found or _plain(view, line, facts)
+
+
+def _base(view: View, line: Line, facts: Facts, rule: str, kind: PromptType, score: float) -> Finding:
+    found = Finding(rule, kind, score, excerpt_of(view, line.row, line.text), line.text, line.row)
+    found = replace(found, line_mode=facts.canonical is not False, constraints=limits(line.text))
+    return replace(found, text_steps=(Step(KILL_LINE, "drained"),)) if line.filled else found
+
+
+def _secret(view: View, line: Line, score: float, rule: str) -> Finding:
+    found = _base(view, line, Facts(), rule, PromptType.TYPE_FREE_TEXT, score)
+    return replace(found, constraints={**found.constraints, "secret": True})
+
+
+def _by_rule(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
+    for rule in dialect.rules:
+        if rule.region != "line" or (line.detached and rule.score < 0.85):
+            continue
+        if rule.programs and not compiled(rule.programs).search(facts.command):
+            continue
+        match = compiled(rule.pattern).search(line.text)
+        if match and not (rule.unless and compiled(rule.unless).search(line.text)):
+            return finding_of(rule, view, line, facts, dialect)
+    return None
+
+
+def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding:
+    """What a matching rule means at this line."""
+    found = _base(view, line, facts, rule.id, PromptType(rule.type), rule.score)
+    clear = found.text_steps
+    if rule.type == "yes_no":
+        one_key = (
+            (rule.key and facts.canonical is False) or facts.one_key or (view.alternate and facts.canonical is False)
+        )
+        found = replace(found, choices=yes_no_choices(line.text, rule, one_key, clear, dialect))
+    if rule.secret:
+        found = replace(found, constraints={**found.constraints, "secret": True})
+    if rule.idle:
+        found = replace(found, constraints={**found.constraints, "idle": True}, structural=True)
+    return replace(found, multiline=rule.multiline and view.bracketed_paste)
+
+
+def yes_no_choices(
+    text: str, rule: Rule, one_key: bool, clear: tuple[Step, ...], dialect: Dialect
+) -> tuple[Choice, ...]:
+    yes, no = (rule.yes, rule.no) if rule.yes else spoken_words(text)
+    default = _yes_no_default(text)
+
+    def steps(word: str) -> tuple[Step, ...]:
+        return (Step(word[:1].encode()),) if one_key else (*clear, *typed_line(word))
+
+    choices = [
+        Choice("y", "Yes" if len(yes) < 3 else yes, steps(yes), default=default == "y"),
+        Choice("n", "No" if len(no) < 2 else no, steps(no), refuses=True, default=default == "n"),
+    ]
+    for word in inline_choices(text):
+        plain = re.sub(r"[\[\]()]", "", word)
+        if plain.lower() not in ("y", "n", "yes", "no"):
+            typed = () if word.startswith("[") else steps(plain)
+            choices.append(Choice(plain.lower(), word, typed, always=matches_any(dialect.always, plain)))
+    return tuple(choices)
+
+
+def spoken_words(text: str) -> tuple[str, str]:
+    """What must be typed for yes and for no: the letter, or the word as the question spells it."""
+    if re.search(r"\bcapital|upper ?case", text, re.IGNORECASE):
+        return "YES", "NO"
+    quoted = _QUOTED_YES.search(text)
+    if quoted:
+        refused = _QUOTED_NO.search(text)
+        return quoted[1], refused[1] if refused else "NO" if quoted[1].isupper() else "no"
+    yes, no = _YES_TOKEN.search(text), _NO_TOKEN.search(text)
+    if yes and no and re.search(r"\byes\W{1,3}(?:or\W)?no\b|\bno\W{1,3}(?:or\W)?yes\b", text, re.IGNORECASE):
+        return yes[0], no[0]
+    return "y", "n"
+
+
+def _yes_no_default(text: str) -> str:
+    if re.search(r"\[y(?:es)?\](?!es)|\bY/n\b|\bYes/no\b|[\[(]default:? ?y|\bYn\b", text):
+        return "y"
+    if re.search(r"\[n(?:o)?\](?!o)|\by/N\b|\byes/No\b|N/y|[\[(]default:? ?n|\byN\b", text):
+        return "n"
+    return "y" if re.search(r"\[Y(?:es)?\]\W*$", text) else "n" if re.search(r"\[N(?:o)?\]\W*$", text) else ""
+
+
+def _listed(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
+    """A list above, and a line that asks for one of it."""
+    listed = listed_choices(view, line.row, line.text)
+    if not listed:
+        return None
+    found = _base(view, line, facts, "list-" + listed.kind, PromptType.TYPE_MULTIPLE_CHOICE, 0.88)
+    default = _default(line.text)
+    choices = tuple(
+        Choice(
+            str(at) if listed.kind == "numbers" else key,
+            label if listed.kind != "numbers" or key == str(at) else f"{key}: {label}",
+            (*found.text_steps, *typed_line(key)),
+            refuses=matches_any(dialect.refuse, label),
+            always=matches_any(dialect.always, label),
+            default=key == default or key == listed.current,
+        )
+        for at, (key, label) in enumerate(listed.items, 1)
+    )
+    core = line.text + "".join(label for _, label in listed.items)
+    limit = {**found.constraints, "min_choice": 1, "max_choice": len(choices)}
+    return replace(found, choices=choices, core=core, constraints=limit, structural=True)
+
+
+def _offered(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
+    """The choices stand in the line itself: `(eu, us, ap) [eu]:`, `[y,n,q,?]?`, `(Y)es/(N)o/(A)ll`."""
+    words = inline_choices(line.text)
+    if len(words) < 2:
+        return None
+    found = _base(view, line, facts, "offered", PromptType.TYPE_MULTIPLE_CHOICE, 0.82)
+    default = _default(line.text)
+    choices = []
+    for word in words:
+        key, label = keyed(word)
+        steps = (Step(key.encode()),) if facts.one_key else (*found.text_steps, *typed_line(key))
+        refuses, always = matches_any(dialect.refuse, label), matches_any(dialect.always, label)
+        is_default = default.lower() in (key.lower(), label.lower()) if default else False
+        choices.append(Choice(key, label, steps, refuses=refuses, always=always, default=is_default))
+    return replace(found, choices=tuple(choices))
+
+
+def keyed(word: str) -> tuple[str, str]:
+    """`(D)on't ask` -> d, Don't ask; a plain word is its own key."""
+    marked = re.search(r"[\[(](\w)[\])]", word)
+    if marked and len(word) > 3:
+        return marked[1].lower(), re.sub(r"[\[(](\w)[\])]", r"\1", word).strip()
+    plain = word.strip("[]() ")
+    return plain, plain
+
+
+def _plain(view: View, line: Line, facts: Facts) -> Finding:
+    """Somebody reads a line here, and nothing says what: any text."""
+    asks = line.text[-1:] in (":", "?", ">", "]", ")", "$", "#", "%", "=", "»", "›", "❯")
+    score = 0.72 if asks and not line.detached else 0.5
+    found = _base(view, line, facts, "line" if asks else "bare-line", PromptType.TYPE_FREE_TEXT, score)
+    default = line.filled or _default(line.text)
+    return replace(found, constraints={**found.constraints, "default": default}) if default else found
+
+
+def limits(text: str) -> dict[str, object]:
+    """Limits that the question itself names."""
+    out: dict[str, object] = {}
+    size = _LIMIT.search(text)
+    if size:
+        out["max_length"] = int(size[1] or size[2])
+    span = _RANGE.search(text)
+    if span and int(span[1]) < int(span[2]):
+        out["min_choice"], out["max_choice"] = int(span[1]), int(span[2])
+    return out
+
+
+def _default(text: str) -> str:
+    match = _DEFAULT.search(text)
+    value = match[1].strip() if match else ""
+    return "" if _LIMIT.search(value) or re.search(r"[/|,]|^\d+\s*-\s*\d+$", value) else value
+
+
+def press_enter(found: Finding) -> Finding:
+    """Enter is all that is asked: there is nothing to choose."""
+    return replace(found, choices=(), end_steps=(Step(ENTER),))

@@ -1,0 +1,107 @@
+"""The four signals and the one table that combines them: structured, pattern, waiting probe, silence.
+
+Each signal gives evidence with a score.  `decide_raise` answers a single question: is a person awaited here, now?
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from atlasbridge.core.prompt.dialect import Dialect
+from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
+from atlasbridge.core.prompt.finding import Finding
+from atlasbridge.core.prompt.model import Evidence, PromptType
+
+HIGH = 0.85
+MEDIUM = 0.60
+CAP = 0.99
+MORE = 0.05  # for every further signal that agrees
+OVERRIDES_BUSY = 100  # a rule of this priority is the tool's own word
+
+PROBE_SCORE = {ProbeState.READING: 0.95, ProbeState.POLLING: 0.65, ProbeState.UNKNOWN: 0.0, ProbeState.BUSY: 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """How long things have been as they are, in seconds."""
+
+    settled_s: float  # since the last cell that counts changed
+    rest_s: float  # how long it must be settled because it has been moving in a rhythm
+    typed_s: float | None  # since a person typed something that was no Enter
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait before each kind of certainty is good enough."""
+
+    settle_s: float = 0.05
+    polling_s: float = 0.15
+    silence_s: float = 2.0
+    timer_s: float = 12.0  # an event loop with a timer, and nothing on the screen that asks
+    typing_s: float = 1.0
+
+
+def combine(evidence: list[Evidence]) -> float:
+    """The strongest signal, a little stronger for each other one that is at least medium."""
+    scores = sorted((item.score for item in evidence), reverse=True)
+    if not scores:
+        return 0.0
+    return min(CAP, scores[0] + MORE * sum(1 for score in scores[1:] if score >= MEDIUM))
+
+
+def gather(found: Finding, probe: ProbeAnswer, moment: Moment, structured: str, patience: Patience) -> list[Evidence]:
+    out = []
+    if structured:
+        out.append(Evidence("structured", 1.0, structured))
+    out.append(Evidence("pattern", found.score, found.rule))
+    if PROBE_SCORE[probe.state]:
+        out.append(Evidence("probe", PROBE_SCORE[probe.state], probe.why or probe.state.value))
+    if probe.state is not ProbeState.READING and moment.settled_s >= patience.silence_s:
+        out.append(Evidence("silence", 0.60 if found.score >= MEDIUM else 0.45, f"{moment.settled_s:.1f} s"))
+    return out
+
+
+def decide_raise(
+    found: Finding, probe: ProbeAnswer, moment: Moment, dialect: Dialect, structured: str, patience: Patience
+) -> tuple[bool, str]:
+    """Whether to raise now, and why or why not."""
+    if moment.settled_s < patience.settle_s:
+        return False, f"the screen changed {moment.settled_s * 1000:.0f} ms ago"
+    if found.type is PromptType.TYPE_UNKNOWN and moment.typed_s is not None and moment.typed_s < patience.typing_s:
+        return False, "somebody is typing"
+    if probe.state is ProbeState.READING:
+        return True, "a process blocks in read on the terminal"
+    if probe.state is ProbeState.POLLING:
+        return _polling(found, probe, moment, dialect, structured, patience)
+    return _unknown(found, probe, moment, structured, patience)
+
+
+def _polling(
+    found: Finding, probe: ProbeAnswer, moment: Moment, dialect: Dialect, structured: str, patience: Patience
+) -> tuple[bool, str]:
+    needed = max(patience.polling_s, 0.0 if found.structural else moment.rest_s)
+    if moment.settled_s < needed:
+        return False, f"an event loop: still for {moment.settled_s:.2f} s, {needed:.2f} s are needed"
+    if structured or found.structural:
+        return True, "an event loop watches the terminal, and a dialog stands on the screen"
+    if probe.command in dialect.quiet_programs:
+        return False, f"{probe.command} shows, it does not ask"
+    if found.score >= 0.65 and found.type is not PromptType.TYPE_UNKNOWN:
+        return True, "an event loop watches the terminal, and a line asks"
+    if not probe.timer or probe.command in dialect.screen_programs:
+        return True, "an event loop watches nothing but the terminal, and has come to rest"
+    if moment.settled_s >= patience.timer_s:
+        return True, "an event loop with a timer that changes nothing"
+    return False, "an event loop with a timer, and nothing asks"
+
+
+def _unknown(
+    found: Finding, probe: ProbeAnswer, moment: Moment, structured: str, patience: Patience
+) -> tuple[bool, str]:
+    hidden = probe.canonical is True and probe.echo is False
+    needed = 0.2 if hidden else patience.silence_s
+    if moment.settled_s < needed:
+        return False, f"nobody can tell; silent for {moment.settled_s:.2f} s, {needed:.1f} s are needed"
+    if structured or hidden or found.structural or found.score >= MEDIUM:
+        return True, "nobody can tell, but something asks and it is silent"
+    return False, "nobody can tell, and nothing asks"
