@@ -45,7 +45,8 @@ class Receipt:
 class Channel(Protocol):
     """What the router knows of a channel; `channels/base.py` has the class to derive from."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     async def start(self) -> None: ...
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str: ...

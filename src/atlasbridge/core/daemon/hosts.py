@@ -18,6 +18,7 @@ class HostLink:
         self.host_pid = host_pid
         self._writer = writer
         self._looks: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self._watchers: set[asyncio.Queue[dict[str, Any] | None]] = set()
         self._number = 0
 
     def send(self, kind: str, **fields: Any) -> None:
@@ -42,19 +43,37 @@ class HostLink:
         finally:
             del self._looks[request]
 
-    def screen_arrived(self, message: dict[str, Any]) -> bool:
-        """Hand a `screen` message to whoever asked; False: nobody did (the session is watched)."""
-        future = self._looks.get(str(message.get("request", "")))
-        if future is None:
-            return False
-        if not future.done():
-            future.set_result(message)
-        return True
+    def watch(self, fps: float) -> asyncio.Queue[dict[str, Any] | None]:
+        """Screens as they change; None: the host is gone.  Only the newest unread screen is kept."""
+        queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._watchers.add(queue)
+        self.send("watch", on=True, fps=fps)
+        return queue
+
+    def unwatch(self, queue: asyncio.Queue[dict[str, Any] | None]) -> None:
+        self._watchers.discard(queue)
+        if not self._watchers:
+            self.send("watch", on=False, fps=0)
+
+    def screen_arrived(self, message: dict[str, Any]) -> None:
+        """Hand a `screen` message to whoever asked for it, or to all who watch."""
+        screen = {name: value for name, value in message.items() if name not in ("m", "request")}
+        future = self._looks.get(str(message.get("request") or ""))
+        if future is not None:
+            if not future.done():
+                future.set_result(screen)
+            return
+        for queue in self._watchers:
+            while not queue.empty():
+                queue.get_nowait()
+            queue.put_nowait(screen)
 
     def close(self) -> None:
         for future in self._looks.values():
             if not future.done():
                 future.set_result({})
+        for queue in self._watchers:
+            queue.put_nowait(None)
         self._writer.close()
 
 

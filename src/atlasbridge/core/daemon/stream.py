@@ -1,4 +1,4 @@
-"""The event stream: everything that happens, to whoever listens.  A slow listener loses its place, never the hub's time."""
+"""The event stream: everything that happens, to whoever listens.  A slow listener loses its place, nothing else."""
 
 from __future__ import annotations
 

@@ -14,6 +14,8 @@ from atlasbridge.core.routing.policy import PolicySettings, decide_audience
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 
+SECRET_ELSEWHERE = "A secret is asked for. It is answered at the terminal or on the page, never here."
+
 Delivered = Callable[[PromptRecord, str], None]
 
 

@@ -1,0 +1,187 @@
+"""The composition root: the only file that knows every part.  Everything is imported where it is needed, so that a
+command pays for what it uses."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.home import Home
+
+if TYPE_CHECKING:
+    from atlasbridge.config.load import Configuration
+    from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
+    from atlasbridge.core.ports import Channel, Desk
+    from atlasbridge.core.routing.policy import PolicySettings
+
+CHANNEL_SETTINGS = {
+    "web": "atlasbridge.channels.web.settings:WebSettings",
+    "telegram": "atlasbridge.channels.telegram.settings:TelegramSettings",
+    "slack": "atlasbridge.channels.slack.settings:SlackSettings",
+}
+
+
+def channel_settings(name: str) -> type | None:
+    """The class that checks a channel's table; a channel of another package may have one as `settings_model`."""
+    if name in CHANNEL_SETTINGS:
+        module, _, attribute = CHANNEL_SETTINGS[name].partition(":")
+        found: type = getattr(import_module(module), attribute)
+        return found
+    if name in ("local", "memory"):
+        return None
+    from atlasbridge.channels.registry import ChannelRegistry
+
+    return getattr(ChannelRegistry.get(name), "settings_model", None)
+
+
+def load_configuration(home: Home, environ: Mapping[str, str]) -> Configuration:
+    from atlasbridge.channels.registry import ChannelRegistry
+    from atlasbridge.config.load import load_config
+
+    return load_config(home.config, environ, channel_settings, ChannelRegistry.names())
+
+
+def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
+    """What the configuration asks of the hub.  Raises ConfigError."""
+    from atlasbridge.core.daemon.desk import Launcher
+    from atlasbridge.core.daemon.service import HubPlan
+    from atlasbridge.core.daemon.settings import HubSettings, Retention
+    from atlasbridge.core.routing.courier import CourierSettings
+
+    config = load_configuration(home, environ)
+    hub, keep = config.general.hub, config.general.retention
+    day_s = 86_400.0
+    settings = HubSettings(
+        policy=plan_policy(config),
+        courier=CourierSettings(hub.channel_timeout_seconds, hub.retry_first_seconds, hub.retry_last_seconds),
+        rate_limit_per_minute=config.general.prompts.replies_per_minute,
+        type_timeout_s=hub.type_timeout_seconds,
+        host_lost_s=hub.host_lost_seconds,
+        graceful_timeout_s=hub.graceful_timeout_seconds,
+        cleanup_every_s=keep.cleanup_every_seconds,
+        retention=Retention(
+            keep.prompts_days * day_s, keep.sessions_days * day_s, keep.inbox_days * day_s, keep.logs_days * day_s
+        ),
+    )
+    launchers = tuple(
+        Launcher(item.name, tuple(item.command), folder, partial(launch_session, home, item.command, folder))
+        for item in config.general.launchers
+        for folder in [os.path.expanduser(item.cwd)]
+    )
+    return HubPlan(settings, plan_channels(config), launchers)
+
+
+def plan_policy(config: Configuration) -> PolicySettings:
+    from atlasbridge.core.prompt.model import PromptType
+    from atlasbridge.core.routing.policy import Grant, PolicySettings
+
+    prompts = config.general.prompts
+    by_timer = {
+        PromptType.TYPE_YES_NO: prompts.safe_default.yes_no,
+        PromptType.TYPE_CONFIRM_ENTER: prompts.safe_default.confirm_enter,
+        PromptType.TYPE_MULTIPLE_CHOICE: prompts.safe_default.multiple_choice,
+        PromptType.TYPE_FREE_TEXT: prompts.safe_default.free_text,
+    }
+    return PolicySettings(
+        prompt_ttl_s=prompts.timeout_seconds,
+        idle_ttl_s=prompts.idle_timeout_seconds,
+        free_text_enabled=prompts.free_text_enabled,
+        notify_idle=prompts.notify_idle,
+        reminder_s=prompts.reminder_seconds,
+        max_reminders=prompts.max_reminders,
+        muted_tools=frozenset(prompts.muted_tools),
+        timer_types=frozenset(kind for kind, value in by_timer.items() if value != "none"),
+        allowed={name: allowed_people(name, table) for name, table in config.channels.items()},
+        grants=tuple(Grant(item.tool, item.question, item.answer) for item in config.general.grants),
+    )
+
+
+def allowed_people(channel: str, table: Mapping[str, Any]) -> frozenset[str] | None:
+    """Who may answer there; None: the channel knows its people itself, as the page does by its login."""
+    if channel in ("web", "memory"):
+        return None
+    people = [str(person) for person in table.get("allowed_users", [])]
+    teams = [str(team) for team in table.get("allowed_teams", [])] or [str(table.get("team_id", ""))]
+    if channel == "slack":
+        return frozenset(f"slack:{team}/{person}" for team in teams for person in people)
+    return frozenset(f"{channel}:{person}" for person in people)
+
+
+def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
+    from atlasbridge.core.daemon.service import ChannelPlan
+
+    plans = [ChannelPlan("local", False, partial(build_channel, "local", {}))]
+    for name, settings in config.channels.items():
+        if name != "local":
+            remote = name not in ("web", "memory")
+            plans.append(ChannelPlan(name, remote, partial(build_channel, name, settings)))
+    return tuple(plans)
+
+
+def build_channel(name: str, settings: Mapping[str, Any], desk: Desk) -> Channel:
+    """Only here is a channel's module imported: what is not configured costs nothing."""
+    from atlasbridge.channels.registry import ChannelRegistry
+
+    return ChannelRegistry.get(name)(settings, desk, SystemClock())
+
+
+async def launch_session(home: Home, command: list[str], cwd: str) -> str:
+    """Start a session without a terminal, as `atlasbridge run --detach` does, and return its id."""
+    import asyncio
+
+    from atlasbridge.core.errors import AtlasBridgeError
+
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "atlasbridge", "run", "--detach", "--", *command),
+        cwd=cwd,
+        env={**os.environ, "ATLASBRIDGE_HOME": str(home.root)},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(15):
+        out, err = await process.communicate()
+    if process.returncode:
+        raise AtlasBridgeError(err.decode(errors="replace").strip() or "the session did not start", "")
+    return out.decode().split()[-1] if out.split() else ""
+
+
+def boot_id() -> str:
+    """What tells one boot of this machine from another."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        import subprocess
+
+        done = subprocess.run(["sysctl", "-n", "kern.boottime"], capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+
+def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None], to_terminal: bool = False) -> None:
+    """The whole life of the hub in this process.  The caller holds the lock."""
+    import asyncio
+
+    from atlasbridge.core.daemon.logfile import open_log
+    from atlasbridge.core.daemon.service import Hub
+    from atlasbridge.core.store.ledger import Ledger
+
+    config = load_configuration(home, environ).general
+    hub = config.hub
+    open_log(home.log, hub.log_level, hub.log_max_bytes, hub.log_backups, to_terminal)
+    clock = SystemClock()
+    ledger = Ledger.open(home.root, clock, boot_id(), keep_raw=config.retention.keep_raw)
+
+    async def live() -> None:
+        await Hub(home, clock, ledger, partial(plan_hub, home, environ)).run(on_ready)
+
+    try:
+        asyncio.run(live())
+    finally:
+        ledger.close()

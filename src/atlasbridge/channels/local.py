@@ -1,0 +1,34 @@
+"""The channel of this machine: prompts are listed by `atlasbridge approvals` and answered by `atlasbridge reply`.
+
+Replies come in through the hub's own socket, so nothing is carried here; that it exists makes a prompt "shown".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from atlasbridge.channels.base import BaseChannel
+from atlasbridge.core.ports import InboundReply, Receipt
+from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.session.model import SessionRecord
+
+
+class LocalChannel(BaseChannel):
+    name: ClassVar[str] = "local"
+    remote: ClassVar[bool] = False
+
+    async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
+        return event.prompt_id
+
+    async def receive_reply(self) -> InboundReply:
+        return await asyncio.get_running_loop().create_future()
+
+    async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
+        """`approvals` follows the event stream."""
+
+    async def notify(self, message: str, session: SessionRecord | None = None) -> None:
+        """Whoever looks here looks at the list itself."""
+
+    async def close(self) -> None:
+        """Nothing is open."""

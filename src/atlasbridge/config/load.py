@@ -1,0 +1,171 @@
+"""Reads and checks the whole configuration: file, environment, channel tables.
+
+Any fault raises ConfigError with the line, the setting and what is allowed; then nothing is started.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from atlasbridge.config.environment import lay_over, setting_paths
+from atlasbridge.config.locate import line_of, locate_settings
+from atlasbridge.config.model import AtlasBridgeConfig
+from atlasbridge.config.secrets import resolve
+from atlasbridge.config.tables import SettingsClass, is_enabled, plain, table_model
+from atlasbridge.core.errors import ConfigError
+
+T = TypeVar("T", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What was asked for, checked: the general settings, and each enabled channel's own."""
+
+    general: AtlasBridgeConfig
+    channels: Mapping[str, Mapping[str, Any]]
+    raw: Mapping[str, Any]  # file and environment together, secrets not yet resolved
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What an error needs to say where a setting came from."""
+
+    path: Path
+    lines: Mapping[tuple[str | int, ...], int]
+    variables: Mapping[tuple[str, ...], str]
+
+    def place(self, location: tuple[str | int, ...]) -> str:
+        variable = self.variables.get(tuple(str(part) for part in location))
+        if variable:
+            return variable
+        line = line_of(dict(self.lines), location)
+        return f"{self.path.name} line {line}" if line else self.path.name
+
+
+def load_config(
+    path: Path, environ: Mapping[str, str], settings_class: SettingsClass, known_channels: list[str]
+) -> Configuration:
+    """`settings_class` and `known_channels` come from whoever knows the channels."""
+    text = _read(path)
+    data = _parse(path, text)
+    tables = data.get("channels", {})
+    named = [name for name in known_channels if name in ("web",) or name in tables or _mentioned(name, environ)]
+    models = {name: table_model(name, settings_class(name)) for name in named}
+    paths = setting_paths(AtlasBridgeConfig)
+    for name, model in models.items():
+        paths += setting_paths(model, ("channels", name))
+    source = _Source(path, locate_settings(text), lay_over(data, environ, paths))
+    general = _check(AtlasBridgeConfig, data, (), source)
+    return Configuration(general, _check_channels(general.channels, models, known_channels, source, environ), data)
+
+
+def _check_channels(
+    tables: Mapping[str, Any],
+    models: Mapping[str, type[BaseModel]],
+    known: list[str],
+    source: _Source,
+    environ: Mapping[str, str],
+) -> dict[str, dict[str, Any]]:
+    for name, table in tables.items():
+        if name not in known:
+            place = source.place(("channels", name))
+            raise ConfigError(f"{place}: there is no channel named {name!r}", f"known: {', '.join(known)}")
+        if not isinstance(table, dict):
+            raise ConfigError(f"{source.place(('channels', name))}: channels.{name} must be a table", "")
+    checked = {}
+    for name, model in models.items():
+        if is_enabled(name, tables.get(name)):
+            table = dict(tables.get(name, {}))
+            resolved = {key: resolve(value, f"channels.{name}.{key}", environ) for key, value in table.items()}
+            checked[name] = plain(_check(model, resolved, ("channels", name), source))
+    return checked
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path.name} is not UTF-8 text", f"save it as UTF-8: {path}") from None
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}", "check its owner and mode") from None
+
+
+def _parse(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"line (\d+)", str(error))
+        place = f"{path.name} line {line[1]}" if line else path.name
+        problem = re.sub(r" \(at .*\)$", "", str(error))
+        raise ConfigError(f"{place}: {problem[:1].lower()}{problem[1:]}", f"edit {path}") from None
+
+
+def _check(model: type[T], data: Mapping[str, Any], under: tuple[str, ...], source: _Source) -> T:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise _explain(model, dict(first), under, source) from None
+
+
+def _explain(model: type[BaseModel], error: dict[str, Any], under: tuple[str, ...], source: _Source) -> ConfigError:
+    location = tuple(part for part in error["loc"] if not str(part).endswith("]"))
+    whole = (*under, *location)
+    name = ".".join(str(part) for part in whole)
+    place = source.place(whole)
+    table = _model_at(model, location[:-1])
+    if error["type"] == "extra_forbidden":
+        known = list(table.model_fields) if table else []
+        close = difflib.get_close_matches(str(location[-1]), known, 1)
+        hint = f"did you mean {close[0]}?" if close else f"known here: {', '.join(known)}"
+        return ConfigError(f"{place}: there is no setting {name}", hint)
+    if error["type"] == "missing":
+        return ConfigError(f"{place}: {name} is missing", _allowed(table, location, error))
+    given = "" if _is_private(name) else f" (it is {error['input']!r})"
+    problem = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    return ConfigError(f"{place}: {name} {problem[:1].lower()}{problem[1:]}{given}", _allowed(table, location, error))
+
+
+def _is_private(name: str) -> bool:
+    return "token" in name or "secret" in name
+
+
+def _model_at(model: type[BaseModel], location: tuple[Any, ...]) -> type[BaseModel] | None:
+    """The table that a location lies in; list positions are skipped."""
+    current: type[BaseModel] | None = model
+    for part in location:
+        if isinstance(part, int):
+            continue
+        field = current.model_fields.get(str(part)) if current else None
+        current = _table_of(field.annotation) if field else None
+    return current
+
+
+def _table_of(annotation: Any) -> type[BaseModel] | None:
+    candidates: list[Any] = [annotation, *getattr(annotation, "__args__", ())]
+    return next((item for item in candidates if isinstance(item, type) and issubclass(item, BaseModel)), None)
+
+
+def _allowed(table: type[BaseModel] | None, location: tuple[Any, ...], error: dict[str, Any]) -> str:
+    """What to do: what the setting means, and what it is when it is left out."""
+    field = table.model_fields.get(str(location[-1])) if table else None
+    if field is None:
+        return "remove it, or look it up with: atlasbridge config show"
+    parts = [field.description or ""]
+    if not field.is_required():
+        parts.append(f"Left out, it is {field.get_default(call_default_factory=True)!r}.")
+    return " ".join(part for part in parts if part) or "give it a value"
+
+
+def _mentioned(name: str, environ: Mapping[str, str]) -> bool:
+    return any(variable.startswith(f"ATLASBRIDGE_CHANNELS_{name.upper()}_") for variable in environ)

@@ -1,0 +1,161 @@
+"""Every setting of `config.toml` with its type, its limits, its default and one line of explanation.
+
+The tables of channels are checked by the channels' own models (see `tables.py`); here they are only named.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+PositiveSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SafeDefaults(Table):
+    """What a timer types when nobody answered.  A question is never answered with yes."""
+
+    yes_no: Literal["n", "none"] = Field(default="n", description="`n` types no; `none` types nothing. `y` is refused.")
+    confirm_enter: Literal["enter", "none"] = Field(
+        default="enter", description="`enter` presses Enter; `none` types nothing."
+    )
+    multiple_choice: Literal["refuse", "none"] = Field(
+        default="refuse",
+        description="`refuse` takes the choice that refuses, where the menu has one; `none` types nothing.",
+    )
+    free_text: Literal["empty", "none"] = Field(
+        default="empty", description="`empty` is Enter alone; `none` types nothing."
+    )
+
+
+class Prompts(Table):
+    timeout_seconds: PositiveSeconds = Field(
+        default=600, description="How long a prompt may be answered from elsewhere."
+    )
+    idle_timeout_seconds: PositiveSeconds = Field(
+        default=86_400, description='The same for an idle input box ("what next?"), which asks nothing.'
+    )
+    free_text_enabled: bool = Field(
+        default=True, description="`false`: a free-text prompt is not asked; its safe default is typed at once."
+    )
+    notify_idle: bool = Field(
+        default=True, description="Whether channels hear that a tool waits for its next instruction."
+    )
+    reminder_seconds: Seconds = Field(default=300, description="After how long people are reminded; 0: never.")
+    max_reminders: Count = Field(default=1, description="How often they are reminded of one prompt.")
+    muted_tools: list[str] = Field(default=[], description="Tools whose prompts no channel is asked about.")
+    replies_per_minute: Annotated[int, Field(ge=1)] = Field(
+        default=10,
+        description="Most replies taken for one session within a minute, over all channels but this machine's own.",
+    )
+    safe_default: SafeDefaults = Field(default=SafeDefaults(), description="What a timer may type, by type.")
+
+
+class Grant(Table):
+    """A standing answer to one exact question of one tool, given by you."""
+
+    tool: str = Field(description="The tool that asks, as `atlasbridge ps` names it.")
+    question: str = Field(min_length=8, description="The whole excerpt, word for word.")
+    answer: str = Field(description="The answer, as `atlasbridge reply` takes it.")
+
+
+class Detection(Table):
+    settle_ms: Annotated[int, Field(ge=5, le=5000)] = Field(
+        default=50, description="How long a screen must stand still."
+    )
+    detection_threshold: Annotated[float, Field(gt=0, le=0.99)] = Field(
+        default=0.65, description="The least score at which a prompt is raised without asking the waiting probe."
+    )
+    stuck_timeout_seconds: PositiveSeconds = Field(
+        default=2.0, description="Silence after which a prompt is suspected."
+    )
+    stuck_poll_interval_seconds: PositiveSeconds = Field(default=0.5, description="How often the watchdog looks.")
+    buffer_size_bytes: Annotated[int, Field(ge=4096, le=16_777_216)] = Field(
+        default=65_536, description="Raw output kept for explanations."
+    )
+    echo_suppression_ms: Annotated[int, Field(ge=0, le=10_000)] = Field(
+        default=500, description="How long after typing the effect is not yet judged."
+    )
+
+
+class Session(Table):
+    detach_key: str = Field(default="^] d", description="Keys that leave a session running and give the terminal back.")
+    effect_timeout_seconds: PositiveSeconds = Field(
+        default=10.0, description="How long a typed answer may take to make its prompt leave the screen."
+    )
+    inject_settle_ms: Annotated[int, Field(ge=0, le=10_000)] = Field(default=100, description="Pause after typing.")
+    injection_timeout_seconds: PositiveSeconds = Field(default=5.0, description="How long typing waits for its turn.")
+    task_timeout_seconds: PositiveSeconds = Field(default=30.0, description="After how long a stuck task is cancelled.")
+    max_task_restarts: Count = Field(default=3, description="How often a task is restarted before the session ends.")
+    task_restart_delay_seconds: Seconds = Field(default=1.0, description="Pause before a task is restarted.")
+    queue_timeout_seconds: PositiveSeconds = Field(
+        default=1.0, description="How long a task waits before it looks around."
+    )
+    read_timeout_seconds: PositiveSeconds = Field(default=0.05, description="How long one wait for output may last.")
+    alive_timeout_seconds: PositiveSeconds = Field(
+        default=0.1, description="How long the tool may take to prove it lives."
+    )
+    kill_grace_seconds: Seconds = Field(default=3.0, description="Between SIGTERM and SIGKILL.")
+    session_max_age_hours: PositiveSeconds = Field(
+        default=24.0, description="How long an ended session is listed by default."
+    )
+
+
+class Hub(Table):
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="What hub.log contains."
+    )
+    log_max_bytes: Annotated[int, Field(ge=10_000)] = Field(
+        default=5_000_000, description="Size at which hub.log rotates."
+    )
+    log_backups: Count = Field(default=3, description="How many rotated logs are kept.")
+    channel_timeout_seconds: PositiveSeconds = Field(
+        default=10.0, description="How long one call of a channel may take."
+    )
+    retry_first_seconds: PositiveSeconds = Field(
+        default=1.0, description="First pause before a failed channel is tried again."
+    )
+    retry_last_seconds: PositiveSeconds = Field(default=60.0, description="Longest such pause.")
+    type_timeout_seconds: PositiveSeconds = Field(default=30.0, description="How long a reply waits to be typed.")
+    host_lost_seconds: PositiveSeconds = Field(default=60.0, description="How long a silent session is waited for.")
+    graceful_timeout_seconds: Seconds = Field(
+        default=5.0, description="How long channels may finish when the hub ends."
+    )
+
+
+class Retention(Table):
+    prompts_days: PositiveSeconds = Field(default=90, description="How long answered prompts are kept.")
+    sessions_days: PositiveSeconds = Field(default=90, description="How long ended sessions are kept.")
+    inbox_days: PositiveSeconds = Field(default=14, description="How long messages that channels received are kept.")
+    logs_days: PositiveSeconds = Field(default=14, description="How long logs of ended sessions are kept.")
+    cleanup_every_seconds: PositiveSeconds = Field(
+        default=3600, description="How often old rows and files are removed."
+    )
+    keep_raw: bool = Field(default=False, description="Whether the raw bytes of a prompt are kept in the store.")
+
+
+class Launcher(Table):
+    """A session that may be started from the web page or a chat."""
+
+    name: str = Field(min_length=1, max_length=40, description="What it is called there.")
+    command: list[str] = Field(min_length=1, description="The command line, word by word.")
+    cwd: str = Field(default="~", description="The folder it starts in.")
+
+
+class AtlasBridgeConfig(Table):
+    prompts: Prompts = Field(default=Prompts(), description="How people are asked.")
+    detection: Detection = Field(default=Detection(), description="How waiting is noticed.")
+    session: Session = Field(default=Session(), description="How a tool is run.")
+    hub: Hub = Field(default=Hub(), description="The background process.")
+    retention: Retention = Field(default=Retention(), description="What is kept for how long.")
+    grants: list[Grant] = Field(default=[], description="Standing answers; none unless you write them.")
+    launchers: list[Launcher] = Field(default=[], description="Sessions that may be started from afar.")
+    channels: dict[str, Any] = Field(
+        default_factory=dict, description="One table per channel, such as [channels.telegram]; each has `enabled`."
+    )

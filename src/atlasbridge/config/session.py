@@ -1,0 +1,86 @@
+"""Session settings for the client and the host: standard library only, because a session starts in milliseconds.
+
+A file is checked by the full model once per content; a stamp beside it says that this very content was good.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from atlasbridge.core.home import Home
+from atlasbridge.core.session.settings import SessionSettings
+
+STAMP = "config.checked"
+_SECTIONS = ("ATLASBRIDGE_SESSION_", "ATLASBRIDGE_DETECTION_")
+
+# setting in config.toml -> (field of SessionSettings, factor)
+_FIELDS: dict[tuple[str, str], tuple[str, float]] = {
+    ("session", "detach_key"): ("detach_key", 0),
+    ("session", "effect_timeout_seconds"): ("effect_timeout_s", 1),
+    ("session", "inject_settle_ms"): ("inject_settle_ms", 1),
+    ("session", "injection_timeout_seconds"): ("injection_timeout_seconds", 1),
+    ("session", "task_timeout_seconds"): ("task_timeout_seconds", 1),
+    ("session", "max_task_restarts"): ("max_task_restarts", 1),
+    ("session", "task_restart_delay_seconds"): ("restart_delay_s", 1),
+    ("session", "kill_grace_seconds"): ("kill_grace_s", 1),
+}
+
+
+def load_session_settings(
+    home: Home, environ: Mapping[str, str], check: Callable[[], object]
+) -> tuple[SessionSettings, dict[str, Any]]:
+    """The settings, and the `[detection]` table.  `check` loads the whole configuration and raises ConfigError."""
+    try:
+        content = home.config.read_bytes()
+    except FileNotFoundError:
+        content = b""
+    relevant = {name: value for name, value in environ.items() if name.startswith("ATLASBRIDGE_")}
+    relevant.pop("ATLASBRIDGE_HOME", None)
+    if not content.strip() and not relevant:
+        return SessionSettings(), {}
+    _check_once(home, content, relevant, check)
+    import tomllib
+
+    data = tomllib.loads(content.decode())
+    _lay_over(data, relevant)
+    return _settings(data), dict(data.get("detection", {}))
+
+
+def _check_once(home: Home, content: bytes, relevant: Mapping[str, str], check: Callable[[], object]) -> None:
+    digest = hashlib.sha256(repr((content, sorted(relevant.items()))).encode()).hexdigest()
+    stamp = home.root / STAMP
+    try:
+        if stamp.read_text(encoding="ascii") == digest:
+            return
+    except OSError:
+        pass  # never checked
+    check()
+    stamp.write_text(digest, encoding="ascii")
+
+
+def _lay_over(data: dict[str, Any], relevant: Mapping[str, str]) -> None:
+    for name, value in relevant.items():
+        for prefix in _SECTIONS:
+            if name.startswith(prefix):
+                section = prefix.removeprefix("ATLASBRIDGE_").rstrip("_").lower()
+                data.setdefault(section, {})[name.removeprefix(prefix).lower()] = _number(value)
+
+
+def _number(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _settings(data: Mapping[str, Any]) -> SessionSettings:
+    values: dict[str, Any] = {}
+    for (section, key), (field, factor) in _FIELDS.items():
+        given = data.get(section, {}).get(key)
+        if given is not None:
+            values[field] = given if factor in (0, 1) else given * factor
+    return SessionSettings(**values)

@@ -1,0 +1,49 @@
+"""The tables of channels: each is checked by the channel's own model, with `enabled` added and unknown keys refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, create_model
+
+ON_BY_DEFAULT = frozenset({"web"})
+
+SettingsClass = Callable[[str], type | None]  # a channel's name to its settings class; None: it has none
+
+
+def table_model(name: str, settings: type | None) -> type[BaseModel]:
+    """The pydantic model of `[channels.NAME]`."""
+    extra: dict[str, Any] = {"enabled": (bool, Field(True, description="Whether this channel is used."))}
+    if settings is None:
+        return create_model(f"{name}_table", __config__=ConfigDict(extra="allow", frozen=True), **extra)
+    if issubclass(settings, BaseModel):
+        return create_model(f"{name}_table", __base__=settings, __cls_kwargs__={"extra": "forbid"}, **extra)
+    if is_dataclass(settings):
+        hints = get_type_hints(settings)
+        for item in fields(settings):
+            default = item.default if item.default is not MISSING else ...
+            if item.default_factory is not MISSING:
+                default = Field(default_factory=item.default_factory)
+            extra[item.name] = (hints[item.name], default)
+        return create_model(f"{name}_table", __config__=ConfigDict(extra="forbid", frozen=True), **extra)
+    raise TypeError(f"the settings of channel {name} are neither a pydantic model nor a dataclass")
+
+
+def is_enabled(name: str, table: Mapping[str, Any] | None) -> bool:
+    """A channel is on when its table is there and does not say otherwise; the page is on without one."""
+    if table is None:
+        return name in ON_BY_DEFAULT
+    return bool(table.get("enabled", True))
+
+
+def plain(model: BaseModel) -> dict[str, Any]:
+    """The checked values as a channel gets them: secrets as text, `enabled` left out."""
+    values = {name: _reveal(value) for name, value in model.model_dump().items()}
+    values.pop("enabled", None)
+    return values
+
+
+def _reveal(value: Any) -> Any:
+    return value.get_secret_value() if isinstance(value, SecretStr) else value

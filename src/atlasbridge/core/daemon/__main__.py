@@ -1,0 +1,57 @@
+"""`python -m atlasbridge.core.daemon`: the hub's process.  Takes the lock, tells its starter, lives until a signal.
+
+A program's entry, imported by nobody: the one place in core that may know the composition root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import Any
+
+from atlasbridge.bootstrap import run_hub
+from atlasbridge.core.daemon.lock import HubLock
+from atlasbridge.core.daemon.starter import ALREADY_RUNNING
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.home import Home
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="atlasbridge-hub")
+    parser.add_argument("--ready-fd", type=int, default=-1)
+    parser.add_argument("--foreground", action="store_true")
+    options = parser.parse_args()
+    os.umask(0o077)
+    home = Home.find(os.environ)
+    try:
+        home.prepare()
+        lock = HubLock(home.lock)
+        if not lock.acquire():
+            tell(options.ready_fd, error=ALREADY_RUNNING)
+            return 0
+        try:
+            run_hub(home, os.environ, lambda: tell(options.ready_fd, ready=True), options.foreground)
+        finally:
+            lock.release()
+    except AtlasBridgeError as error:
+        tell(options.ready_fd, error=str(error), hint=error.hint, exit_code=error.exit_code)
+        return error.exit_code
+    return 0
+
+
+def tell(ready_fd: int, **verdict: Any) -> None:
+    """One line to whoever started us; a terminal hears only of faults."""
+    if ready_fd >= 0:
+        try:
+            os.write(ready_fd, json.dumps(verdict).encode() + b"\n")
+            os.close(ready_fd)
+        except OSError:
+            pass  # the starter did not wait
+    elif "error" in verdict:
+        print(f"error: {verdict['error']}\n{verdict.get('hint', '')}".rstrip(), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""What channels and commands may ask of the hub: `core.ports.Desk` over the ledger, the hosts and the event stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.core.daemon.hosts import HostBook
+from atlasbridge.core.daemon.settings import HubSettings
+from atlasbridge.core.daemon.stream import EventStream
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.home import Home
+from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.store.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """A session that may be started from afar, because the configuration says so.  `start` returns its id."""
+
+    name: str
+    command: tuple[str, ...]
+    cwd: str
+    start: Callable[[], Awaitable[str]]
+
+
+class HubDesk:
+    def __init__(
+        self,
+        home: Home,
+        ledger: Ledger,
+        hosts: HostBook,
+        stream: EventStream,
+        settings: HubSettings,
+        launchers: tuple[Launcher, ...] = (),
+    ) -> None:
+        self._home = home
+        self.ledger = ledger
+        self._hosts = hosts
+        self._stream = stream
+        self.settings = settings
+        self._launchers = {launcher.name: launcher for launcher in launchers}
+
+    @property
+    def home(self) -> Path:
+        return self._home.root
+
+    def use_launchers(self, launchers: tuple[Launcher, ...]) -> None:
+        self._launchers = {launcher.name: launcher for launcher in launchers}
+
+    def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
+        opened = {record.session_id: record.prompt_id for record in self.ledger.open_prompts()}
+        return [
+            replace(session, open_prompt=opened.get(session.session_id, ""))
+            for session in self.ledger.sessions(include_ended)
+        ]
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        """By full or short id."""
+        return self.ledger.session(session_id)
+
+    def open_prompts(self) -> list[PromptRecord]:
+        return self.ledger.open_prompts()
+
+    def prompt(self, prompt_id: str) -> PromptRecord | None:
+        return self.ledger.prompt(prompt_id)
+
+    def deliveries(self, prompt_id: str, channel: str) -> list[str]:
+        return self.ledger.deliveries(prompt_id, channel)
+
+    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
+        return self.ledger.prompt_for_message(channel, message_id)
+
+    async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
+        return self.ledger.accept_update(channel, update_id, payload)
+
+    def remember(self, key: str, value: str) -> None:
+        self.ledger.remember(key, value)
+
+    def recall(self, key: str, default: str = "") -> str:
+        return self.ledger.recall(key, default)
+
+    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
+        link = self._hosts.get(session_id)
+        return None if link is None else await link.capture(styled, self.settings.capture_timeout_s)
+
+    async def kill(self, session_id: str, force: bool = False) -> bool:
+        link = self._hosts.get(session_id)
+        if link is None:
+            return False
+        link.send("kill", force=force)
+        return True
+
+    async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
+        """Keys outside any prompt.  Recorded before they are sent; what they were is the session's own business."""
+        link = self._hosts.get(session_id)
+        if link is None:
+            return False
+        self.ledger.note("KEYS_TYPED", session_id=session_id, decided_by=identity, count=len(data))
+        link.send("keys", data=data.decode("latin-1"))
+        return True
+
+    async def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
+        link = self._hosts.get(session_id)
+        first = None if link is None else await link.capture(True, self.settings.capture_timeout_s)
+        if link is None or not first:
+            return
+        yield first
+        queue = link.watch(fps)
+        try:
+            while (screen := await queue.get()) is not None:
+                yield screen
+        finally:
+            link.unwatch(queue)
+
+    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
+        return self.ledger.history(search, limit, before or None)
+
+    def statistics(self) -> dict[str, Any]:
+        return self.ledger.statistics()
+
+    def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
+        if before is None:
+            return self.ledger.audit_entries(limit=limit, newest=True)[::-1]
+        wanted = min(limit, max(0, before - 1))
+        return self.ledger.audit_entries(after=before - 1 - wanted, limit=wanted)[::-1] if wanted else []
+
+    def audit_state(self) -> dict[str, Any]:
+        verdict = self.ledger.verify_audit()
+        return {"count": verdict.count, "hash": verdict.head, "ok": verdict.ok, "detail": verdict.sentence}
+
+    def launchers(self) -> list[dict[str, Any]]:
+        return [
+            {"name": launcher.name, "command": list(launcher.command), "cwd": launcher.cwd}
+            for launcher in self._launchers.values()
+        ]
+
+    async def launch(self, name: str, identity: str) -> str:
+        launcher = self._launchers.get(name)
+        if launcher is None:
+            raise ConfigError(f"there is no launcher named {name!r}", "add it under [[launchers]] in config.toml")
+        session_id = await launcher.start()
+        self.ledger.note("SESSION_LAUNCHED", session_id=session_id, decided_by=identity, launcher=name)
+        return session_id
+
+    def events(self) -> AsyncIterator[dict[str, Any]]:
+        return self._stream.listen()
+
+    def note(self, event: str, **fields: Any) -> None:
+        self.ledger.note(event, **fields)

@@ -1,0 +1,51 @@
+"""Where the hub's log goes: JSON lines in a file that rotates, readable lines on a terminal."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.core.clock import iso
+from atlasbridge.core.visible import visible
+
+
+class JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, Any] = {
+            "ts": iso(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name.removeprefix("atlasbridge."),
+            "message": visible(record.getMessage()),
+        }
+        if record.exc_info:
+            entry["traceback"] = visible(self.formatException(record.exc_info))
+        return json.dumps(entry, ensure_ascii=False)
+
+
+class Readable(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = f"{iso(record.created)[11:19]} {record.levelname.lower():7} {visible(record.getMessage())}"
+        return line + ("\n" + visible(self.formatException(record.exc_info)) if record.exc_info else "")
+
+
+def open_log(path: Path, level: str, max_bytes: int, backups: int, to_terminal: bool) -> None:
+    """The root logger from now on.  Third parties speak only when something is wrong (and never print a URL)."""
+    handler: logging.Handler
+    if to_terminal:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(Readable())
+    else:
+        path.touch(mode=0o600, exist_ok=True)
+        handler = RotatingFileHandler(path, maxBytes=max_bytes, backupCount=backups, encoding="utf-8")
+        handler.setFormatter(JsonLines())
+    root = logging.getLogger()
+    for old in root.handlers[:]:
+        root.removeHandler(old)
+        old.close()
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    logging.getLogger("atlasbridge").setLevel(level.upper())

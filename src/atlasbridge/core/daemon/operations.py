@@ -1,0 +1,175 @@
+"""What commands may ask: one method per `op`.  Answers are JSON objects, or a stream of events."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.daemon.desk import HubDesk
+from atlasbridge.core.daemon.replies import LOCAL, ReplyDesk
+from atlasbridge.core.daemon.stream import EventStream
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.ports import InboundReply
+from atlasbridge.core.prompt.model import Reject
+from atlasbridge.core.routing.router import PromptRouter
+
+log = logging.getLogger(__name__)
+
+PUBLIC_EVENTS = frozenset(
+    {
+        "prompt.raised",
+        "prompt.routed",
+        "prompt.injected",
+        "prompt.resolved",
+        "prompt.withdrawn",
+        "prompt.expired",
+        "prompt.canceled",
+        "prompt.failed",
+        "reply.received",
+        "reply.refused",
+        "session.started",
+        "session.ended",
+    }
+)
+
+
+class Operations:
+    def __init__(
+        self,
+        desk: HubDesk,
+        replies: ReplyDesk,
+        router: PromptRouter,
+        stream: EventStream,
+        clock: Clock,
+        reload: Callable[[], None],
+    ) -> None:
+        self._desk = desk
+        self._replies = replies
+        self._router = router
+        self._stream = stream
+        self._clock = clock
+        self._started = clock.now()
+        self._reload = reload
+
+    async def operate(self, message: dict[str, Any]) -> dict[str, Any] | AsyncIterator[dict[str, Any]]:
+        match message.get("op"):
+            case "ping":
+                return {"ok": True, "pid": os.getpid()}
+            case "status":
+                return self.status()
+            case "sessions":
+                found = self._desk.sessions(bool(message.get("all")))
+                return {"ok": True, "sessions": [session.to_json() for session in found]}
+            case "prompts":
+                return {"ok": True, "prompts": [self._prompt(record) for record in self._desk.open_prompts()]}
+            case "history":
+                found_prompts = self._desk.ledger.history(str(message.get("search", "")), int(message.get("limit", 50)))
+                return {"ok": True, "prompts": [self._prompt(record) for record in found_prompts]}
+            case "reply":
+                return await self._reply(message)
+            case "events":
+                return self._events(message)
+            case "kill":
+                return await self._kill(message)
+            case "screen":
+                return await self._screen(message)
+            case "audit.verify":
+                return self._verify()
+            case "reload":
+                return self._reload_now()
+            case other:
+                return _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
+
+    def status(self) -> dict[str, Any]:
+        count, head = self._desk.ledger.audit_head()
+        return {
+            "ok": True,
+            "pid": os.getpid(),
+            "uptime_s": round(self._clock.now() - self._started, 1),
+            "channels": self._router.health(),
+            "sessions": len(self._desk.sessions()),
+            "open_prompts": len(self._desk.open_prompts()),
+            "audit_head": {"count": count, "hash": head},
+        }
+
+    def _prompt(self, record: Any) -> dict[str, Any]:
+        session = self._desk.session(record.session_id)
+        return {**record.to_json(), "tool": session.tool if session else ""}
+
+    async def _reply(self, message: dict[str, Any]) -> dict[str, Any]:
+        reply = InboundReply(
+            channel=LOCAL,
+            identity="cli:local",
+            prompt_id=str(message["prompt_id"]),
+            value=str(message["value"]),
+            as_text=bool(message.get("as_text")),
+            as_keys=bool(message.get("as_keys")),
+        )
+        outcome = await self._replies.reply(reply)
+        if isinstance(outcome, Reject):
+            return _refuse(outcome.reason.value, outcome.sentence)
+        return {"ok": True, "stage": outcome.stage, "message": outcome.sentence}
+
+    async def _events(self, message: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        wanted = self._session_filter(str(message.get("session") or ""))
+        listener = self._stream.listen()
+        try:
+            for event in self._past(bool(message.get("follow"))):
+                if wanted(event):
+                    yield event
+            if message.get("follow"):
+                async for event in listener:
+                    if event["event"] in PUBLIC_EVENTS and wanted(event):
+                        yield event
+        finally:
+            listener.close()
+
+    def _past(self, only_open: bool) -> list[dict[str, Any]]:
+        """Follow: what is open.  Otherwise: what this hub remembers, and what was open before it started."""
+        opened = [
+            {"event": "prompt.raised", "at": record.created_at, **record.to_json()}
+            for record in self._desk.open_prompts()
+        ]
+        if only_open:
+            return opened
+        recent = [event for event in self._stream.recent() if event["event"] in PUBLIC_EVENTS]
+        told = {event["prompt_id"] for event in recent if event["event"] == "prompt.raised"}
+        return [event for event in opened if event["prompt_id"] not in told] + recent
+
+    def _session_filter(self, session_id: str) -> Callable[[dict[str, Any]], bool]:
+        if not session_id:
+            return lambda event: True
+        return lambda event: str(event.get("session_id", "")).startswith(session_id)
+
+    async def _kill(self, message: dict[str, Any]) -> dict[str, Any]:
+        session = self._desk.session(str(message["session_id"]))
+        if session is None:
+            return _refuse("unknown_session", "there is no such session", "list them with: atlasbridge ps")
+        if not await self._desk.kill(session.session_id, bool(message.get("force"))):
+            return _refuse("unavailable", "the session is not connected to the hub", "try again in a moment")
+        return {"ok": True, "session_id": session.session_id, "pid": session.pid}
+
+    async def _screen(self, message: dict[str, Any]) -> dict[str, Any]:
+        session = self._desk.session(str(message["session_id"]))
+        screen = await self._desk.screen(session.session_id) if session else None
+        if not screen:
+            return _refuse("unavailable", "the session does not show its screen", "list them with: atlasbridge ps")
+        return {"ok": True, "screen": screen}
+
+    def _verify(self) -> dict[str, Any]:
+        verdict = self._desk.ledger.verify_audit()
+        return {"ok": True, "verdict": verdict.to_json()}
+
+    def _reload_now(self) -> dict[str, Any]:
+        try:
+            self._reload()
+        except AtlasBridgeError as error:
+            return _refuse("bad_configuration", str(error), error.hint)
+        return {"ok": True}
+
+
+def _refuse(reason: str, message: str, hint: str = "") -> dict[str, Any]:
+    return {"ok": False, "reason": reason, "message": message, "hint": hint}

@@ -1,0 +1,232 @@
+"""The life of every prompt in the hub: raised, routed, typed, taken, expired, withdrawn.
+
+Each move is one transaction of the ledger; only when the ledger agrees are people and listeners told.  Whether a reply
+is accepted is decided in `replies.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.daemon.hosts import HostBook
+from atlasbridge.core.daemon.stream import EventStream
+from atlasbridge.core.ports import Receipt
+from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
+from atlasbridge.core.routing.policy import (
+    decide_default_at_once,
+    decide_reminders,
+    decide_timer_default,
+    decide_ttl,
+)
+from atlasbridge.core.routing.router import PromptRouter
+from atlasbridge.core.scheduler.service import Scheduler
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.store.ledger import Ledger
+
+log = logging.getLogger(__name__)
+
+_WITHDRAWN = {
+    "answered_at_terminal": "It was answered at the terminal.",
+    "moved_on": "The tool moved on.",
+    "answered": "It was answered.",
+    "exited": "The tool has ended.",
+    "host_lost": "The session has crashed.",
+}
+_STALE = Reject(Refusal.STALE, "This prompt is no longer on the screen; nothing was typed.")
+
+
+class PromptLife:
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        stream: EventStream,
+        hosts: HostBook,
+        router: PromptRouter,
+        scheduler: Scheduler,
+    ) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._stream = stream
+        self._hosts = hosts
+        self._router = router
+        self._scheduler = scheduler
+        self._typing: dict[str, asyncio.Future[Receipt | Reject]] = {}
+
+    def raise_prompt(self, session: SessionRecord, prompt_id: str, prompt: Prompt) -> None:
+        """A host saw a waiting moment.  Raising the same id again changes nothing."""
+        if self._ledger.prompt(prompt_id) is not None:
+            return
+        for older in self._ledger.open_prompts(session.session_id):
+            self.withdraw(older.prompt_id, "moved_on")
+        at_once = decide_default_at_once(prompt, self._router.policy)
+        ttl_s = 0.0 if at_once else decide_ttl(prompt, self._router.policy)
+        record = self._ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
+        self._stream.publish("prompt.raised", **record.to_json())
+        if at_once:
+            self.expire(prompt_id)
+            return
+        self._watch(record)
+        self._router.route(record, session)
+
+    def delivered(self, record: PromptRecord, channel: str) -> None:
+        self._publish("prompt.routed", record, channel=channel)
+
+    def withdraw(self, prompt_id: str, reason: str) -> None:
+        """It is no longer on the screen.  After our own typing that is the effect we hoped for."""
+        known = self._ledger.prompt(prompt_id)
+        if known is not None and known.state is PromptState.INJECTED:
+            self.take(prompt_id)
+            return
+        record = self._ledger.withdraw(prompt_id, reason)
+        if record is None:
+            return
+        self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
+        self._tell_waiter(prompt_id, _STALE)
+
+    def cancel(self, prompt_id: str, by: str) -> Receipt | None:
+        record = self._ledger.cancel(prompt_id, by)
+        if record is None:
+            return None
+        receipt = Receipt("canceled", f"Left as it is by {by}; nothing was typed.", by)
+        self._finish(record, "prompt.canceled", receipt, by=by)
+        return receipt
+
+    def expire(self, prompt_id: str) -> None:
+        """Its time is over: the safe default is typed where a timer may, otherwise nothing is."""
+        record = self._ledger.prompt(prompt_id)
+        if record is None or record.state not in OPEN:
+            return
+        default = self._default(record)
+        expired = self._ledger.expire(prompt_id, default)
+        if expired is None:
+            return
+        said = record.prompt.safe_default if default else ""
+        sentence = (
+            f"Nobody answered in time; the safe default ({said}) is typed."
+            if default
+            else ("Nobody answered in time; nothing was typed.")
+        )
+        self._end(expired, "prompt.expired", "expired", sentence, default=said or None)
+        if default is not None:
+            self.send(expired, default)
+
+    def send(self, record: PromptRecord, answer: Answer) -> bool:
+        """Tell the host to type.  The host compares and types once; its `typed` comes back to `typed`."""
+        link = self._hosts.get(record.session_id)
+        if link is None:
+            return False
+        link.send("type", prompt_id=record.prompt_id, answer=answer.to_json())
+        return True
+
+    async def wait_typed(self, prompt_id: str, timeout_s: float) -> Receipt | Reject | None:
+        """What the host said of a `type`; None: it has not said anything yet."""
+        future = self._typing.setdefault(prompt_id, asyncio.get_running_loop().create_future())
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await asyncio.shield(future)
+        except TimeoutError:
+            return None
+        finally:
+            self._typing.pop(prompt_id, None)
+
+    def typed(self, prompt_id: str, outcome: str, detail: str = "") -> None:
+        """The host's word on a `type`, an `ask`, or in its `hello`."""
+        match outcome:
+            case "typed":
+                self._injected(prompt_id)
+            case "taken" | "still_there":
+                self._injected(prompt_id)
+                self.effect(prompt_id, outcome)
+            case "stale":
+                self.withdraw(prompt_id, "moved_on")
+            case "failed":
+                self.fail(prompt_id, detail or "the keys could not be typed")
+            case _:
+                log.warning("a host said %r of prompt %s", outcome, prompt_id)
+
+    def effect(self, prompt_id: str, outcome: str) -> None:
+        if outcome == "taken":
+            self.take(prompt_id)
+        else:
+            record = self._ledger.fail(prompt_id, "still_there")
+            if record is not None:
+                sentence = "It was typed, but the prompt is still there. Look at the terminal."
+                self._end(record, "prompt.failed", "still_there", sentence, reason="still_there")
+
+    def take(self, prompt_id: str) -> None:
+        record = self._ledger.resolve(prompt_id)
+        if record is not None:
+            self._end(record, "prompt.resolved", "taken", f"The tool took the answer of {record.decided_by}.")
+
+    def fail(self, prompt_id: str, reason: str) -> None:
+        record = self._ledger.fail(prompt_id, reason)
+        if record is not None:
+            self._end(record, "prompt.failed", "failed", f"It cannot be answered any more: {reason}.", reason=reason)
+            self._tell_waiter(prompt_id, Reject(Refusal.UNAVAILABLE, f"Nothing was typed: {reason}."))
+
+    def close(self, record: PromptRecord, reason: str) -> None:
+        """The ledger has ended this prompt together with its session."""
+        match record.state:
+            case PromptState.RESOLVED:
+                self._end(record, "prompt.resolved", "taken", f"The tool took the answer of {record.decided_by}.")
+            case PromptState.FAILED:
+                self._end(record, "prompt.failed", "failed", f"Nothing was typed: {reason}.", reason=reason)
+            case _:
+                self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
+        self._tell_waiter(record.prompt_id, _STALE)
+
+    def watch_again(self, record: PromptRecord, session: SessionRecord) -> None:
+        """After a restart of the hub: an open prompt gets its deadline and its audience back."""
+        self._watch(record)
+        self._router.reroute(record, session)
+
+    def _injected(self, prompt_id: str) -> None:
+        record = self._ledger.inject(prompt_id)
+        if record is None:
+            return
+        stage = "default_typed" if record.decided_by.startswith("auto:") else "typed"
+        receipt = Receipt(stage, f"Typed the answer of {record.decided_by}.", record.decided_by)
+        self._publish("prompt.injected", record, by=record.decided_by)
+        self._router.update(record, receipt)
+        self._tell_waiter(prompt_id, receipt)
+
+    def _default(self, record: PromptRecord) -> Answer | None:
+        if not decide_timer_default(record.prompt, self._router.policy):
+            return None
+        answer = decide_answer(record.prompt, "default")
+        return answer if isinstance(answer, Answer) else None
+
+    def _watch(self, record: PromptRecord) -> None:
+        prompt_id = record.prompt_id
+        self._scheduler.set(f"expire:{prompt_id}", record.deadline, lambda: self.expire(prompt_id))
+        asked = record.deadline - decide_ttl(record.prompt, self._router.policy)
+        for number, after_s in enumerate(decide_reminders(record.prompt, self._router.policy)):
+            if asked + after_s > self._clock.now():
+                self._scheduler.set(f"remind:{prompt_id}:{number}", asked + after_s, lambda: self._remind(prompt_id))
+
+    def _remind(self, prompt_id: str) -> None:
+        record = self._ledger.prompt(prompt_id)
+        if record is not None and record.state in OPEN:
+            self._router.update(record, Receipt("reminder", "Still waiting for an answer."))
+
+    def _tell_waiter(self, prompt_id: str, outcome: Receipt | Reject) -> None:
+        future = self._typing.get(prompt_id)
+        if future is not None and not future.done():
+            future.set_result(outcome)
+
+    def _end(self, record: PromptRecord, event: str, stage: str, sentence: str, **fields: Any) -> None:
+        self._finish(record, event, Receipt(stage, sentence, record.decided_by), **fields)
+
+    def _finish(self, record: PromptRecord, event: str, receipt: Receipt, **fields: Any) -> None:
+        self._scheduler.cancel(f"expire:{record.prompt_id}")
+        self._publish(event, record, **fields)
+        self._router.update(record, receipt)
+
+    def _publish(self, event: str, record: PromptRecord, **fields: Any) -> None:
+        self._stream.publish(event, session_id=record.session_id, prompt_id=record.prompt_id, **fields)

@@ -1,0 +1,148 @@
+"""A reply's way: rate limit, gate, claim, typing.  Audit comes before typing; a refusal is told in one sentence."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.daemon.hosts import HostBook
+from atlasbridge.core.daemon.prompts import PromptLife
+from atlasbridge.core.daemon.settings import HubSettings
+from atlasbridge.core.daemon.stream import EventStream
+from atlasbridge.core.errors import StoreError
+from atlasbridge.core.ports import InboundReply, Receipt
+from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.model import Answer, PromptRecord, Refusal, Reject
+from atlasbridge.core.routing.gate import refuse_reply
+from atlasbridge.core.routing.policy import decide_allowed
+from atlasbridge.core.routing.router import PromptRouter
+from atlasbridge.core.store.ledger import Ledger
+
+LOCAL = "local"
+
+
+class ReplyDesk:
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        stream: EventStream,
+        hosts: HostBook,
+        router: PromptRouter,
+        life: PromptLife,
+        settings: HubSettings,
+    ) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._stream = stream
+        self._hosts = hosts
+        self._router = router
+        self._life = life
+        self.settings = settings
+        self._recent: defaultdict[str, deque[float]] = defaultdict(deque)
+
+    async def reply(self, reply: InboundReply) -> Receipt | Reject:
+        """Returns when the keys are typed, or with the reason why they are not."""
+        record = self._ledger.prompt(reply.prompt_id)
+        outcome = self._claim(record, reply)
+        if record is None or isinstance(outcome, Reject):
+            return self._refused(record, reply, outcome)
+        if isinstance(outcome, Receipt):
+            return outcome
+        self._life.send(record, outcome)
+        typed = await self._life.wait_typed(record.prompt_id, self.settings.type_timeout_s)
+        if isinstance(typed, Receipt):
+            return typed
+        if typed is None:
+            typed = _NO_WORD
+        return self._refused(record, reply, typed)
+
+    def _claim(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Receipt | Reject:
+        """All that happens before typing, without waiting: no other reply can come in between."""
+        if record is not None and self._too_fast(record, reply):
+            return Reject(Refusal.RATE_LIMITED, "Too many replies to this session within a minute; wait a little.")
+        refusal = refuse_reply(record, reply, allowed=self._allowed(record, reply), now=self._clock.now())
+        if record is None or refusal is not None:
+            return refusal or _UNKNOWN
+        if _cancels(record, reply):
+            return self._life.cancel(record.prompt_id, reply.identity) or _LATE
+        answer = decide_answer(record.prompt, reply.value, as_text=reply.as_text, as_keys=reply.as_keys)
+        if isinstance(answer, Reject):
+            return answer
+        if self._hosts.get(record.session_id) is None:
+            return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
+        return self._write(record, reply, answer)
+
+    def _write(self, record: PromptRecord, reply: InboundReply, answer: Answer) -> Answer | Reject:
+        try:
+            claimed = self._ledger.claim(
+                record.prompt_id, record.session_id, reply.nonce or None, answer, reply.identity
+            )
+        except StoreError as error:
+            return Reject(Refusal.UNAVAILABLE, f"Nothing was typed, because it could not be recorded: {error}.")
+        if isinstance(claimed, Reject):
+            return claimed
+        self._stream.publish(
+            "reply.received",
+            session_id=record.session_id,
+            prompt_id=record.prompt_id,
+            by=reply.identity,
+            channel=reply.channel,
+            value=None if record.prompt.secret else answer.value or answer.kind.value,
+        )
+        self._router.update(claimed, Receipt("received", f"Answered by {reply.identity}.", reply.identity))
+        return answer
+
+    def _allowed(self, record: PromptRecord | None, reply: InboundReply) -> bool:
+        if reply.channel == LOCAL:
+            return True  # the socket has checked that it is the same user
+        if record is None or reply.as_keys:
+            return False
+        return decide_allowed(
+            reply.channel,
+            reply.identity,
+            remote=self._router.remote(reply.channel),
+            prompt=record.prompt,
+            settings=self._router.policy,
+        )
+
+    def _too_fast(self, record: PromptRecord, reply: InboundReply) -> bool:
+        """More than the limit within a minute, through channels that others can reach."""
+        if reply.channel == LOCAL:
+            return False
+        now = self._clock.now()
+        times = self._recent[record.session_id]
+        while times and times[0] <= now - 60:
+            times.popleft()
+        if len(times) >= self.settings.rate_limit_per_minute:
+            return True
+        times.append(now)
+        return False
+
+    def _refused(self, record: PromptRecord | None, reply: InboundReply, why: Answer | Receipt | Reject) -> Reject:
+        refusal = why if isinstance(why, Reject) else _UNKNOWN
+        self._stream.publish(
+            "reply.refused",
+            session_id=record.session_id if record else "",
+            prompt_id=record.prompt_id if record else reply.prompt_id,
+            reason=refusal.reason.value,
+            sentence=refusal.sentence,
+            by=reply.identity,
+        )
+        return refusal
+
+    def forget(self, session_id: str) -> None:
+        self._recent.pop(session_id, None)
+
+
+_NO_WORD = Reject(Refusal.UNAVAILABLE, "Accepted, but the session has not yet said that it was typed. Look at it.")
+_LATE = Reject(Refusal.NOT_OPEN, "This prompt is no longer open.")
+
+_UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
+
+
+def _cancels(record: PromptRecord, reply: InboundReply) -> bool:
+    """The word that leaves a prompt alone, unless the prompt itself offers it as an answer."""
+    if reply.as_text or reply.as_keys or reply.value.strip().lower() != "cancel":
+        return False
+    return not any("cancel" in (choice.value.lower(), choice.label.lower()) for choice in record.prompt.choices)

@@ -1,0 +1,179 @@
+"""The hub's life: everything is built, started, served and stopped here, in this order and its reverse."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.daemon.desk import HubDesk, Launcher
+from atlasbridge.core.daemon.hosts import HostBook
+from atlasbridge.core.daemon.operations import Operations
+from atlasbridge.core.daemon.prompts import PromptLife
+from atlasbridge.core.daemon.replies import ReplyDesk
+from atlasbridge.core.daemon.server import HubServer
+from atlasbridge.core.daemon.sessions import SessionLife
+from atlasbridge.core.daemon.settings import HubSettings
+from atlasbridge.core.daemon.stream import EventStream
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.home import Home
+from atlasbridge.core.ports import Channel, Desk
+from atlasbridge.core.routing.courier import Courier
+from atlasbridge.core.routing.router import PromptRouter
+from atlasbridge.core.scheduler.service import Scheduler
+from atlasbridge.core.store.ledger import Ledger
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPlan:
+    """A channel that is configured: how to build it once there is a desk for it."""
+
+    name: str
+    remote: bool
+    build: Callable[[Desk], Channel]
+
+
+@dataclass(frozen=True, slots=True)
+class HubPlan:
+    """What a configuration asks of the hub."""
+
+    settings: HubSettings
+    channels: tuple[ChannelPlan, ...]
+    launchers: tuple[Launcher, ...] = ()
+
+
+class Hub:
+    """`plan` is called at the start and at every reload; it raises ConfigError when the configuration is bad."""
+
+    def __init__(self, home: Home, clock: Clock, ledger: Ledger, plan: Callable[[], HubPlan]) -> None:
+        self._read_plan = plan
+        self._plan = plan()
+        settings = self._plan.settings
+        self.ledger = ledger
+        self.clock = clock
+        self.stream = EventStream(clock)
+        self.hosts = HostBook()
+        self.scheduler = Scheduler(clock)
+        self.router = PromptRouter(ledger, settings.policy, lambda record, name: self.life.delivered(record, name))
+        self.life = PromptLife(ledger, clock, self.stream, self.hosts, self.router, self.scheduler)
+        self.replies = ReplyDesk(ledger, clock, self.stream, self.hosts, self.router, self.life, settings)
+        self.sessions = SessionLife(
+            ledger, clock, self.stream, self.hosts, self.router, self.life, self.scheduler, settings
+        )
+        self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers)
+        self.operations = Operations(self.desk, self.replies, self.router, self.stream, clock, self.request_reload)
+        self.server = HubServer(home.socket, self.sessions, self.operations.operate)
+        self._stopping = asyncio.Event()
+        self._reload_wanted = asyncio.Event()
+
+    async def run(self, on_ready: Callable[[], None]) -> None:
+        """Until a signal or `stop`.  A second signal ends it at once."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+        loop.add_signal_handler(signal.SIGHUP, self._reload_wanted.set)
+        try:
+            await self._start()
+            on_ready()
+            await self._serve()
+        finally:
+            await self._stop()
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                loop.remove_signal_handler(number)
+
+    def stop(self) -> None:
+        if self._stopping.is_set():
+            raise SystemExit(1)
+        self._stopping.set()
+
+    async def _start(self) -> None:
+        self.ledger.note(AuditEvent.HUB_START)
+        self._add_channels()
+        self.router.start()
+        self.sessions.recover()
+        self._schedule_upkeep()
+        await self.server.start()
+        log.info("the hub listens")
+
+    async def _serve(self) -> None:
+        ticking = asyncio.create_task(self.scheduler.run(), name="scheduler")
+        reloading = asyncio.create_task(self._reload_loop(), name="reload")
+        stopping = asyncio.create_task(self._stopping.wait(), name="stop")
+        tasks = {ticking, reloading, stopping}
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _stop(self) -> None:
+        log.info("the hub ends")
+        timeout_s = self._plan.settings.graceful_timeout_s
+        await self.server.stop()
+        await self.router.stop(timeout_s)
+        self.stream.close()
+        self.hosts.close()
+        self.ledger.note(AuditEvent.HUB_STOP)
+
+    def request_reload(self) -> None:
+        """For a command that wants to hear at once what is wrong with the configuration."""
+        self._read_plan()
+        self._reload_wanted.set()
+
+    async def _reload_loop(self) -> None:
+        while True:
+            await self._reload_wanted.wait()
+            self._reload_wanted.clear()
+            try:
+                plan = self._read_plan()
+            except AtlasBridgeError as error:
+                log.error("the configuration was not reloaded: %s (%s)", error, error.hint)
+                continue
+            await self._apply(plan)
+
+    async def _apply(self, plan: HubPlan) -> None:
+        await self.router.stop(self._plan.settings.graceful_timeout_s)
+        self._plan = plan
+        self.router.policy = plan.settings.policy
+        self.replies.settings = self.sessions.settings = self.desk.settings = plan.settings
+        self.desk.use_launchers(plan.launchers)
+        self._add_channels()
+        self.router.start()
+        for record in self.ledger.open_prompts():
+            session = self.ledger.session(record.session_id)
+            if session is not None:
+                self.life.watch_again(record, session)
+        self.ledger.note(AuditEvent.CONFIG_RELOADED)
+        log.info("the configuration was reloaded")
+
+    def _add_channels(self) -> None:
+        for channel in self._plan.channels:
+            build = channel.build
+            self.router.add(
+                Courier(
+                    channel.name,
+                    channel.remote,
+                    lambda build=build: build(self.desk),  # type: ignore[misc]
+                    self.replies.reply,
+                    self._plan.settings.courier,
+                )
+            )
+
+    def _schedule_upkeep(self) -> None:
+        """Old rows go, and an audit file that could not be written is tried again."""
+        settings = self._plan.settings
+        keep = settings.retention
+        self.ledger.cleanup(prompts_s=keep.prompts_s, sessions_s=keep.sessions_s, inbox_s=keep.inbox_s)
+        if self.ledger.alarm:
+            self.ledger.flush()
+        every_s = min(settings.cleanup_every_s, 30.0) if self.ledger.alarm else settings.cleanup_every_s
+        self.scheduler.set("upkeep", self.clock.now() + every_s, self._schedule_upkeep)

@@ -1,0 +1,176 @@
+"""Sessions as the hub sees them: a host says hello, changes, loses its connection, ends.
+
+Also what a new hub makes of the sessions and decisions that a former one left.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.daemon.hosts import HostBook, HostLink
+from atlasbridge.core.daemon.prompts import PromptLife
+from atlasbridge.core.daemon.settings import HubSettings
+from atlasbridge.core.daemon.stream import EventStream
+from atlasbridge.core.prompt.codec import decode_prompt
+from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState
+from atlasbridge.core.routing.router import PromptRouter
+from atlasbridge.core.scheduler.service import Scheduler
+from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.core.store.ledger import Ledger
+
+log = logging.getLogger(__name__)
+
+LOST_POLL_S = 1.0
+
+
+class SessionLife:
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        stream: EventStream,
+        hosts: HostBook,
+        router: PromptRouter,
+        life: PromptLife,
+        scheduler: Scheduler,
+        settings: HubSettings,
+    ) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._stream = stream
+        self._hosts = hosts
+        self._router = router
+        self._life = life
+        self._scheduler = scheduler
+        self.settings = settings
+
+    def hello(self, link: HostLink, message: dict[str, Any]) -> None:
+        """A host connected, for the first time or again: agree on what is open and on what was typed."""
+        session = SessionRecord.from_wire(message["session"])
+        self._hosts.add(link)
+        self._scheduler.cancel(f"lost:{session.session_id}")
+        self._know(session)
+        link.send("welcome")
+        outcomes = {str(prompt_id): str(outcome) for prompt_id, outcome in message.get("typed", [])}
+        shown = message.get("open")
+        shown_id = str(shown["prompt_id"]) if shown else ""
+        for record, answer in self._ledger.unsettled():
+            if record.session_id == session.session_id:
+                self._settle(link, record, answer, outcomes.get(record.prompt_id, ""), shown_id)
+        for record in self._ledger.open_prompts(session.session_id):
+            if record.prompt_id == shown_id:
+                self._life.watch_again(record, session)
+            else:
+                self._life.withdraw(record.prompt_id, "moved_on")
+        if shown:
+            self._life.raise_prompt(session, shown_id, decode_prompt(shown["prompt"]))
+
+    def _know(self, session: SessionRecord) -> None:
+        is_new = self._ledger.session(session.session_id) is None
+        self._ledger.start_session(session)
+        if is_new:
+            self._stream.publish("session.started", **session.to_json())
+            self._router.notify(f"Session started: {session.tool}", session)
+
+    def _settle(self, link: HostLink, record: PromptRecord, answer: Answer | None, outcome: str, shown_id: str) -> None:
+        """A decision that a former hub, or a broken connection, left in the air.  The host types an id only once."""
+        if outcome:
+            self._life.typed(record.prompt_id, outcome)
+        elif record.state is PromptState.INJECTED:
+            if record.prompt_id != shown_id:
+                self._life.take(record.prompt_id)
+        elif answer is not None:
+            link.send("type", prompt_id=record.prompt_id, answer=answer.to_json())
+        else:
+            self._life.fail(record.prompt_id, "a secret is never stored, and the hub restarted before it was typed")
+
+    def handle(self, link: HostLink, message: dict[str, Any]) -> None:
+        """Everything a host says after its hello."""
+        match message.get("m"):
+            case "raise":
+                session = self._ledger.session(link.session_id)
+                if session is not None:
+                    self._life.raise_prompt(session, str(message["prompt_id"]), decode_prompt(message["prompt"]))
+            case "withdraw":
+                self._of_this(link, message, self._life.withdraw, "reason")
+            case "typed":
+                self._of_this(link, message, self._life.typed, "outcome", "detail")
+            case "effect":
+                self._of_this(link, message, self._life.effect, "outcome")
+            case "state":
+                self._changed(link, message)
+            case "screen":
+                link.screen_arrived(message)
+            case "end":
+                self.end(link.session_id, message.get("exit_code"), SessionState(message.get("status", "completed")))
+            case other:
+                log.warning("a host said something unknown: %r", other)
+
+    def _of_this(self, link: HostLink, message: dict[str, Any], action: Any, *names: str) -> None:
+        """A host speaks only of its own prompts."""
+        record = self._ledger.prompt(str(message["prompt_id"]))
+        if record is None or record.session_id != link.session_id:
+            log.warning("session %s spoke of a prompt that is not its own", link.session_id)
+            return
+        action(record.prompt_id, *(str(message.get(name, "")) for name in names))
+
+    def _changed(self, link: HostLink, message: dict[str, Any]) -> None:
+        fields = {name: message[name] for name in ("attached", "rows", "cols", "pid") if name in message}
+        self._ledger.update_session(link.session_id, **fields)
+        self._stream.publish("session.changed", session_id=link.session_id, **fields)
+
+    def end(self, session_id: str, exit_code: int | None, state: SessionState) -> None:
+        session = self._ledger.session(session_id)
+        if session is None or session.state is not SessionState.ACTIVE:
+            return
+        reason = "exited" if state is not SessionState.CRASHED else "host_lost"
+        for record in self._ledger.end_session(session_id, exit_code, state, reason):
+            self._life.close(record, reason)
+        self._scheduler.cancel(f"lost:{session_id}")
+        self._stream.publish("session.ended", session_id=session_id, exit_code=exit_code, state=state.value)
+        self._router.notify(f"Session ended: {session.tool} (exit {exit_code})", session)
+
+    def lost(self, link: HostLink) -> None:
+        """The connection is gone.  The host lives and will be back, or it is dead and so is its session."""
+        if self._hosts.remove(link):
+            self.expect(link.session_id, link.host_pid, self._clock.now() + self.settings.host_lost_s)
+
+    def expect(self, session_id: str, host_pid: int, until: float) -> None:
+        """Wait for a host to (re)connect; give its session up when its process is gone or time is over."""
+
+        def look() -> None:
+            if self._hosts.get(session_id) is not None:
+                return
+            if not _alive(host_pid) or self._clock.now() >= until:
+                self.end(session_id, None, SessionState.CRASHED)
+            else:
+                self.expect(session_id, host_pid, until)
+
+        self._scheduler.set(f"lost:{session_id}", self._clock.now() + LOST_POLL_S, look)
+
+    def recover(self) -> None:
+        """A new hub: sessions whose host is gone have crashed, the others are expected to report.
+
+        Those of another boot the ledger has closed when it was opened.
+        """
+        until = self._clock.now() + self.settings.host_lost_s
+        for session in self._ledger.sessions():
+            if _alive(session.host_pid):
+                self.expect(session.session_id, session.host_pid, until)
+            else:
+                self.end(session.session_id, None, SessionState.CRASHED)
+
+
+def _alive(pid: int) -> bool:
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

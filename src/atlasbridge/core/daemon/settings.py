@@ -1,0 +1,31 @@
+"""What the hub needs to know of the configuration, as plain values.  `bootstrap` fills it in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from atlasbridge.core.routing.courier import CourierSettings
+from atlasbridge.core.routing.policy import PolicySettings
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long what has ended is kept."""
+
+    prompts_s: float = 90 * 86_400.0
+    sessions_s: float = 90 * 86_400.0
+    inbox_s: float = 14 * 86_400.0
+    session_logs_s: float = 14 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class HubSettings:
+    policy: PolicySettings = field(default_factory=PolicySettings)
+    courier: CourierSettings = field(default_factory=CourierSettings)
+    rate_limit_per_minute: int = 10
+    type_timeout_s: float = 30.0  # how long a reply waits for the host's word that it was typed
+    capture_timeout_s: float = 3.0
+    host_lost_s: float = 60.0  # a host that lives reconnects long before
+    graceful_timeout_s: float = 5.0
+    cleanup_every_s: float = 3600.0
+    retention: Retention = field(default_factory=Retention)
