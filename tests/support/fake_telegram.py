@@ -135,7 +135,8 @@ class FakeTelegram(FakeServer):
         """The bot's messages in a chat, as they look now (after edits), oldest first."""
         with self.lock:
             chat = self.chats.get(chat_id)
-            return [] if chat is None else [m for m in chat.messages.values() if m["from"]["id"] == self.me["id"]]
+            messages = [] if chat is None else chat.messages.values()
+            return [copy.deepcopy(message) for message in messages if message["from"]["id"] == self.me["id"]]
 
     def unconfirmed(self) -> int:
         with self.lock:

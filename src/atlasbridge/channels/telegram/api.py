@@ -1,0 +1,95 @@
+"""One call of Telegram's Bot API over HTTPS: the answer, or one of two errors.  Retrying is left to the callers.
+
+The token is part of every URL, so nothing here logs a URL, and httpx's own log lines are cleaned.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+import httpx
+
+from atlasbridge.core.errors import ChannelError
+
+_TOKEN = re.compile(r"/bot\d+:[^/\s\"']+")
+
+
+class Refused(ChannelError):
+    """Telegram understood and said no."""
+
+    def __init__(self, code: int, description: str, retry_after_s: float = 0.0) -> None:
+        super().__init__(f"Telegram refused: {description} ({code})")
+        self.code, self.description, self.retry_after_s = code, description, retry_after_s
+
+    @property
+    def not_modified(self) -> bool:
+        return "message is not modified" in self.description
+
+    @property
+    def gone(self) -> bool:
+        """Nobody is there any more: blocked, kicked, left, or never started."""
+        return self.code == 403 or "chat not found" in self.description
+
+
+class Unreachable(ChannelError):
+    """No answer, or none that makes sense: worth trying again."""
+
+
+class HideToken(logging.Filter):
+    """Cleans the request line that httpx logs at INFO."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = _TOKEN.sub("/bot<token>", record.getMessage()), ()
+        return True
+
+
+logging.getLogger("httpx").addFilter(HideToken())
+
+
+class BotApi:
+    def __init__(self, token: str, base_url: str, timeout_s: float) -> None:
+        self._prefix = f"{base_url.rstrip('/')}/bot{token}/"
+        self._timeout_s = timeout_s
+        self._client = httpx.AsyncClient(timeout=timeout_s)
+
+    def __repr__(self) -> str:
+        return "BotApi(<token>)"
+
+    async def call(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        *,
+        wait_s: float = 0.0,
+        document: tuple[str, bytes] | None = None,
+    ) -> Any:
+        """`wait_s` is how long the server itself may take, for long polls; `document` is (name, content)."""
+        timeout = httpx.Timeout(self._timeout_s, read=self._timeout_s + wait_s)
+        sent: dict[str, Any] = {"json": params or {}}
+        if document is not None:
+            sent = {"data": params, "files": {"document": document}}
+        try:
+            response = await self._client.post(self._prefix + method, timeout=timeout, **sent)
+            answer = response.json()
+        except (httpx.HTTPError, httpx.InvalidURL) as fault:
+            raise Unreachable(f"Telegram cannot be reached ({type(fault).__name__})") from None
+        except ValueError:
+            raise Unreachable("Telegram's answer makes no sense") from None
+        return _result(answer)
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def _result(answer: Any) -> Any:
+    if not isinstance(answer, dict):
+        raise Unreachable("Telegram's answer makes no sense")
+    if answer.get("ok"):
+        return answer.get("result")
+    code, description = int(answer.get("error_code") or 500), str(answer.get("description") or "")
+    if code >= 500:
+        raise Unreachable(f"Telegram has a fault of its own ({code})")
+    parameters = answer.get("parameters") or {}
+    raise Refused(code, description, float(parameters.get("retry_after") or 0))

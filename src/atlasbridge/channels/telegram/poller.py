@@ -1,0 +1,98 @@
+"""The long poll: one getUpdates after the other, each batch handed over before its offset is confirmed.
+
+It knows when the service is away, when somebody else polls with our token, and how long we were deaf.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from atlasbridge.channels.limits import Backoff
+from atlasbridge.channels.telegram.api import BotApi, Refused, Unreachable
+from atlasbridge.core.clock import Clock
+
+log = logging.getLogger(__name__)
+WANTED = ["message", "edited_message", "callback_query", "my_chat_member"]
+Batch = list[dict[str, Any]]
+
+
+class Poller:
+    """`take` gets every batch and returns when it is safe to confirm it; `change` hears of a new state;
+    `heard` is called after every answer of the server."""
+
+    def __init__(
+        self,
+        api: BotApi,
+        clock: Clock,
+        take: Callable[[Batch], Awaitable[None]],
+        change: Callable[[str, str], Awaitable[None]],
+        heard: Callable[[], None],
+        *,
+        poll_timeout_s: int,
+        backoff_first_s: float,
+    ) -> None:
+        self._api, self._clock, self._take, self._change = api, clock, take, change
+        self._heard, self._poll_timeout_s = heard, poll_timeout_s
+        self._backoff = Backoff(backoff_first_s)
+        self._offset = 0
+        self.me: dict[str, Any] = {}
+        self.state, self.detail = "starting", ""
+        self.last_ok_at: float | None = None
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self._round()
+            except Refused as fault:
+                await self._refused(fault)
+            except Unreachable as fault:
+                await self._move("unreachable", str(fault))
+                await asyncio.sleep(self._backoff.next_wait())
+            except Exception as fault:
+                log.exception("the Telegram poll failed")
+                await self._move("failing", type(fault).__name__)
+                await asyncio.sleep(self._backoff.next_wait())
+
+    async def _round(self) -> None:
+        if not self.me:
+            self.me = await self._api.call("getMe")
+            await self._api.call("deleteWebhook")
+        batch = await self._poll(0 if self.state != "ok" else self._poll_timeout_s)
+        await self._move("ok", "")
+        self.last_ok_at = self._clock.now()
+        self._backoff.reset()
+        self._heard()
+        if batch:
+            await self._take(sorted(batch, key=lambda update: int(update["update_id"])))
+            self._offset = max(self._offset, *(int(update["update_id"]) + 1 for update in batch))
+
+    async def _poll(self, timeout_s: int) -> Batch:
+        params = {"offset": self._offset, "timeout": timeout_s, "limit": 100, "allowed_updates": WANTED}
+        batch = await self._api.call("getUpdates", params, wait_s=timeout_s)
+        if not isinstance(batch, list) or any("update_id" not in update for update in batch):
+            raise Unreachable(f"getUpdates gave {json.dumps(batch)[:40]}")
+        return batch
+
+    async def _refused(self, fault: Refused) -> None:
+        """409: a second poller, or a webhook; 401: the token is no longer good; 429: slower."""
+        if fault.code == 409:
+            self.me = {} if "webhook" in fault.description else self.me
+            await self._move("conflict", fault.description)
+        elif fault.code in (401, 404):
+            await self._move("unauthorized", "Telegram does not know this bot token")
+        elif fault.code == 429:
+            await asyncio.sleep(fault.retry_after_s)
+            return
+        else:
+            await self._move("failing", fault.description)
+        await asyncio.sleep(self._backoff.next_wait())
+
+    async def _move(self, state: str, detail: str) -> None:
+        if state != self.state:
+            log.log(logging.INFO if state == "ok" else logging.WARNING, "Telegram is %s %s", state, detail)
+            self.state, self.detail = state, detail
+            await self._change(state, detail)

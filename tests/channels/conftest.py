@@ -1,0 +1,65 @@
+"""A Telegram channel that is up, with its fake server, its desk and a router in miniature."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+from tests.channels.mini_hub import MiniHub
+from tests.support.fake_telegram import FakeTelegram
+
+from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.ports import Channel
+
+ADA, BOB = 1001, 1002
+
+
+@pytest.fixture
+def server() -> Iterator[FakeTelegram]:
+    with FakeTelegram() as fake:
+        yield fake
+
+
+@pytest.fixture
+def desk() -> MiniHub:
+    return MiniHub()
+
+
+def telegram_settings(server: FakeTelegram, **changes: Any) -> dict[str, Any]:
+    return {
+        "bot_token": server.token,
+        "allowed_users": [ADA],
+        "api_url": server.url,
+        "poll_timeout_s": 20,
+        "backoff_first_s": 0.02,
+        "messages_per_s": 1000.0,
+        "host_name": "atlas",
+        **changes,
+    }
+
+
+@asynccontextmanager
+async def serving(desk: MiniHub, *channels: Channel) -> AsyncIterator[None]:
+    """Started channels and a router over them, all ended afterwards."""
+    for channel in channels:
+        await channel.start()
+    router = asyncio.create_task(desk.serve(*channels))
+    try:
+        yield
+    finally:
+        router.cancel()
+        with suppress(asyncio.CancelledError):
+            await router
+        for channel in channels:
+            await channel.close()
+
+
+@pytest.fixture
+async def channel(server: FakeTelegram, desk: MiniHub) -> AsyncIterator[TelegramChannel]:
+    made = TelegramChannel(telegram_settings(server), desk, SystemClock())
+    async with serving(desk, made):
+        yield made

@@ -1,0 +1,150 @@
+"""A hub in miniature for channel tests: sessions and prompts in memory, an inbox, and a gate that lets one reply win.
+
+It keeps the part of core.ports.Desk that chat channels use; `serve` plays the router for any number of channels.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+from atlasbridge.core.clock import Clock, SystemClock, iso
+from atlasbridge.core.ids import new_id, new_nonce
+from atlasbridge.core.ports import Channel, InboundReply, Receipt
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Refusal, Reject
+from atlasbridge.core.session.model import SessionRecord
+
+
+class MiniHub:
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock = clock or SystemClock()
+        self.records: dict[str, PromptRecord] = {}
+        self.session_records: dict[str, SessionRecord] = {}
+        self.shown: dict[tuple[str, str], list[str]] = {}
+        self.inbox: dict[tuple[str, str], str] = {}
+        self.notes: list[tuple[str, dict[str, Any]]] = []
+        self.memory: dict[str, str] = {}
+        self.screens: dict[str, dict[str, Any]] = {}
+        self.replies: list[InboundReply] = []
+        self.answers: dict[str, InboundReply] = {}
+        self._pids = itertools.count(4001)
+
+    # what tests do
+
+    def add_session(self, tool: str = "claude", cwd: str = "/home/ada/project", **fields: Any) -> SessionRecord:
+        pid = next(self._pids)
+        session = SessionRecord(new_id(), tool, (tool,), cwd, pid, pid + 1, iso(self.clock.wall()), **fields)
+        self.session_records[session.session_id] = session
+        return session
+
+    def add_prompt(self, session: SessionRecord, prompt: Prompt, ttl_s: float = 600.0) -> PromptRecord:
+        record = PromptRecord(
+            prompt_id=new_id(),
+            session_id=session.session_id,
+            prompt=prompt,
+            state=PromptState.AWAITING_REPLY,
+            nonce=new_nonce(),
+            created_at=iso(self.clock.wall()),
+            expires_at=iso(self.clock.wall() + ttl_s),
+            deadline=self.clock.now() + ttl_s,
+        )
+        self.records[record.prompt_id] = record
+        return record
+
+    async def ask(self, channel: Channel, record: PromptRecord) -> str:
+        message_id = await channel.send_prompt(record, self.session_records[record.session_id])
+        self.shown.setdefault((record.prompt_id, channel.name), []).append(message_id)
+        return message_id
+
+    def move(self, record: PromptRecord, state: PromptState, by: str = "") -> PromptRecord:
+        moved = replace(self.records[record.prompt_id], state=state, decided_by=by)
+        self.records[record.prompt_id] = moved
+        return moved
+
+    async def serve(self, *channels: Channel) -> None:
+        """Be the router until cancelled: every reply is decided, told to its sender and shown on every channel."""
+        async with asyncio.TaskGroup() as group:
+            for channel in channels:
+                group.create_task(self._serve_one(channel, channels))
+
+    async def _serve_one(self, channel: Channel, channels: tuple[Channel, ...]) -> None:
+        while True:
+            reply = await channel.receive_reply()
+            outcome = self.decide(reply)
+            await channel.answer_reply(reply, outcome)
+            record = self.prompt(reply.prompt_id)
+            if isinstance(outcome, Receipt) and record is not None:
+                for other in channels:
+                    for message_id in self.deliveries(record.prompt_id, other.name):
+                        await other.update_prompt(message_id, record, replace(outcome, stage="taken"))
+
+    def decide(self, reply: InboundReply) -> Receipt | Reject:
+        self.replies.append(reply)
+        record = self.prompt(reply.prompt_id)
+        if record is None:
+            return Reject(Refusal.UNKNOWN_PROMPT, "I do not know this prompt.")
+        if reply.session_id not in ("", record.session_id):
+            return Reject(Refusal.WRONG_SESSION, "This prompt belongs to another session.")
+        if reply.nonce not in ("", record.nonce):
+            return Reject(Refusal.BAD_NONCE, "This button is not valid.")
+        if record.state not in OPEN:
+            return Reject(Refusal.NOT_OPEN, f"Already answered by {record.decided_by}.")
+        if not _is_valid(record, reply.value):
+            return Reject(Refusal.BAD_VALUE, "That is not one of the choices.")
+        assert record.prompt_id not in self.answers, "answered twice"
+        self.answers[record.prompt_id] = reply
+        self.move(record, PromptState.REPLY_RECEIVED, reply.identity)
+        return Receipt("received", f"Received: {reply.value}", reply.identity)
+
+    # core.ports.Desk
+
+    def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
+        return list(self.session_records.values())
+
+    def open_prompts(self) -> list[PromptRecord]:
+        return [record for record in self.records.values() if record.state in OPEN]
+
+    def prompt(self, prompt_id: str) -> PromptRecord | None:
+        if prompt_id in self.records:
+            return self.records[prompt_id]
+        found = [record for full, record in self.records.items() if prompt_id and full.startswith(prompt_id)]
+        return found[0] if len(found) == 1 else None
+
+    def deliveries(self, prompt_id: str, channel: str) -> list[str]:
+        return list(self.shown.get((prompt_id, channel), []))
+
+    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
+        for (prompt_id, name), message_ids in self.shown.items():
+            if name == channel and message_id in message_ids:
+                return self.records[prompt_id]
+        return None
+
+    async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
+        fresh = (channel, update_id) not in self.inbox
+        self.inbox.setdefault((channel, update_id), payload)
+        return fresh
+
+    def remember(self, key: str, value: str) -> None:
+        self.memory[key] = value
+
+    def recall(self, key: str, default: str = "") -> str:
+        return self.memory.get(key, default)
+
+    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
+        return self.screens.get(session_id)
+
+    async def events(self) -> AsyncIterator[dict[str, Any]]:
+        for record in self.open_prompts():
+            yield {"event": "prompt.raised", **record.to_json()}
+
+    def note(self, event: str, **fields: Any) -> None:
+        self.notes.append((event, fields))
+
+
+def _is_valid(record: PromptRecord, value: str) -> bool:
+    known = {"y", "n", "enter", "default", "cancel", *(choice.value for choice in record.prompt.choices)}
+    return record.prompt.type is PromptType.TYPE_FREE_TEXT or value in known
