@@ -133,13 +133,13 @@ class Grid:
         self._has_tails = True
         at = 0
         while at < len(text):
-            if self.x == self.cols - 1 and self.autowrap and not self.wrap_due:
+            if self.wrap_due:
+                self._wrap()
+            elif self.x == self.cols - 1:
+                if not self.autowrap:
+                    return
                 self.erase(self.y, self.x, self.cols)
                 self._wrap()
-            elif self.wrap_due:
-                self._wrap()
-            if self.x == self.cols - 1:
-                self.x -= 1  # no wrapping: the last cell that fits is overwritten
             piece = text[at : at + (self.cols - self.x) // 2]
             at += len(piece)
             self._place(TAIL.join(piece) + TAIL)
@@ -200,11 +200,10 @@ class Grid:
             self.y += 1
 
     def reverse_linefeed(self) -> None:
-        self.wrap_due = False
         if self.y == self.top:
             self.scroll_down(1, self.top)
         elif self.y > 0:
-            self.y -= 1
+            self.move(self.y - 1, self.x)
 
     def scroll_up(self, count: int, top: int, keep: bool = True) -> None:
         """Lines from `top` to the bottom margin move up; what leaves the main screen becomes history if `keep`."""
@@ -263,11 +262,13 @@ class Grid:
     # Screens and sizes
 
     def show_alternate(self) -> None:
+        self.wrap_due = False
         if self.main is None:
             self.main = self.lines
             self.lines = [self.blank()] * self.rows
 
     def show_main(self) -> None:
+        self.wrap_due = False
         if self.main is not None:
             self.lines, self.main = self.main, None
 

@@ -108,7 +108,7 @@ class Stream:
             handler(self._terminal)
 
     def _string(self, token: str) -> None:
-        end = "\x07" if token[-1] == "\x07" else "\x1b\\"
+        end = "\x07" if token[1] == "]" and token[-1] == "\x07" else "\x1b\\"
         if not token.endswith(end) or len(token) - len(end) > MAX_STRING:
             return
         body = "".join(char for char in token[2 : -len(end)] if char >= " ")

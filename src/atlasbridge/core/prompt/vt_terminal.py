@@ -187,7 +187,9 @@ class Terminal(Grid):
             if mode == 1049:
                 self.save_cursor()
             self.show_alternate()
-        elif not on:
+        elif on:
+            self.erase_lines(0, self.rows if mode == 1049 else 0)
+        else:
             self.modes -= _ALTERNATE
             self.show_main()
             if mode == 1049:
