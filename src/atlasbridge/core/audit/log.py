@@ -11,22 +11,23 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-_CHUNK = 64 * 1024
+_CHUNK = 4096
 
 
-class Tail(NamedTuple):
-    """The end of the file: the last whole line, how long the file is up to it, and what hangs behind it."""
+class Line(NamedTuple):
+    """A line and where it stands; without its line feed it is torn."""
 
-    line: str | None
-    good_size: int
-    torn_bytes: int
+    start: int
+    end: int
+    text: str
+    whole: bool
 
 
 class AuditFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._descriptor: int | None = None
-        self._size = 0  # what is known to be on disk
+        self._size: int | None = None  # what is known to be on disk; None before `start`
 
     def start(self, size: int) -> None:
         """Append after `size` bytes from now on; what stands behind them is cut off."""
@@ -35,6 +36,7 @@ class AuditFile:
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if fresh:
             _sync_name(self.path.parent)
+        os.fchmod(self._descriptor, 0o600)
         if os.fstat(self._descriptor).st_size > size:
             os.ftruncate(self._descriptor, size)
             os.fsync(self._descriptor)
@@ -42,26 +44,29 @@ class AuditFile:
 
     def append(self, lines: Sequence[str]) -> None:
         """All of it on disk, or OSError and nothing counted as written."""
+        size = self._size or 0
         if self._descriptor is None:
-            self.start(self._size)
+            self.start(size)
         assert self._descriptor is not None
         data = "".join(line + "\n" for line in lines).encode("ascii")
         try:
-            _write_all(self._descriptor, data, self._size)
+            _write_all(self._descriptor, data, size)
             os.fsync(self._descriptor)
         except OSError:
             self.close()
             raise
-        self._size += len(data)
+        self._size = size + len(data)
 
     def untouched(self) -> bool:
-        """Is the file on disk still the one that was written, and of the size that was written?"""
-        if self._descriptor is None:
+        """Is the file still what was written?  After a failure of ours it may be longer: the rest is cut off again."""
+        if self._size is None:
             return False
         try:
             named = os.stat(self.path)
         except FileNotFoundError:
             return False
+        if self._descriptor is None:
+            return named.st_size >= self._size
         ours = os.fstat(self._descriptor)
         return (named.st_ino, named.st_dev, named.st_size) == (ours.st_ino, ours.st_dev, self._size)
 
@@ -81,17 +86,22 @@ def read_lines(path: Path) -> Iterator[str]:
         return
 
 
-def read_tail(path: Path, limit: int | None = None) -> Tail:
-    """The end of the file, or of its first `limit` bytes."""
+def lines_back(path: Path) -> Iterator[Line]:
+    """From the end of the file to its beginning; the first one may be torn."""
     try:
-        with open(path, "rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            end = _find_back(file.fileno(), size if limit is None else limit) + 1  # behind the last line feed
-            start = _find_back(file.fileno(), end - 1) + 1 if end else 0
-            line = os.pread(file.fileno(), end - 1 - start, start) if end else None
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return Tail(None, 0, 0)
-    return Tail(None if line is None else line.decode("ascii", "replace"), end, size - end)
+        return
+    try:
+        end = os.fstat(descriptor).st_size
+        while end > 0:
+            last = os.pread(descriptor, 1, end - 1) == b"\n"
+            start = _find_back(descriptor, end - last) + 1
+            text = os.pread(descriptor, end - last - start, start).decode("ascii", "replace")
+            yield Line(start, end, text, whole=last)
+            end = start
+    finally:
+        os.close(descriptor)
 
 
 def _find_back(descriptor: int, before: int) -> int:

@@ -1,4 +1,4 @@
-"""When which prompt is due: a queue on the steady clock.  Pure; what happens to a due prompt is the service's business."""
+"""When which prompt is due: a queue on the steady clock.  Pure; what becomes of a due prompt is the service's part."""
 
 from __future__ import annotations
 

@@ -124,6 +124,9 @@ class Archive:
             )
 
     def verify_audit(self) -> AuditVerdict:
+        """Names the first bad entry.  What we ourselves could not copy yet is copied first, nothing else is touched."""
+        if self._journal.alarm:
+            self._journal.flush()
         with self._journal.reading() as connection:
             return verify(connection, self._journal.audit_path)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from atlasbridge.core.audit.chain import Head, parse_entry, seal_entry
@@ -16,16 +16,26 @@ def head(connection: sqlite3.Connection) -> Head:
     return Head(*row)
 
 
-def append(connection: sqlite3.Connection, ts: str, event: str, fields: Mapping[str, Any]) -> None:
+def append(connection: sqlite3.Connection, ts: str, event: str, fields: Mapping[str, Any], exported: int) -> None:
     line, new = seal_entry(head(connection), ts, event, fields)
     connection.execute(_INSERT, (new.entries, str(event), fields.get("session_id"), fields.get("prompt_id"), line))
-    connection.execute("UPDATE audit_head SET count = ?, hash = ?", new)
+    connection.execute("UPDATE audit_head SET count = ?, hash = ?, exported = ?", (*new, exported))
 
 
-def adopt(connection: sqlite3.Connection, lines: Iterable[str], end: Head) -> None:
+def exported(connection: sqlite3.Connection) -> int:
+    """So many entries are certainly in audit.log; those after them may have been lost with the power."""
+    return int(connection.execute("SELECT exported FROM audit_head").fetchone()[0])
+
+
+def mark_exported(connection: sqlite3.Connection, count: int) -> None:
+    connection.execute("UPDATE audit_head SET exported = ?", (count,))
+
+
+def adopt(connection: sqlite3.Connection, lines: Sequence[str]) -> None:
     """Take over a whole checked chain; only for a store that has none."""
     connection.executemany(_INSERT, (row_of(line) for line in lines))
-    connection.execute("UPDATE audit_head SET count = ?, hash = ?", end)
+    last = parse_entry(lines[-1]) or {}
+    connection.execute("UPDATE audit_head SET count = ?, hash = ?", (last["seq"], last["hash"]))
 
 
 def row_of(line: str) -> tuple[Any, ...]:

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.audit.chain import START, Fault, check_chain, parse_entry
+from atlasbridge.core.audit.chain import START
 from atlasbridge.core.audit.events import AuditEvent
-from atlasbridge.core.audit.log import AuditFile, Tail, read_lines, read_tail
+from atlasbridge.core.audit.log import AuditFile
 from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.errors import StoreError
 from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
+from atlasbridge.core.store.reconcile import find_sound_end, read_adoptable
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +31,14 @@ class Work:
     connection: sqlite3.Connection
     now: float
     wall: float
+    exported: int  # entries that are certainly in audit.log
 
     @property
     def at(self) -> str:
         return iso(self.wall)
 
     def audit(self, event: str, **fields: Any) -> None:
-        audit_events.append(self.connection, self.at, event, fields)
+        audit_events.append(self.connection, self.at, event, fields, self.exported)
 
 
 class Journal:
@@ -44,13 +47,16 @@ class Journal:
         self.alarm = ""  # why audit.log is behind the table; "" when it is not
         self._file = AuditFile(audit_path)
         self._clock = clock
-        self._exported = 0
+        self._exported: int | None = None  # entries in audit.log; None before it was looked at
 
     @contextmanager
     def write(self) -> Iterator[Work]:
         with self.database.transaction() as connection:
-            yield Work(connection, self._clock.now(), self._clock.wall())
+            yield self._work(connection)
         self.flush()
+
+    def _work(self, connection: sqlite3.Connection) -> Work:
+        return Work(connection, self._clock.now(), self._clock.wall(), self._exported or 0)
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         return self.database.reading()
@@ -63,82 +69,70 @@ class Journal:
     def backlog(self) -> int:
         """How many entries audit.log does not have yet."""
         with self.database.reading() as connection:
-            return audit_events.head(connection).entries - self._exported
+            return audit_events.head(connection).entries - (self._exported or 0)
 
     def flush(self) -> bool:
         """Copy what is missing to audit.log.  False, with `alarm` set: it did not work, try again later."""
         try:
-            if not self.alarm and not self._file.untouched():
+            if not self._file.untouched():
                 self.reconcile()
             self._export()
         except OSError as error:
             self.alarm = f"audit.log cannot be written ({error.strerror or error})"
+            return False
+        except StoreError as error:  # the caller's transaction is committed: only the copy is late
+            self.alarm = f"audit.log is behind: {error}"
             return False
         self.alarm = ""
         return True
 
     def _export(self) -> None:
         with self.database.reading() as connection:
-            lines = list(audit_events.lines_after(connection, self._exported))
+            done = self._exported or 0
+            lines = list(audit_events.lines_after(connection, done))
         if lines:
             self._file.append(lines)
-            self._exported += len(lines)
+            self._exported = done + len(lines)
 
     def reconcile(self) -> None:
         """Bring audit.log in line with the table after a crash, a loss, or a change behind our back.
 
-        A torn end is cut and a missing end is written again, with a record that says so.  An entry that was changed
-        is left as it is: `verify` must be able to name it.
+        What was torn or lost is written again, with a record that says so.  A file with entries that the store does not
+        know is kept under another name and written anew.
         """
         with self.database.reading() as connection:
             head = audit_events.head(connection)
-        if head == START and self._adopt():
-            return
-        tail, cut = self._last_entry()
-        seq = _seq(tail)
-        if seq > head.entries:
-            aside = self._set_aside()
-            tail, seq = Tail(None, 0, 0), 0
-            self._repair(tail.good_size, seq, set_aside=aside, restored=head.entries)
-        elif cut or seq < head.entries:
-            self._repair(tail.good_size, seq, cut_bytes=cut, restored=head.entries - seq)
+            if head == START and self._adopt():
+                return
+            end = find_sound_end(connection, self._file.path)
+        known = head.entries if self._exported is None else self._exported
+        if end.foreign:
+            self._repair(0, 0, set_aside=self._set_aside(), restored=known)
+        elif end.cut_bytes or end.seq < known:
+            self._repair(end.size, end.seq, cut_bytes=end.cut_bytes, restored=max(0, known - end.seq))
         else:
-            self._resume(tail.good_size, seq)
+            self._resume(end.size, end.seq)
 
     def _repair(self, size: int, exported: int, **what: Any) -> None:
-        """The record first: if the file cannot be written now, the next start still finds it in the table."""
-        with self.database.transaction() as connection:
-            work = Work(connection, self._clock.now(), self._clock.wall())
-            work.audit(AuditEvent.AUDIT_REPAIRED, **what)
+        """The file first: while it cannot be written, trying again must not pile up records."""
         self._resume(size, exported)
+        with self.database.transaction() as connection:
+            self._work(connection).audit(AuditEvent.AUDIT_REPAIRED, **what)
 
     def _resume(self, size: int, exported: int) -> None:
-        self._exported = exported
         self._file.start(size)
-
-    def _last_entry(self) -> tuple[Tail, int]:
-        """The last line that is an entry at all, and how many bytes of rubbish hang behind it."""
-        tail = read_tail(self._file.path)
-        cut = tail.torn_bytes
-        while tail.line is not None and parse_entry(tail.line) is None:
-            cut += len(tail.line) + 1
-            tail = read_tail(self._file.path, tail.good_size - 1)
-        return tail, cut
+        self._exported = exported
 
     def _adopt(self) -> bool:
         """A new store beside an old log (the database was lost): go on with its chain, if the chain is whole."""
-        tail, _ = self._last_entry()
-        if tail.line is None:
-            return False
-        lines = [line for line in read_lines(self._file.path) if parse_entry(line)]
-        end = check_chain(lines)
-        if isinstance(end, Fault):
+        lines = read_adoptable(self._file.path)
+        if not lines:
             return False
         with self.database.transaction() as connection:
-            audit_events.adopt(connection, lines, end)
-            work = Work(connection, self._clock.now(), self._clock.wall())
-            work.audit(AuditEvent.AUDIT_ADOPTED, entries=end.entries)
-        self._resume(tail.good_size, end.entries)
+            audit_events.adopt(connection, lines)
+            self._work(connection).audit(AuditEvent.AUDIT_ADOPTED, entries=len(lines))
+            end = find_sound_end(connection, self._file.path)
+        self._resume(end.size, end.seq)
         return True
 
     def _set_aside(self) -> str:
@@ -151,11 +145,12 @@ class Journal:
         return aside.name
 
     def close(self) -> None:
-        self._file.close()
-        self.database.close()
-
-
-def _seq(tail: Tail) -> int:
-    entry = parse_entry(tail.line) if tail.line is not None else None
-    seq = entry["seq"] if entry else 0
-    return seq if isinstance(seq, int) and seq >= 0 else 0
+        """Note how far audit.log has come, so that a later change of its last entry is not taken for a crash."""
+        try:
+            with self.database.transaction() as connection:
+                audit_events.mark_exported(connection, self._exported or 0)
+        except StoreError:
+            pass  # only the note is lost: the next start looks at the last entry again
+        finally:
+            self._file.close()
+            self.database.close()

@@ -113,9 +113,10 @@ BEGIN
 END;
 
 CREATE TABLE audit_head (
-    id    INTEGER PRIMARY KEY CHECK (id = 1),
-    count INTEGER NOT NULL,
-    hash  TEXT    NOT NULL
+    id       INTEGER PRIMARY KEY CHECK (id = 1),
+    count    INTEGER NOT NULL,
+    hash     TEXT    NOT NULL,
+    exported INTEGER NOT NULL DEFAULT 0        -- so many entries are certainly in audit.log and on disk
 );
 
 INSERT INTO audit_head (id, count, hash) VALUES (1, 0, 'genesis');
