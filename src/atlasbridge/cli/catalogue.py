@@ -1,0 +1,49 @@
+"""Every command, one line about it, and where it lives.  Plain data: `--help` shows it without importing any."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# name -> (module:attribute, help); in the order of the help page
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "run": ("atlasbridge.cli.run:command", "Run a tool; be asked elsewhere when it waits for you."),
+    "attach": ("atlasbridge.cli.attach:command", "Bring a running session to this terminal."),
+    "ps": ("atlasbridge.cli.ps:command", "List sessions."),
+    "kill": ("atlasbridge.cli.kill:command", "End a session."),
+    "approvals": ("atlasbridge.cli.approvals:command", "Watch open prompts and answer them with a keystroke."),
+    "reply": ("atlasbridge.cli.reply:command", "Answer a prompt."),
+    "web": ("atlasbridge.cli.web:command", "Open the web page."),
+    "token": ("atlasbridge.cli.token:command", "Make, list and revoke tokens for the HTTP API."),
+    "setup": ("atlasbridge.cli.setup:command", "Connect a phone or a chat, step by step."),
+    "status": ("atlasbridge.cli.status:command", "Show the hub, its channels, sessions and open prompts."),
+    "logs": ("atlasbridge.cli.logs:command", "Show what was decided, or the hub's own log."),
+    "events": ("atlasbridge.cli.events:command", "Print events, one JSON object per line."),
+    "audit": ("atlasbridge.cli.audit:command", "Verify, show or export the audit log."),
+    "hub": ("atlasbridge.cli.hub:command", "Start, stop, restart or look at the hub."),
+    "config": ("atlasbridge.cli.config:command", "Show or check the configuration."),
+    "adapters": ("atlasbridge.cli.adapters:command", "List the tools AtlasBridge knows well."),
+    "lab": ("atlasbridge.cli.lab:command", "Prompt Lab: scenarios, recordings, explanations."),
+    "doctor": ("atlasbridge.cli.doctor:command", "Check this machine and say what to do."),
+    "debug": ("atlasbridge.cli.debug:command", "Make a bundle for a bug report, without secrets."),
+    "demo": ("atlasbridge.cli.demo:command", "A sample agent that asks one question of every type."),
+    "completions": ("atlasbridge.cli.completions:command", "Print the completion script of a shell."),
+    "version": ("atlasbridge.cli.version:command", "Show the version."),
+}
+
+
+def render_help() -> str:
+    """The page of `atlasbridge --help`."""
+    width = max(len(name) for name in COMMANDS)
+    lines = [
+        "Usage: atlasbridge COMMAND [ARGS]...",
+        "",
+        "  Notices when a terminal program waits for you, asks you where you are, and types your answer.",
+        "",
+        "  Try: atlasbridge demo, or: atlasbridge run claude",
+        "",
+        "Commands:",
+        *(f"  {name:{width}}  {text}" for name, (_, text) in COMMANDS.items()),
+        "",
+        "Every command has --help.",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,74 @@
+"""`atlasbridge hub`: the life of the background process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
+from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.starter import ensure_hub, stop_hub
+
+
+@click.group("hub")
+def command() -> None:
+    """Start, stop, restart or look at the hub."""
+
+
+@command.command()
+@click.option("--foreground", is_flag=True, help="Stay in this terminal and log to it.")
+def start(foreground: bool) -> None:
+    """Start the hub; nothing happens when it runs already."""
+    if foreground:
+        os.execv(sys.executable, [sys.executable, "-m", "atlasbridge.core.daemon", "--foreground"])
+    started = ensure_hub(home())
+    click.echo(f"the hub {'runs' if started else 'was running already'} (process {lock_holder(home().lock)})")
+
+
+@command.command()
+def stop() -> None:
+    """Stop the hub.  Sessions go on; their prompts wait for the next hub."""
+    click.echo("the hub has stopped" if stop_hub(home()) else "the hub was not running")
+
+
+@command.command()
+def restart() -> None:
+    """Stop the hub and start it again."""
+    stop_hub(home())
+    ensure_hub(home())
+    click.echo(f"the hub runs (process {lock_holder(home().lock)})")
+
+
+@command.command()
+def reload() -> None:
+    """Read the configuration again; a bad one is refused and the old one stays."""
+    with hub_client() as hub:
+        hub.ask("reload")
+    click.echo("the configuration is reloaded")
+
+
+@command.command()
+@json_option
+def status(as_json: bool) -> None:
+    """Show the hub's process, channels, sessions and open prompts."""
+    with hub_client() as hub:
+        answer = hub.ask("status")
+    answer.pop("ok")
+    if as_json:
+        print_json(answer)
+    else:
+        print_status(answer)
+
+
+def print_status(answer: dict[str, Any]) -> None:
+    head = answer["audit_head"]
+    click.echo(f"hub       process {answer['pid']}, up {answer['uptime_s']:.0f} s")
+    click.echo(f"sessions  {answer['sessions']}, open prompts {answer['open_prompts']}")
+    click.echo(f"audit     {head['count']} entries, head {head['hash'][:23]}")
+    if answer.get("alarm"):
+        click.echo(f"alarm     {answer['alarm']}")
+    rows = [(item["name"], item["state"], item.get("url", ""), item.get("fault", "")) for item in answer["channels"]]
+    print_table(("channel", "state", "where", "fault"), rows, "no channels")

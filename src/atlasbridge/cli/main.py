@@ -1,0 +1,71 @@
+"""The command line: a group that imports a command only when it is used, and the one place where faults become text."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from atlasbridge.cli.catalogue import COMMANDS, render_help
+from atlasbridge.core.errors import AtlasBridgeError
+
+
+class LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def get_help(self, ctx: click.Context) -> str:
+        return render_help()
+
+
+@click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, help="Show the version.")
+@click.pass_context
+def cli(ctx: click.Context, version: bool) -> None:
+    """Notices when a terminal program waits for you, asks you where you are, and types your answer."""
+    if version:
+        from atlasbridge import __version__
+
+        click.echo(f"atlasbridge {__version__}")
+    elif ctx.invoked_subcommand is None:
+        click.echo(render_help())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    try:
+        outcome = cli.main(arguments, prog_name="atlasbridge", standalone_mode=False)
+        return outcome if isinstance(outcome, int) else 0
+    except AtlasBridgeError as error:
+        return fail(str(error), error.hint, error.exit_code)
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "atlasbridge"
+        return fail(error.format_message(), f"see: {command} --help", 2)
+    except click.ClickException as error:
+        return fail(error.format_message(), "", 1)
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads any more: nothing more to flush
+        return 0
+    except Exception as error:  # the CLI boundary: a fault of ours is told in two lines, the rest on request
+        if os.environ.get("ATLASBRIDGE_DEBUG"):
+            raise
+        return fail(f"internal error: {type(error).__name__}: {error}", "run it again with ATLASBRIDGE_DEBUG=1", 1)
+
+
+def fail(message: str, hint: str, status: int) -> int:
+    click.echo(f"error: {message}", err=True)
+    if hint:
+        click.echo(hint, err=True)
+    return status

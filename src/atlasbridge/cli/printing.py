@@ -1,0 +1,77 @@
+"""How commands print: JSON for programs, tables for people.  rich is imported only when a table is drawn."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from atlasbridge.core.clock import SystemClock, parse_iso
+from atlasbridge.core.daemon.client import HubClient
+from atlasbridge.core.home import Home
+from atlasbridge.core.visible import visible
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def home() -> Home:
+    return Home.find(os.environ)
+
+
+def hub_client(start: bool = False) -> HubClient:
+    """A connection to the hub; `start` it first where that is what the person wants."""
+    if start:
+        from atlasbridge.core.daemon.starter import ensure_hub
+
+        ensure_hub(home())
+    return HubClient(home())
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_line(value: Any) -> None:
+    """One JSON object on one line, at once."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def make_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*(Text(visible(str(cell), keep_lines=False)) for cell in row))
+    return table
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], empty: str) -> None:
+    if not rows:
+        click.echo(empty)
+        return
+    from rich.console import Console
+
+    Console(soft_wrap=not sys.stdout.isatty()).print(make_table(columns, rows))
+
+
+def ago(at: str) -> str:
+    """How long since a moment, for people."""
+    if not at:
+        return ""
+    seconds = max(0, int(SystemClock().wall() - parse_iso(at)))
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

@@ -1,0 +1,32 @@
+"""`atlasbridge ps`: which sessions there are."""
+
+from __future__ import annotations
+
+import click
+
+from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
+
+
+@click.command("ps")
+@click.option("--all", "include_ended", is_flag=True, help="Also sessions that have ended.")
+@json_option
+def command(include_ended: bool, as_json: bool) -> None:
+    """List sessions."""
+    with hub_client(start=True) as hub:
+        sessions = hub.ask("sessions", all=include_ended)["sessions"]
+    if as_json:
+        print_json(sessions)
+        return
+    rows = [
+        (
+            item["session_id"][:8],
+            item["label"] or item["tool"],
+            item["pid"],
+            item["state"] if item["state"] != "active" else ("attached" if item["attached"] else "detached"),
+            (item["open_prompt"] or "")[:8],
+            ago(item["started_at"]),
+            item["cwd"],
+        )
+        for item in sessions
+    ]
+    print_table(("session", "tool", "pid", "state", "prompt", "age", "folder"), rows, "no sessions")

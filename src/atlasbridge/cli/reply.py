@@ -1,0 +1,48 @@
+"""`atlasbridge reply`: answer a prompt from this machine.  Returns when the keys are typed."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from atlasbridge.cli.printing import hub_client, json_option, print_json
+
+REFUSED = 3
+
+
+@click.command("reply")
+@click.argument("prompt_id")
+@click.argument("value", required=False)
+@click.option("--text", "as_text", is_flag=True, help="Type the value as text; never read it as a choice.")
+@click.option("--keys", help='Type these keys as they are, such as "q" or "\\x1b".')
+@json_option
+def command(prompt_id: str, value: str | None, as_text: bool, keys: str | None, as_json: bool) -> int:
+    """Answer a prompt: y, n, enter, a choice's number or label, default, cancel, or text.
+
+    "-" reads the value from standard input, for secrets.  Exit status: 0 typed, 3 refused, 1 the hub is not there.
+    """
+    if (value is None) == (keys is None) or (as_text and keys is not None):
+        raise click.UsageError("give either a VALUE or --keys KEYS")
+    if value == "-":
+        value = sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    with hub_client() as hub:
+        answer = hub.request(
+            "reply",
+            prompt_id=prompt_id,
+            value=value if keys is None else keys,
+            as_text=as_text,
+            as_keys=keys is not None,
+        )
+    return report(answer, as_json)
+
+
+def report(answer: dict[str, Any], as_json: bool) -> int:
+    if as_json:
+        print_json({name: value for name, value in answer.items() if name != "hint"})
+    elif answer.get("ok"):
+        click.echo(answer["message"])
+    else:
+        click.echo(f"refused ({answer['reason']}): {answer['message']}", err=True)
+    return 0 if answer.get("ok") else REFUSED
