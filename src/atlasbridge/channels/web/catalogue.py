@@ -29,7 +29,7 @@ ALL = Param("all", {"type": "boolean"}, "also those that have ended", False)
 STYLED = Param("styled", {"type": "boolean"}, "with colours, as runs of [text, fg, bg, flags]", False)
 SEARCH = Param("search", {"type": "string", "maxLength": 200}, "words in the question, the tool or the folder", "")
 LIMIT = Param("limit", {"type": "integer", "minimum": 1, "maximum": 500}, "how many at most", 50)
-BEFORE = Param("before", {"type": "string", "maxLength": 40}, "only those created before this time (ISO 8601)", "")
+BEFORE = Param("before", {"type": "string", "maxLength": 40}, "only those raised before this prompt", "")
 BEFORE_SEQ = Param("before", {"type": "integer", "minimum": 0, "maximum": 2**53}, "only entries before this seq", 0)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (

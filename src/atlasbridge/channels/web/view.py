@@ -41,11 +41,11 @@ def render_screen(frame: dict[str, Any]) -> dict[str, Any]:
 
 def diff_screen(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]:
     """Only the rows that changed, by number; the whole picture when there was none, or its size is another."""
-    rows, old = now.get("rows"), before.get("rows") if before else None
+    rows, old = now.get("styled"), before.get("styled") if before else None
     if not isinstance(rows, list) or not isinstance(old, list) or len(rows) != len(old):
         return now
     changed = {str(at): row for at, row in enumerate(rows) if row != old[at]}
-    return {**{name: value for name, value in now.items() if name != "rows"}, "changed": changed}
+    return {**{name: value for name, value in now.items() if name != "styled"}, "changed": changed}
 
 
 def _clean(value: Any) -> Any:

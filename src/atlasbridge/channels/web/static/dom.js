@@ -1,0 +1,43 @@
+// Builds elements.  Text becomes text nodes and nothing else: no string is ever read as markup.
+
+export function el(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  fill(node, attributes, children);
+  return node;
+}
+
+export function svg(tag, attributes = {}, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  fill(node, attributes, children);
+  return node;
+}
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name === "on") for (const [event, handler] of Object.entries(value)) node.addEventListener(event, handler);
+    else node.setAttribute(name === "cls" ? "class" : name, value === true ? "" : String(value));
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+}
+
+export function show(parent, ...children) {
+  parent.replaceChildren(...children.flat().filter(Boolean));
+}
+
+export function toast(sentence) {
+  const box = document.getElementById("toasts");
+  const note = el("div", { cls: "toast" }, sentence);
+  box.append(note);
+  setTimeout(() => note.remove(), 6000);
+}
+
+export function speak(sentence) {
+  document.getElementById("speaker").textContent = sentence;
+}
+
+export function empty(sentence, more = "") {
+  const picture = svg("svg", { viewBox: "0 0 64 64", "aria-hidden": "true" },
+    svg("path", { d: "M6 44h52M12 44c0-28 40-28 40 0M24 44V28M40 44V28M32 44V24" }));
+  return el("div", { cls: "empty" }, picture, el("p", {}, sentence), more && el("p", { cls: "soft" }, more));
+}

@@ -1,0 +1,59 @@
+// What this page knows: open prompts, sessions, and what became of the prompts it has seen.  Views subscribe to changes.
+
+import { OPEN, setServerTime } from "/words.js";
+
+const KEEP = 6; // settled cards that stay in sight
+
+export const prompts = new Map(); // prompt id -> prompt, oldest first
+export const sessions = new Map();
+export const settled = []; // newest first: { prompt, sentence, stage }
+const stages = new Map(); // prompt id -> last receipt
+const watchers = new Set();
+
+export function subscribe(watcher) {
+  watchers.add(watcher);
+  return () => watchers.delete(watcher);
+}
+
+const tell = (change) => watchers.forEach((watcher) => watcher(change));
+
+export const receipt = (promptId) => stages.get(promptId);
+
+export function take(event) {
+  if (event.event === "hello") return begin(event);
+  if (event.event === "receipt") stages.set(event.prompt_id, event);
+  if (event.session) keepSession(event.session);
+  if (event.event === "notice") return tell({ kind: "notice", sentence: event.sentence });
+  if (event.prompt) keepPrompt(event.prompt, event);
+  tell({ kind: event.prompt ? "prompt" : "session", event: event.event, prompt: event.prompt });
+}
+
+function begin(event) {
+  setServerTime(event.now);
+  const known = new Set(prompts.keys());
+  const now = new Set(event.prompts.map((prompt) => prompt.prompt_id));
+  for (const id of known) if (!now.has(id)) prompts.delete(id);
+  for (const prompt of event.prompts) prompts.set(prompt.prompt_id, prompt);
+  sessions.clear();
+  for (const session of event.sessions) sessions.set(session.session_id, session);
+  tell({ kind: "hello", host: event.host, version: event.version, fresh: event.prompts.filter((p) => !known.has(p.prompt_id)) });
+}
+
+function keepSession(session) {
+  if (session.state === "active") sessions.set(session.session_id, session);
+  else sessions.delete(session.session_id);
+}
+
+function keepPrompt(prompt, event) {
+  if (OPEN.has(prompt.state)) {
+    prompts.set(prompt.prompt_id, prompt);
+    return;
+  }
+  const seen = prompts.delete(prompt.prompt_id);
+  const at = settled.findIndex((item) => item.prompt.prompt_id === prompt.prompt_id);
+  if (!seen && at < 0) return;
+  const before = at >= 0 ? settled.splice(at, 1)[0] : { sentence: "", stage: "" };
+  const heard = event.event === "receipt";
+  settled.unshift({ prompt, sentence: heard ? event.sentence : before.sentence, stage: heard ? event.stage : before.stage });
+  settled.length = Math.min(settled.length, KEEP);
+}

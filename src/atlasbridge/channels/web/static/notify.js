@@ -1,0 +1,90 @@
+// Telling the person: browser notifications, push, a sound, the number in the title.  Each is this browser's own choice.
+
+import { call, get, post } from "/api.js";
+import { prompts, subscribe } from "/model.js";
+
+const FLAGS = ["notify", "sound"];
+const keep = (() => { try { return window.localStorage; } catch { return null; } })();
+let audio = null;
+
+export const wants = (flag) => keep?.getItem(`atlasbridge-${flag}`) === "on";
+
+export function setWant(flag, on) {
+  if (FLAGS.includes(flag)) keep?.setItem(`atlasbridge-${flag}`, on ? "on" : "off");
+}
+
+export async function askPermission() {
+  if (!("Notification" in window)) return false;
+  return (await Notification.requestPermission()) === "granted";
+}
+
+export function beep() {
+  audio ||= new AudioContext();
+  [[660, 0], [880, 0.16]].forEach(([pitch, after]) => {
+    const [tone, volume] = [audio.createOscillator(), audio.createGain()];
+    const start = audio.currentTime + after;
+    tone.frequency.value = pitch;
+    volume.gain.setValueAtTime(0.12, start);
+    volume.gain.exponentialRampToValueAtTime(0.001, start + 0.3);
+    tone.connect(volume).connect(audio.destination);
+    tone.start(start);
+    tone.stop(start + 0.32);
+  });
+}
+
+let ready = null;
+
+// The service worker's registration; null where the browser has none (or the page is not served safely).
+export function worker() {
+  ready ||= register().catch(() => null);
+  return ready;
+}
+
+async function register() {
+  const only = (url) => { if (url !== "/sw.js") throw new TypeError(url); return url; };
+  const policy = window.trustedTypes?.createPolicy("atlasbridge", { createScriptURL: only });
+  return navigator.serviceWorker.register(policy ? policy.createScriptURL("/sw.js") : "/sw.js");
+}
+
+async function announce(prompt) {
+  if (wants("sound")) beep();
+  if (!wants("notify") || document.visibilityState === "visible" || !("Notification" in window) || Notification.permission !== "granted") return;
+  const title = `${prompt.session?.tool || "A program"} is waiting for you`;
+  const options = { body: prompt.constraints.secret ? "It asks for a secret." : prompt.excerpt, tag: prompt.prompt_id, icon: "/icon-192.png" };
+  const registration = await worker();
+  if (registration) registration.showNotification(title, options);
+  else new Notification(title, options).onclick = () => window.focus();
+}
+
+export function startTelling() {
+  subscribe((change) => {
+    const badge = document.getElementById("badge");
+    badge.textContent = String(prompts.size);
+    badge.hidden = prompts.size === 0;
+    document.title = prompts.size ? `(${prompts.size}) AtlasBridge` : "AtlasBridge";
+    if (navigator.setAppBadge) (prompts.size ? navigator.setAppBadge(prompts.size) : navigator.clearAppBadge()).catch(() => {});
+    if (change.kind === "prompt" && change.event === "prompt.raised" && change.prompt) announce(change.prompt);
+  });
+}
+
+const bytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (char) => char.charCodeAt(0));
+
+export async function subscribed() {
+  const registration = await worker();
+  return Boolean(registration?.pushManager && (await registration.pushManager.getSubscription()));
+}
+
+export async function setPush(on) {
+  const registration = await worker();
+  if (!registration?.pushManager) throw new Error("This browser has no push. On a phone, open the page over TLS and install it first.");
+  const before = await registration.pushManager.getSubscription();
+  if (!on) {
+    if (before) { await call("DELETE", "/push/subscriptions", { endpoint: before.endpoint }); await before.unsubscribe(); }
+    return;
+  }
+  const { available, public_key: key } = await get("/push");
+  if (!available) throw new Error("The hub lacks the push extra: pip install 'atlasbridge[push]'");
+  if (!(await askPermission())) throw new Error("The browser was not allowed to show notifications.");
+  const fresh = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: bytes(key) });
+  await post("/push/subscriptions", fresh.toJSON());
+}

@@ -1,0 +1,70 @@
+"""A real browser for the page's tests: Debian's chromium without a window, driven by selenium.
+
+Found by name on the PATH; a machine without it fails these tests with a sentence that says what to install.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+PATIENCE_S = 30.0
+HINT = "install chromium and chromium-driver, or leave these tests out with -m 'not browser'"
+
+
+def open_browser(width: int = 1100, height: int = 900, dark: bool = False) -> webdriver.Chrome:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    assert chromium and driver, f"no chromium or no chromedriver on the PATH: {HINT}"
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"):
+        options.add_argument(argument)
+    options.add_argument(f"--window-size={width},{height}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=Service(driver))
+    browser.set_script_timeout(PATIENCE_S)
+    if dark:
+        features = [{"name": "prefers-color-scheme", "value": "dark"}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    return browser
+
+
+def phone(browser: webdriver.Chrome, width: int = 360, height: int = 740) -> None:
+    size = {"width": width, "height": height, "deviceScaleFactor": 2, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+
+
+def wait(browser: webdriver.Chrome, condition: Callable[[webdriver.Chrome], Any], what: str = "") -> Any:
+    """Wait for something to be so; elements that vanish while they are looked at do not matter."""
+    from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
+
+    ignored = (StaleElementReferenceException, WebDriverException)
+    return WebDriverWait(browser, PATIENCE_S, 0.05, ignored).until(condition, what)
+
+
+def find(browser: webdriver.Chrome, css: str) -> WebElement:
+    return wait(browser, lambda it: it.find_element(By.CSS_SELECTOR, css), f"nothing matches {css}")
+
+
+def text_of(browser: webdriver.Chrome, css: str) -> str:
+    """Read in one step inside the page, so that a redraw cannot come in between."""
+    script = "return [...document.querySelectorAll(arguments[0])].map((node) => node.textContent).join('\\n')"
+    return str(browser.execute_script(script, css))
+
+
+def wait_text(browser: webdriver.Chrome, css: str, words: str) -> None:
+    wait(browser, lambda it: words in text_of(it, css), f"{css} never said {words!r}")
+
+
+def complaints(browser: webdriver.Chrome) -> list[str]:
+    """What the page's console has said: an inline script or a blocked style would stand here."""
+    return [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]

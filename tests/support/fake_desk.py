@@ -1,0 +1,230 @@
+"""A desk in memory, and a small hub around a web channel: raises prompts, judges replies, and remembers what was asked.
+
+Replies are judged by plain rules of its own, so that a page can be tested without a store, a host or a tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.channels.web import WebChannel
+from atlasbridge.core.clock import Clock, SystemClock, iso
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.ids import new_id, new_nonce
+from atlasbridge.core.ports import InboundReply, Receipt
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Refusal, Reject
+from atlasbridge.core.session.model import SessionRecord, SessionState
+
+
+class FakeDesk:
+    def __init__(self, home: Path, clock: Clock) -> None:
+        self.home = home
+        self.clock = clock
+        self.all_sessions: dict[str, SessionRecord] = {}
+        self.all_prompts: dict[str, PromptRecord] = {}
+        self.notes: dict[str, str] = {}
+        self.audit: list[dict[str, Any]] = []
+        self.frames: dict[str, dict[str, Any]] = {}
+        self.frame_changed = asyncio.Event()
+        self.typed: list[tuple[str, bytes, str]] = []
+        self.killed: list[tuple[str, bool]] = []
+        self.watching = 0
+        self._queues: list[asyncio.Queue[dict[str, Any]]] = []
+
+    def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
+        return [item for item in self.all_sessions.values() if include_ended or item.state is SessionState.ACTIVE]
+
+    def open_prompts(self) -> list[PromptRecord]:
+        return [item for item in self.all_prompts.values() if item.state in OPEN]
+
+    def prompt(self, prompt_id: str) -> PromptRecord | None:
+        found = [item for key, item in self.all_prompts.items() if len(prompt_id) >= 8 and key.startswith(prompt_id)]
+        return found[0] if len(found) == 1 else None
+
+    def deliveries(self, prompt_id: str, channel: str) -> list[str]:
+        return [prompt_id]
+
+    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
+        return self.prompt(message_id)
+
+    async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
+        return True
+
+    def remember(self, key: str, value: str) -> None:
+        self.notes[key] = value
+
+    def recall(self, key: str, default: str = "") -> str:
+        return self.notes.get(key, default)
+
+    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
+        return self.frames.get(session_id)
+
+    async def kill(self, session_id: str, force: bool = False) -> bool:
+        self.killed.append((session_id, force))
+        self.all_sessions[session_id] = replace(self.all_sessions[session_id], state=SessionState.TERMINATED)
+        self.publish("session.ended", session_id=session_id, exit_code=143)
+        return True
+
+    async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
+        self.typed.append((session_id, data, identity))
+        return True
+
+    def events(self) -> AsyncIterator[dict[str, Any]]:
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._queues.append(queue)
+        return _drain(queue)
+
+    def note(self, event: str, **fields: Any) -> None:
+        entry = {"seq": len(self.audit) + 1, "event": event, "at": iso(self.clock.wall()), "hash": "0" * 64, **fields}
+        self.audit.append(entry)
+
+    async def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
+        self.watching += 1
+        try:
+            while self.all_sessions[session_id].state is SessionState.ACTIVE:
+                yield self.frames[session_id]
+                self.frame_changed.clear()
+                await self.frame_changed.wait()
+        finally:
+            self.watching -= 1
+
+    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
+        found = list(reversed(self.all_prompts.values()))
+        ids = [item.prompt_id for item in found]
+        found = found[ids.index(before) + 1 :] if before in ids else found
+        return [item for item in found if search.lower() in item.prompt.excerpt.lower()][:limit]
+
+    def statistics(self) -> dict[str, Any]:
+        days = [{"day": f"2026-01-{day:02}", "raised": day % 7 + 1, "answered": day % 5} for day in range(1, 15)]
+        return {
+            "days": days,
+            "answer_s": {"count": 31, "median": 14.2, "p90": 95.0, "buckets": [[5, 9], [15, 8], [60, 9], [300, 5]]},
+            "answered_by": {"web:page": 20, "telegram:123": 9, "terminal": 12},
+            "types": {"yes_no": 12, "multiple_choice": 19, "free_text": 4},
+        }
+
+    def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
+        found = [entry for entry in reversed(self.audit) if before is None or entry["seq"] < before]
+        return found[:limit]
+
+    def audit_state(self) -> dict[str, Any]:
+        return {"count": len(self.audit), "hash": "0" * 64, "ok": True, "detail": "the chain is whole"}
+
+    def launchers(self) -> list[dict[str, Any]]:
+        return [{"name": "claude here", "command": ["claude"], "cwd": "/home/ada/shop"}]
+
+    async def launch(self, name: str, identity: str) -> str:
+        if name != "claude here":
+            raise ConfigError(f"there is no launcher named {name!r}")
+        return self.add_session("claude").session_id
+
+    def publish(self, event: str, **fields: Any) -> None:
+        for queue in self._queues:
+            queue.put_nowait({"event": event, "at": iso(self.clock.wall()), **fields})
+
+    def add_session(self, tool: str = "claude", cwd: str = "/home/ada/shop", label: str = "") -> SessionRecord:
+        session = SessionRecord(new_id(), tool, (tool,), cwd, 4242, 4241, iso(self.clock.wall()), label=label)
+        self.all_sessions[session.session_id] = session
+        self.frames[session.session_id] = frame(["$ " + tool, "waiting"])
+        self.publish("session.started", session_id=session.session_id)
+        return session
+
+    def show(self, session_id: str, lines: list[Any]) -> None:
+        self.frames[session_id] = frame(lines)
+        self.frame_changed.set()
+
+
+async def _drain(queue: asyncio.Queue[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
+    while True:
+        yield await queue.get()
+
+
+def frame(lines: list[Any]) -> dict[str, Any]:
+    """Plain strings, or rows of runs [text, fg, bg, flags], as a host would send them."""
+    rows = [[[line, None, None, 0]] if isinstance(line, str) else line for line in lines]
+    return {"rows": 24, "cols": 80, "cursor": [0, 0], "cursor_visible": True, "styled": rows}
+
+
+class FakeHub:
+    """A web channel with a desk and a router of its own: `raise_prompt` asks, `typed` lists what would be typed."""
+
+    def __init__(self, home: Path, clock: Clock | None = None, **settings: Any) -> None:
+        self.clock = clock or SystemClock()
+        self.desk = FakeDesk(home, self.clock)
+        self.settings = {"port": 0, **settings}
+        self.answered: list[tuple[str, str, str]] = []  # (prompt id, value, identity)
+        self.channel = WebChannel(self.settings, self.desk, self.clock)
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        await self.channel.start()
+        self._task = asyncio.create_task(self._answer_all())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        await self.channel.close()
+
+    async def restart(self) -> None:
+        """A new channel on the same notes, as after a restart of the hub."""
+        await self.stop()
+        self.channel = WebChannel(self.settings, self.desk, self.clock)
+        await self.start()
+
+    async def raise_prompt(self, session: SessionRecord, prompt: Prompt, ttl_s: float = 600.0) -> PromptRecord:
+        now = self.clock.wall()
+        times = (iso(now), iso(now + ttl_s))
+        state = PromptState.AWAITING_REPLY
+        record = PromptRecord(
+            new_id(), session.session_id, prompt, state, new_nonce(), *times, self.clock.now() + ttl_s
+        )
+        self.desk.all_prompts[record.prompt_id] = record
+        await self.channel.send_prompt(record, session)
+        self.desk.publish("prompt.raised", session_id=session.session_id, prompt_id=record.prompt_id)
+        return record
+
+    async def move(self, record: PromptRecord, state: PromptState, receipt: Receipt) -> PromptRecord:
+        moved = replace(record, state=state, decided_by=receipt.by or record.decided_by)
+        self.desk.all_prompts[record.prompt_id] = moved
+        await self.channel.update_prompt(record.prompt_id, moved, receipt)
+        return moved
+
+    async def _answer_all(self) -> None:
+        while True:
+            reply = await self.channel.receive_reply()
+            await self.channel.answer_reply(reply, await self._decide(reply))
+
+    async def _decide(self, reply: InboundReply) -> Receipt | Reject:
+        record = self.desk.all_prompts[reply.prompt_id]
+        refusal = judge(record, reply)
+        if refusal is not None:
+            return refusal
+        self.answered.append((record.prompt_id, reply.value, reply.identity))
+        by = reply.identity
+        record = await self.move(record, PromptState.REPLY_RECEIVED, Receipt("received", f"Answered by {by}.", by))
+        record = await self.move(record, PromptState.INJECTED, Receipt("typed", "Typed.", by))
+        await self.move(record, PromptState.RESOLVED, Receipt("taken", "The tool took it.", by))
+        return Receipt("typed", "Typed.", by)
+
+
+def judge(record: PromptRecord, reply: InboundReply) -> Reject | None:
+    if reply.session_id != record.session_id:
+        return Reject(Refusal.WRONG_SESSION, "That prompt belongs to another session.")
+    if record.state not in OPEN:
+        return Reject(Refusal.NOT_OPEN, f"Too late: answered by {record.decided_by or 'somebody else'}.")
+    values = {choice.value for choice in record.prompt.choices} | {choice.label for choice in record.prompt.choices}
+    if record.prompt.type is PromptType.TYPE_YES_NO:
+        values |= {"y", "n"}
+    if record.prompt.type is PromptType.TYPE_CONFIRM_ENTER:
+        values |= {"enter"}
+    takes_text = record.prompt.type in (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN)
+    allowed = reply.value in values or (takes_text or (record.prompt.text_steps and reply.as_text))
+    return None if allowed else Reject(Refusal.BAD_VALUE, "That is not one of the choices.")
