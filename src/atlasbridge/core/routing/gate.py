@@ -11,6 +11,7 @@ from hmac import compare_digest
 from typing import Final
 
 from atlasbridge.core.ports import InboundReply
+from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
 
@@ -28,7 +29,7 @@ def decide_reply(
     *,
     allowed: bool,
     now: float,
-    decide: Decider,
+    decide: Decider = decide_answer,
 ) -> Answer | Reject:
     refusal = refuse_reply(record, reply, allowed=allowed, now=now)
     if refusal is not None or record is None:
