@@ -17,8 +17,14 @@ from atlasbridge.core.home import Home
 if TYPE_CHECKING:
     from atlasbridge.config.load import Configuration
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
-    from atlasbridge.core.ports import Channel, Desk
+    from atlasbridge.core.ports import Channel, Desk, WaitingProbe
+    from atlasbridge.core.prompt.detector import DetectorSettings
     from atlasbridge.core.routing.policy import PolicySettings
+    from atlasbridge.core.session.client import Ending
+    from atlasbridge.core.session.host import HostParts
+    from atlasbridge.core.session.plan import Plan
+    from atlasbridge.core.session.tty import Pty, Size
+    from atlasbridge.core.session.watch import DetectorLike
 
 CHANNEL_SETTINGS = {
     "web": "atlasbridge.channels.web.settings:WebSettings",
@@ -185,3 +191,94 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
         asyncio.run(live())
     finally:
         ledger.close()
+
+
+def run_session(plan: Plan) -> Ending:
+    """Start the session host and lend it this terminal until the session ends or leaves it."""
+    from atlasbridge.config.session import load_session_settings
+    from atlasbridge.core.session.client import Client, Ending, terminal_size
+    from atlasbridge.core.session.launch import launch
+    from atlasbridge.os.tty import require_backend
+
+    require_backend(plan.backend)
+    home = Home.find(os.environ)
+    home.prepare()
+    settings, detection = load_session_settings(home, os.environ, lambda: load_configuration(home, os.environ))
+    parts = host_parts(home, detection)
+    client = Client(launch(plan, home, parts, settings, terminal_size(), _line_settings(plan)))
+    refused = client.await_start()
+    if refused is not None or plan.detach:
+        return refused or Ending(0)
+    return client.run()
+
+
+def attach_session(name: str) -> Ending:
+    """Lend this terminal to a session that runs already."""
+    from atlasbridge.core.session.client import Client
+    from atlasbridge.core.session.finding import find_session
+
+    client = Client(find_session(Home.find(os.environ), name))
+    return client.await_start() or client.run()
+
+
+def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
+    """What the session host needs of the edges; the heavier of it is imported once the tool runs."""
+    from atlasbridge.core.session.host import HostParts
+    from atlasbridge.os.tty.posix import PosixPTY
+
+    def spawn(plan: Plan, size: Size, attributes: list[Any] | None) -> Pty:
+        from atlasbridge.core.session.plan import child_environ
+
+        return PosixPTY.spawn(plan.command, child_environ(plan.environ), None, size, attributes)
+
+    def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
+        from atlasbridge.core.prompt.detector import Detector
+
+        settings = detector_settings(detection, plan.environ)
+        return Detector(_dialect(home, plan), size.rows, size.cols, settings), _probe(pty)
+
+    def encode(*given: Any) -> Any:
+        from atlasbridge.core.prompt.answer import encode_answer
+
+        return encode_answer(*given)
+
+    def start_hub() -> None:
+        from atlasbridge.core.session.hubstart import start_hub
+
+        start_hub(home)
+
+    return HostParts(spawn, judge, encode, start_hub)
+
+
+def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) -> DetectorSettings:
+    """The `[detection]` table in the detector's words."""
+    from atlasbridge.core.prompt.detector import DetectorSettings
+
+    return DetectorSettings()
+
+
+def _dialect(home: Home, plan: Plan) -> Any:
+    from atlasbridge.adapters.dialect_files import dialect_for, load_dialect
+
+    own = home.root / "dialects"
+    return load_dialect(plan.dialect or dialect_for(plan.command[0], own), own)
+
+
+def _probe(pty: Pty) -> WaitingProbe:
+    from atlasbridge.os.tty import make_probe
+
+    return make_probe(pty.fileno(), pty.pid)
+
+
+def _line_settings(plan: Plan) -> list[Any] | None:
+    """The person's own line settings (erase key, UTF-8), which the tool's terminal starts with."""
+    import termios
+
+    if plan.detach:
+        return None
+    for fd in (0, 1, 2):
+        try:
+            return termios.tcgetattr(fd)
+        except termios.error:
+            continue
+    return None

@@ -1,0 +1,43 @@
+"""The command `atlasbridge`.  `run` and `attach` take a fast path: a tool must start as fast as without us."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    words = sys.argv[1:]
+    if words and words[0] in ("run", "attach"):
+        _leave(_run_session_command(words[0], words[1:]))
+    if words and words[0] in ("version", "--version") and len(words) == 1:
+        from atlasbridge import __version__
+
+        sys.stdout.write(f"atlasbridge {__version__}\n")
+        _leave(0)
+    from atlasbridge.cli.main import main as full_main
+
+    full_main()
+
+
+def _run_session_command(name: str, words: list[str]) -> int:
+    if name == "run":
+        from atlasbridge.cli.run import main as command
+    else:
+        from atlasbridge.cli.attach import main as command
+    return command(words)
+
+
+def _leave(status: int) -> None:
+    """Without the interpreter's long goodbye: nothing is left to clean up."""
+    import os
+
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        pass  # whoever read our output is gone
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""`atlasbridge run`: start a tool in a session.  Light on purpose: no third-party import, options read by hand.
+
+Only reads the command line and prints; the session itself is `core.session`'s.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from atlasbridge.core.errors import AtlasBridgeError, ConfigError
+
+USAGE = "usage: atlasbridge run [OPTIONS] TOOL [ARGS...]     or: atlasbridge run [OPTIONS] -- CMD..."
+HELP = f"""{USAGE}
+
+Run an interactive program.  When it waits for a person, AtlasBridge asks you where you are and types your answer.
+
+options:
+  --name, --label TEXT   what this session is called in messages
+  --channel NAME         ask only there (may be given several times); none: ask nowhere
+  --ttl SECONDS          how long a prompt of this session waits for an answer
+  --dialect NAME         the detection rules to use (default: by the tool's name)
+  --backend NAME         pty, or conpty (Windows, experimental)
+  --detach               start without a terminal and print the session's id
+  --no-hub               run alone: nobody is asked
+  -h, --help             show this and exit
+"""
+_WITH_VALUE = ("--name", "--label", "--channel", "--ttl", "--dialect", "--backend")
+_SWITCHES = ("--detach", "--no-hub")
+
+
+class UsageError(ConfigError):
+    def __init__(self, message: str) -> None:
+        super().__init__(message, USAGE)
+
+
+@dataclass(slots=True)
+class RunOptions:
+    label: str = ""
+    channels: list[str] | None = None
+    ttl_s: float | None = None
+    dialect: str = ""
+    backend: str = ""
+    detach: bool = False
+    hub: bool = True
+    help: bool = False
+    command: list[str] = field(default_factory=list)
+
+
+def parse_run(words: Sequence[str]) -> RunOptions:
+    """The options before the tool's name; everything from there on is the tool's own."""
+    options = RunOptions()
+    rest = list(words)
+    while rest and rest[0].startswith("-") and rest[0] != "-":
+        word = rest.pop(0)
+        if word == "--":
+            break
+        name, equals, value = word.partition("=")
+        if name in ("-h", "--help"):
+            options.help = True
+            return options
+        if name in _WITH_VALUE:
+            if not equals and not rest:
+                raise UsageError(f"{name} needs a value")
+            _set(options, name, value if equals else rest.pop(0))
+        elif word in _SWITCHES:
+            options.detach |= word == "--detach"
+            options.hub &= word != "--no-hub"
+        else:
+            raise UsageError(f"there is no option {name}")
+    if not rest or not rest[0]:
+        raise UsageError("no program to run was named")
+    options.command = rest
+    return options
+
+
+def _set(options: RunOptions, name: str, value: str) -> None:
+    if name in ("--name", "--label"):
+        options.label = value
+    elif name == "--channel":
+        options.channels = [*(options.channels or []), *([] if value == "none" else [value])]
+    elif name == "--ttl":
+        options.ttl_s = _seconds(value)
+    elif name == "--dialect":
+        options.dialect = value
+    elif value in ("pty", "conpty"):
+        options.backend = value
+    else:
+        raise UsageError(f"there is no backend {value!r}: it is pty or conpty")
+
+
+def _seconds(value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e9:
+        raise UsageError(f"--ttl takes a number of seconds above 0, not {value!r}")
+    return seconds
+
+
+def main(words: Sequence[str]) -> int:
+    try:
+        options = parse_run(words)
+        if options.help:
+            sys.stdout.write(HELP)
+            return 0
+        return _run(options)
+    except AtlasBridgeError as error:
+        return complain(str(error), error.hint, error.exit_code)
+
+
+def _run(options: RunOptions) -> int:
+    from atlasbridge import bootstrap
+    from atlasbridge.core.ids import new_id
+    from atlasbridge.core.session.plan import Plan
+
+    plan = Plan(
+        command=tuple(options.command),
+        session_id=new_id(),
+        label=options.label,
+        channels=None if options.channels is None else tuple(options.channels),
+        ttl_s=options.ttl_s,
+        dialect=options.dialect,
+        backend=options.backend,
+        detach=options.detach,
+        hub=options.hub,
+        cwd=_cwd(),
+        environ=dict(os.environ),
+    )
+    ending = bootstrap.run_session(plan)
+    if options.detach and ending.status == 0:
+        sys.stdout.write(f"{plan.session_id}\n")
+        return 0
+    return complain(ending.text, ending.hint, ending.status)
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""  # the folder was removed under us: the tool starts in it all the same
+
+
+def complain(text: str, hint: str, status: int) -> int:
+    """One line that says what is wrong, one that says what to do; returns the exit status."""
+    if text:
+        sys.stderr.write(f"atlasbridge: {text}\n")
+        if hint:
+            sys.stderr.write(f"  {hint}\n")
+    return status

@@ -1,0 +1,115 @@
+"""A person's terminal, or the pipes that stand for one, as the session host holds it after the client passed it over.
+
+The host opens its own description wherever it can: non-blocking mode must never leak into the person's shell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import stat
+import sys
+
+_OWN_FLAGS = os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
+_PATIENCE_MS = 100  # a write that waits for a slow terminal looks this often whether it is still wanted
+_CAREFUL_BYTES = 512  # of a blocking description: what one write takes at once after it was announced writable
+
+
+class Attachment:
+    """Takes over both descriptors.  The input is closed by the one who reads it, the output by `close`."""
+
+    def __init__(self, stdin_fd: int, stdout_fd: int) -> None:
+        self.input_is_terminal = os.isatty(stdin_fd)
+        self.output_is_terminal = os.isatty(stdout_fd)
+        self.closed = False
+        self.input_fd = _own(stdin_fd, os.O_RDONLY)
+        self._output_fd = _own(stdout_fd, os.O_WRONLY)
+        kind = os.fstat(self._output_fd).st_mode
+        self._socket = socket.socket(fileno=os.dup(self._output_fd)) if stat.S_ISSOCK(kind) else None
+        self._careful = os.get_blocking(self._output_fd) and not stat.S_ISREG(kind)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a real terminal is there, which answers the tool's queries itself."""
+        return self.input_is_terminal and self.output_is_terminal
+
+    def write(self, data: bytes) -> bool:
+        """All of `data`, waiting for a slow terminal as long as it is attached.  False: it is gone."""
+        try:
+            done = self._put(data)
+            while done < len(data):
+                if not self._wait():
+                    return False
+                done += self._put(data[done : done + 65536])
+        except OSError:
+            return False
+        return True
+
+    def write_soon(self, data: bytes) -> None:
+        """As much of `data` as goes at once: a farewell to a terminal that may be gone."""
+        with contextlib.suppress(OSError):
+            self._put(data)
+
+    def _put(self, data: bytes) -> int:
+        try:
+            if self._socket is not None:
+                return self._socket.send(data, socket.MSG_DONTWAIT)
+            if self._careful:
+                return os.write(self._output_fd, data[:_CAREFUL_BYTES]) if self._writable(0) else 0
+            return os.write(self._output_fd, data)
+        except BlockingIOError:
+            return 0
+
+    def _wait(self) -> bool:
+        while not self.closed:
+            if self._writable(_PATIENCE_MS):
+                return True
+        return False
+
+    def _writable(self, timeout_ms: int) -> bool:
+        waiter = select.poll()
+        waiter.register(self._output_fd, select.POLLOUT)
+        return bool(waiter.poll(timeout_ms))
+
+    def close_input(self) -> None:
+        if self.input_fd >= 0:
+            os.close(self.input_fd)
+            self.input_fd = -1
+
+    def close_output(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._output_fd >= 0:
+            os.close(self._output_fd)
+            self._output_fd = -1
+
+
+def _own(fd: int, access: int) -> int:
+    """A description of our own for the same terminal or pipe, non-blocking; else `fd` itself, as it is."""
+    for path in _names(fd):
+        try:
+            own = os.open(path, access | _OWN_FLAGS)
+        except OSError:
+            continue
+        if _same_file(own, fd):
+            os.close(fd)
+            return own
+        os.close(own)
+    return fd
+
+
+def _names(fd: int) -> list[str]:
+    names = []
+    with contextlib.suppress(OSError):
+        names.append(os.ttyname(fd))
+    if sys.platform == "linux" and (names or stat.S_ISFIFO(os.fstat(fd).st_mode)):
+        names.append(f"/proc/self/fd/{fd}")  # also where the name means nothing: another mount namespace
+    return names
+
+
+def _same_file(one: int, other: int) -> bool:
+    a, b = os.fstat(one), os.fstat(other)
+    return (a.st_rdev, a.st_ino, a.st_dev) == (b.st_rdev, b.st_ino, b.st_dev)

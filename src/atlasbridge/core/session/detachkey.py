@@ -1,0 +1,74 @@
+"""Finds the detach key in what a person types: a prefix key and a letter, for example `Ctrl-] d`.
+
+Pure.  The prefix typed twice is sent once; the prefix before any other key is sent with it.  Terminals that report
+keys in longer forms (kitty, xterm's modifyOtherKeys) are understood as well.
+"""
+
+from __future__ import annotations
+
+import re
+
+from atlasbridge.core.errors import ConfigError
+
+_KITTY = rb"\x1b\[%d(?::\d*)*;%s(?::[12])?(?:;[\d:]*)?u"
+_OTHER_KEYS = rb"\x1b\[27;%s;%d~"
+
+
+class DetachKey:
+    """Fed with every read from the keyboard; remembers a prefix that waits for its letter."""
+
+    def __init__(self, spec: str) -> None:
+        self._prefix, self._letter = _parse(spec)
+        self._pending = b""
+        number = ord(self._prefix) ^ 0x40 if ord(self._prefix) < 0x20 else ord(self._prefix)
+        forms = [re.escape(self._prefix)]
+        for code in {number, ord(chr(number).lower())}:
+            forms += [_KITTY % (code, rb"5"), _OTHER_KEYS % (rb"5", code)]
+        self._is_prefix = re.compile(b"|".join(forms))
+        letter = ord(self._letter)
+        self._is_letter = re.compile(
+            re.escape(self._letter) + b"|" + _KITTY % (letter, rb"1?") + rb"|\x1b\[%d(?::\d*)*u" % letter
+        )
+        self._is_noise = re.compile(rb"(?:\x1b\[[\d:]*;\d+:3[\d:;]*u|\x1b\[574[45]\d[\d:;]*u)+")  # releases, modifiers
+
+    def feed(self, data: bytes) -> tuple[bytes, bool]:
+        """What to type into the tool, and whether the person wants to leave."""
+        if not self._pending and self._prefix not in data and b"\x1b[" not in data:
+            return data, False
+        out = b""
+        while data:
+            if self._pending:
+                out, data, leave = self._after_prefix(out, data)
+                if leave:
+                    return out, True
+                continue
+            found = self._is_prefix.search(data)
+            if found is None:
+                return out + data, False
+            out += data[: found.start()]
+            self._pending = found.group()
+            data = data[found.end() :]
+        return out, False
+
+    def _after_prefix(self, out: bytes, data: bytes) -> tuple[bytes, bytes, bool]:
+        if noise := self._is_noise.match(data):
+            return out + noise.group(), data[noise.end() :], False
+        pending, self._pending = self._pending, b""
+        if letter := self._is_letter.match(data):
+            return out, data[letter.end() :], True
+        if again := self._is_prefix.match(data):
+            return out + pending, data[again.end() :], False
+        return out + pending, data, False
+
+    @property
+    def name(self) -> str:
+        """As a person would read it."""
+        code = ord(self._prefix)
+        return (f"Ctrl-{chr(code ^ 0x40)}" if code < 0x20 else self._prefix.decode()) + f" {self._letter.decode()}"
+
+
+def _parse(spec: str) -> tuple[bytes, bytes]:
+    prefix, _, letter = spec.strip().replace("Ctrl-", "^").replace("ctrl-", "^").partition(" ")
+    if len(prefix) == 2 and prefix[0] == "^" and "@" <= prefix[1].upper() <= "_" and len(letter.strip()) == 1:
+        return bytes([ord(prefix[1].upper()) ^ 0x40]), letter.strip().encode("ascii", "replace")
+    raise ConfigError(f"detach_key: cannot read {spec!r}", 'write a control key and a letter, for example "^] d"')

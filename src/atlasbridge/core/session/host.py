@@ -1,0 +1,266 @@
+"""The session host: owns one tool's terminal, from its start to its end, whoever watches and whatever else dies.
+
+Its main thread serves the clients (attach, resize, leave), reaps the tool and supervises the four tasks; every
+decision about prompts is left to the detector, every byte to the relays.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.ports import WaitingProbe
+from atlasbridge.core.prompt.events import ChildExited
+from atlasbridge.core.session.caller import Caller, peer_uid
+from atlasbridge.core.session.detachkey import DetachKey
+from atlasbridge.core.session.hubside import HubSide
+from atlasbridge.core.session.inlet import Inlet
+from atlasbridge.core.session.journal import Journal
+from atlasbridge.core.session.keyboard import InputRelay
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.plan import Plan
+from atlasbridge.core.session.relay import OutputRelay
+from atlasbridge.core.session.ring import Ring
+from atlasbridge.core.session.seat import Seat
+from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.session.supervisor import Supervisor
+from atlasbridge.core.session.tty import Pty, Size
+from atlasbridge.core.session.typist import Encode, Typist
+from atlasbridge.core.session.wakeup import Wakeup
+from atlasbridge.core.session.watch import DetectorLike, StallWatchdog
+
+_LONGEST_GRACE_S = 2.0  # for what an ended tool left behind and that never stops to write
+_FIRST_ATTACH_S = 5.0  # how long a tool's output waits for the terminal that started it
+
+
+@dataclass(frozen=True, slots=True)
+class HostParts:
+    """What the edges give to a session; made by the composition root, used once the tool runs."""
+
+    spawn: Callable[[Plan, Size, list[Any] | None], Pty]
+    judge: Callable[[Plan, Pty, Size], tuple[DetectorLike, WaitingProbe]]
+    encode: Encode
+    start_hub: Callable[[], None]
+
+
+class SessionHost:
+    def __init__(
+        self,
+        plan: Plan,
+        pty: Pty,
+        size: Size,
+        parts: HostParts,
+        settings: SessionSettings,
+        clock: Clock,
+        journal: Journal,
+        record: SessionRecord,
+        hub_path: str,
+    ) -> None:
+        self._plan = plan
+        self._pty = pty
+        self._settings = settings
+        self._clock = clock
+        self._journal = journal
+        self._wakeup = Wakeup()
+        self._callers: dict[int, Caller] = {}
+        self._listener: socket.socket | None = None
+        self._socket_path: Path | None = None
+        self._ended_at: float | None = None
+        self._was_stopped = False
+        self._last_words = ""
+        self._supervisor = Supervisor(clock, settings, journal, self._wakeup.set)
+        keyboard = InputRelay(
+            pty,
+            DetachKey(settings.detach_key),
+            settings.input_backlog_bytes,
+            typed=lambda data: self._watch.keys_typed(data),
+            left=lambda attachment: self._seat.vacate(attachment, "detached"),
+            lost=lambda attachment: self._seat.vacate(attachment, "closed"),
+        )
+        self._keyboard = keyboard
+        inlet = keyboard.inlet = Inlet(pty.fileno(), clock, keyboard.wake)
+        ring = Ring(settings.ring_bytes)
+        self._watch = StallWatchdog(lambda: parts.judge(plan, pty, size), ring, inlet, clock, settings, self._tell_hub)
+        self._output = OutputRelay(
+            pty, inlet, ring, clock, self._watch.notice, lambda gone: self._seat.vacate(gone, "closed")
+        )
+        self._watch.output = self._output
+        self._seat = Seat(pty, size, self._output, keyboard, self._watch, self._seat_changed)
+        typist = Typist(self._watch, inlet, pty, clock, settings, parts.encode)
+        self._hub = HubSide(
+            record, hub_path, plan.ttl_s, self._watch, typist, clock, settings, parts.start_hub, self.end_tool
+        )
+
+    def _tell_hub(self, message: dict[str, Any]) -> None:
+        self._hub.post(message)
+
+    def _seat_changed(self, size: Size, attached: bool) -> None:
+        self._hub.state_changed(attached, size.rows, size.cols)
+        self._wakeup.set()
+
+    def listen(self, path: Path) -> None:
+        """Open the door through which terminals attach."""
+        path.unlink(missing_ok=True)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(str(path))
+        os.chmod(path, 0o600)
+        listener.listen(8)
+        listener.setblocking(False)
+        self._listener, self._socket_path = listener, path
+
+    def serve(self, first: socket.socket | None) -> int:
+        """Until the tool has ended and all it wrote is shown; returns its exit status."""
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wakeup.write_fd, warn_on_full_buffer=False)
+        self._supervisor.start("stall_watchdog", self._watch.run)
+        self._supervisor.start("stdin_relay", self._keyboard.run)
+        if self._plan.hub:
+            self._supervisor.start("response_consumer", self._hub.run)
+        start_by = self._clock.now() + _FIRST_ATTACH_S
+        if first is not None:
+            self._add_caller(first)
+        while not self._is_over():
+            if self._seat.taken or not self._callers or self._clock.now() > start_by:
+                self._start_reading()
+            if self._supervisor.failed:
+                self._give_up()
+            self._wait_and_serve()
+        return self._pty.poll() or 0
+
+    def _start_reading(self) -> None:
+        """Not before somebody can see the output, so that a fast tool's first bytes reach its terminal."""
+        if not self._output.started:
+            self._output.started = True
+            self._supervisor.start("pty_reader", self._output.run)
+
+    def _wait_and_serve(self) -> None:
+        waiter = select.poll()
+        waiter.register(self._wakeup.fileno(), select.POLLIN)
+        if self._listener is not None:
+            waiter.register(self._listener, select.POLLIN)
+        for fd in self._callers:
+            waiter.register(fd, select.POLLIN)
+        timeout_s = self._supervisor.check()
+        if self._ended_at is not None:
+            timeout_s = min(timeout_s, self._settings.exit_grace_ms / 4000)
+        elif not self._output.started:
+            timeout_s = min(timeout_s, _FIRST_ATTACH_S)
+        ready = [fd for fd, _ in waiter.poll(timeout_s * 1000)]
+        self._wakeup.clear()
+        for fd in ready:
+            if self._listener is not None and fd == self._listener.fileno():
+                self._accept()
+            elif fd in self._callers:
+                self._hear(self._callers[fd])
+
+    def _is_over(self) -> bool:
+        if self._pty.poll() is None:
+            self._notice_stop()
+            return False
+        now = self._clock.now()
+        if self._ended_at is None:
+            self._ended_at = now
+        if not self._output.started:
+            return False  # the terminal it was started from has not arrived yet
+        quiet_since = max(self._ended_at, self._output.last_output_at)
+        overdue = now - self._ended_at > _LONGEST_GRACE_S and not self._output.blocked
+        return (
+            self._output.finished
+            or overdue
+            or (now - quiet_since > self._settings.exit_grace_ms / 1000 and self._output.drained())
+        )
+
+    def _notice_stop(self) -> None:
+        """A tool that stops itself (job control) gives the terminal back, as it would without us."""
+        before, self._was_stopped = self._was_stopped, self._pty.stopped()
+        if self._was_stopped and not before:
+            self._seat.vacate(self._seat.attachment, "stopped")
+
+    def _accept(self) -> None:
+        assert self._listener is not None
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:
+            return
+        if peer_uid(connection) not in (os.getuid(), 0, -1):
+            connection.close()
+            return
+        self._add_caller(connection)
+
+    def _add_caller(self, connection: socket.socket) -> None:
+        caller = Caller(connection)
+        self._callers[caller.fileno()] = caller
+        caller.say({"m": "started", "session_id": self._plan.session_id, "pid": self._pty.pid, "tool": self._plan.tool})
+
+    def _hear(self, caller: Caller) -> None:
+        messages = caller.read()
+        if messages is None:
+            del self._callers[caller.fileno()]
+            self._seat.vacate(caller.attachment, "gone")
+            caller.close()
+            return
+        for message in messages:
+            self._obey(caller, message)
+
+    def _obey(self, caller: Caller, message: dict[str, Any]) -> None:
+        match message.get("m"):
+            case "attach" if (fds := caller.take_terminal()) is not None:
+                self._seat.take(caller, fds, _size_of(message))
+            case "size" if caller.attachment is not None and caller.attachment is self._seat.attachment:
+                self._seat.resize(_size_of(message))
+            case "leave":
+                self._seat.vacate(caller.attachment, "detached")
+            case "pause":
+                self._seat.vacate(caller.attachment, "paused")
+            case "continue":
+                self._pty.signal(signal.SIGCONT)
+            case "signal":
+                self._pty.signal(int(message.get("number", signal.SIGTERM)))
+
+    def end_tool(self, force: bool = False) -> None:
+        """SIGTERM, a grace period, SIGKILL, to everything in the tool's session.  Returns at once."""
+        grace_s = 0.0 if force else self._settings.kill_grace_s
+
+        def walk() -> None:
+            pause = threading.Event()
+            for pause_s in self._pty.end_steps(grace_s):
+                pause.wait(pause_s)
+
+        threading.Thread(target=walk, name="end_tool", daemon=True).start()
+
+    def _give_up(self) -> None:
+        name, self._supervisor.failed = self._supervisor.failed, ""
+        self._journal.note("the session cannot go on", task=name)
+        self._last_words = f"{name} failed too often; the session was ended. See {self._plan.session_id[:8]}.log"
+        self.end_tool()
+
+    def finish(self, status: int) -> None:
+        """Everything is shown: tell the clients and the hub, and let go."""
+        self._output.stop()
+        self._seat.finish(status)
+        for caller in self._callers.values():
+            caller.say({"m": "ended", "status": status, "text": self._last_words})
+        with self._watch.lock:
+            self._watch.absorb()
+            self._watch.handle(ChildExited())
+        self._hub.say_farewell(status, self._clock.now() + self._settings.hub_farewell_s)
+        self._supervisor.stop()
+        for caller in self._callers.values():
+            caller.close()
+        if self._listener is not None and self._socket_path is not None:
+            self._listener.close()
+            self._socket_path.unlink(missing_ok=True)
+        self._journal.note("session ended", status=status)
+
+
+def _size_of(message: dict[str, Any]) -> Size:
+    rows, cols, width, height = (int(message.get(name, 0)) & 0xFFFF for name in ("rows", "cols", "width", "height"))
+    return Size(rows, cols, width, height).or_default()

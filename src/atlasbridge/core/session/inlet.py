@@ -1,0 +1,99 @@
+"""Everything that is typed into the tool passes here: the person's keys, answers to prompts, answers to queries.
+
+Writes never block: what the tool does not take yet is queued.  The injection gate holds the person's keys back while
+an answer is typed, and lets them follow in order.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from atlasbridge.core.clock import Clock
+
+
+class GateTimeout(Exception):
+    """Another injection did not end in time."""
+
+
+class Inlet:
+    def __init__(self, fd: int, clock: Clock, wake: Callable[[], None]) -> None:
+        self._fd = fd
+        self._clock = clock
+        self._wake = wake  # calls whoever polls for `flush`
+        self._lock = threading.RLock()
+        self._turn = threading.Lock()  # one injection at a time
+        self._queue = bytearray()
+        self._held = bytearray()
+        self._holding = False
+        self.last_input_at: float | None = None
+
+    @property
+    def backlog(self) -> int:
+        return len(self._queue) + len(self._held)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something waits for the tool to read."""
+        return bool(self._queue)
+
+    def type(self, data: bytes) -> None:
+        """Keys of the person at the terminal: now, or behind the injection that is under way."""
+        with self._lock:
+            if self._holding:
+                self._held += data
+            else:
+                self.send(data)
+
+    def send(self, data: bytes) -> None:
+        """Write now, past the gate; what the tool does not take is queued."""
+        with self._lock:
+            self.last_input_at = self._clock.now()
+            if self._queue:
+                self._queue += data
+                return
+            done = self._write(data)
+            if done < len(data):
+                self._queue += data[done:]
+                self._wake()
+
+    def flush(self) -> None:
+        """Write what is queued, as far as the tool takes it."""
+        with self._lock:
+            if self._queue:
+                del self._queue[: self._write(bytes(self._queue))]
+
+    def _write(self, data: bytes) -> int:
+        done = 0
+        try:
+            while done < len(data):
+                done += os.write(self._fd, data[done:] if done else data)
+        except BlockingIOError:
+            pass
+        except OSError:
+            return len(data)  # the terminal is gone: nobody will read it
+        return done
+
+    @contextmanager
+    def injection(self, timeout_s: float) -> Iterator[None]:
+        """Hold the gate: the person's keys wait until the end of the block."""
+        if not self._turn.acquire(timeout=timeout_s):
+            raise GateTimeout
+        try:
+            with self._lock:
+                self._holding = True
+            yield
+        finally:
+            with self._lock:
+                self._holding = False
+                held, self._held = bytes(self._held), bytearray()
+                if held:
+                    self.send(held)
+            self._turn.release()
+
+    def close(self) -> None:
+        with self._lock:
+            self._fd = -1
+            self._queue.clear()

@@ -1,0 +1,160 @@
+"""`stdin_relay`: every key of the person at the attached terminal to the tool, but the detach key.
+
+Also empties the queue of what the tool has not read yet, and passes the end of a piped input on as the terminal's
+end-of-file character.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Callable
+
+from atlasbridge.core.session.attachment import Attachment
+from atlasbridge.core.session.detachkey import DetachKey
+from atlasbridge.core.session.inlet import Inlet
+from atlasbridge.core.session.supervisor import Beat
+from atlasbridge.core.session.tty import Pty
+from atlasbridge.core.session.wakeup import Wakeup
+
+_READ_BYTES = 65536
+_END_FIRST_S, _END_LAST_S = 0.03, 1.0  # how often to look whether the tool has read all of a piped input
+_RAW_LOOKS = 8  # a program that reads keys, not lines, gets its end-of-file only when it clearly waits for more
+
+
+class InputRelay:
+    def __init__(
+        self,
+        pty: Pty,
+        detach_key: DetachKey,
+        backlog_bytes: int,
+        typed: Callable[[bytes], None],
+        left: Callable[[Attachment], None],
+        lost: Callable[[Attachment], None],
+    ) -> None:
+        self._pty = pty
+        self._detach_key = detach_key
+        self._backlog_bytes = backlog_bytes
+        self._typed = typed  # the person typed
+        self._left = left  # the person typed the detach key
+        self._lost = lost  # the terminal is gone
+        self._wakeup = Wakeup()
+        self._next: list[Attachment | None] = []
+        self._current: Attachment | None = None
+        self._end: _EndOfInput | None = None
+        self._last_input = b""
+        self._stopped = False
+        self.inlet: Inlet | None = None
+
+    def wake(self) -> None:
+        self._wakeup.set()
+
+    def switch(self, attachment: Attachment | None) -> None:
+        """Read from another terminal from now on; the old one's input is closed by the reading thread."""
+        self._next.append(attachment)
+        self.wake()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self.wake()
+
+    def run(self, beat: Beat) -> None:
+        while not (self._stopped or beat.retired):
+            self._take_switch()
+            beat.rest()
+            ready = self._wait()
+            beat.work()
+            self._serve(ready)
+
+    def _take_switch(self) -> None:
+        while self._next:
+            old, self._current = self._current, self._next.pop(0)
+            self._end = None
+            self._last_input = b""
+            if old is not None:
+                old.close_input()
+
+    def _wait(self) -> dict[int, int]:
+        waiter = select.poll()
+        waiter.register(self._wakeup.fileno(), select.POLLIN)
+        inlet, current = self.inlet, self._current
+        if inlet is not None and inlet.waiting:
+            waiter.register(self._pty.fileno(), select.POLLOUT)
+        readable = current is not None and not current.closed and self._end is None
+        if readable and (inlet is None or inlet.backlog < self._backlog_bytes):
+            waiter.register(current.input_fd, select.POLLIN)  # type: ignore[union-attr]
+        timeout_s = None if self._end is None else self._end.pause_s
+        return dict(waiter.poll(None if timeout_s is None else timeout_s * 1000))
+
+    def _serve(self, ready: dict[int, int]) -> None:
+        if self._wakeup.fileno() in ready:
+            self._wakeup.clear()
+        inlet = self.inlet
+        if inlet is None:
+            return
+        if self._pty.fileno() in ready:
+            inlet.flush()
+        current = self._current
+        if current is None or current.closed or self._next:
+            return
+        if self._end is not None:
+            self._end.look()
+        elif current.input_fd in ready:
+            self._read(current, inlet)
+
+    def _read(self, current: Attachment, inlet: Inlet) -> None:
+        try:
+            data = os.read(current.input_fd, _READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._input_ended(current, inlet)
+            return
+        leave = False
+        if current.input_is_terminal:
+            data, leave = self._detach_key.feed(data)
+        else:
+            self._last_input = data
+        if data:
+            inlet.type(data)
+            self._typed(data)
+        if leave:
+            self._left(current)
+
+    def _input_ended(self, current: Attachment, inlet: Inlet) -> None:
+        if current.input_is_terminal:
+            self._current = None
+            current.close_input()
+            self._lost(current)
+        else:
+            self._end = _EndOfInput(self._pty, inlet, self._last_input)
+
+
+class _EndOfInput:
+    """A pipe that has ended stays ended: whenever the tool has read everything and wants more, it gets end-of-file."""
+
+    def __init__(self, pty: Pty, inlet: Inlet, last: bytes) -> None:
+        self._pty = pty
+        self._inlet = inlet
+        self._open_line = bool(last) and not last.endswith((b"\n", b"\r"))
+        self._had_data = bool(last)
+        self._raw_looks = 0
+        self.pause_s = _END_FIRST_S
+
+    def look(self) -> None:
+        self.pause_s = min(self.pause_s * 1.3, _END_LAST_S)
+        if self._inlet.waiting:
+            return
+        flags = self._pty.flags()
+        if flags.canonical:
+            if self._open_line:
+                self._inlet.send(flags.end_of_file)  # hands over the line that has no newline
+                self._open_line = False
+            elif self._pty.unread() <= 0:
+                self._inlet.send(flags.end_of_file)
+        elif self._had_data and self._pty.unread() <= 0:
+            self._raw_looks += 1
+            if self._raw_looks == _RAW_LOOKS:
+                self._inlet.send(flags.end_of_file)

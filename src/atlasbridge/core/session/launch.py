@@ -1,0 +1,135 @@
+"""Makes the session host: forked from the client (shared memory, fast start), then on its own for good.
+
+The client keeps one end of a socket pair; the host serves the other end like any terminal that attaches.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import sys
+from typing import Any
+
+from atlasbridge.core.clock import Clock, SystemClock, iso
+from atlasbridge.core.home import Home
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.session import wire
+from atlasbridge.core.session.host import HostParts, SessionHost
+from atlasbridge.core.session.journal import Journal
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.plan import Plan
+from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.session.tty import Size, SpawnRefused
+
+_IGNORED = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGPIPE,
+    signal.SIGTTIN,
+    signal.SIGTTOU,
+    signal.SIGTSTP,
+)
+_SWITCH_INTERVAL_S = 0.0005  # the relays must not wait long for the thread that judges the screen
+
+
+def launch(
+    plan: Plan, home: Home, parts: HostParts, settings: SessionSettings, size: Size, attributes: list[Any] | None
+) -> socket.socket:
+    """Start the host; what it says first ("started" or "failed") comes through the returned socket."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    gc.freeze()  # what is there already stays where it is: pages stay shared
+    middle = os.fork()
+    if middle == 0:
+        _leave_client(ours)
+        _run_host(plan, home, parts, settings, size, attributes, theirs)
+    theirs.close()
+    os.waitpid(middle, 0)
+    return ours
+
+
+def _leave_client(ours: socket.socket) -> None:
+    """Become a process of its own: no terminal, no parent, no descriptor of the client's but the socket."""
+    ours.close()
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.umask(0o077)
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+    os.close(nowhere)
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+
+
+def _run_host(
+    plan: Plan,
+    home: Home,
+    parts: HostParts,
+    settings: SessionSettings,
+    size: Size,
+    attributes: list[Any] | None,
+    client: socket.socket,
+) -> None:
+    """Never returns: the interpreter that was forked belongs to the client's command line."""
+    clock = SystemClock()
+    journal = Journal(home.sessions / f"{short_id(plan.session_id)}.log", clock)
+    try:
+        _host_session(plan, home, parts, settings, size, attributes, client, clock, journal)
+    except Exception as error:  # the session boundary: say it, keep the record, and go
+        journal.crash("the session host failed", error)
+        _say(client, {"m": "failed", "status": 1, "text": f"the session host failed: {error}", "hint": ""})
+        os._exit(1)
+    os._exit(0)
+
+
+def _host_session(
+    plan: Plan,
+    home: Home,
+    parts: HostParts,
+    settings: SessionSettings,
+    size: Size,
+    attributes: list[Any] | None,
+    client: socket.socket,
+    clock: Clock,
+    journal: Journal,
+) -> None:
+    try:
+        pty = parts.spawn(plan, size, attributes)
+    except SpawnRefused as error:
+        _say(client, {"m": "failed", "status": error.status, "text": str(error), "hint": error.hint})
+        return
+    record = SessionRecord(
+        session_id=plan.session_id,
+        tool=plan.tool,
+        command=plan.command,
+        cwd=plan.cwd,
+        pid=pty.pid,
+        host_pid=os.getpid(),
+        started_at=iso(clock.wall()),
+        rows=size.rows,
+        cols=size.cols,
+        label=plan.label,
+        channels=plan.channels,
+    )
+    journal.note("session started", tool=plan.tool, pid=pty.pid)
+    host = SessionHost(plan, pty, size, parts, settings, clock, journal, record, str(home.socket))
+    host.listen(home.sessions / f"{short_id(plan.session_id)}.sock")
+    if plan.detach:
+        _say(client, {"m": "started", "session_id": plan.session_id, "pid": pty.pid})
+        client.close()
+    host.finish(host.serve(None if plan.detach else client))
+    pty.close()
+
+
+def _say(client: socket.socket, message: dict[str, Any]) -> None:
+    try:
+        client.sendall(wire.encode(message))
+    except OSError:
+        pass  # the client is gone; nobody is left to be told

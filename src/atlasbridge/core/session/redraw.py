@@ -1,0 +1,108 @@
+"""Bytes for a terminal that joins or leaves a session: the screen as it is, and the way back to a plain terminal.
+
+Pure.  A leaving terminal loses only what the tool had switched on; nothing is cleared that a person may want to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Protocol
+
+_ALTERNATE = (1049, 1047, 47)
+_MOUSE = (1000, 1001, 1002, 1003, 1005, 1006, 1015, 1016)
+_OTHERS = (1, 66, 1004, 2004, 2026, 2027, 2031, 2048, 5)
+_STICKY = (*_MOUSE, *_OTHERS)
+
+# For a terminal whose host died: nobody knows what was on.  Each is harmless when it was not; the cursor stays.
+SAFE_RESET = (
+    b"\x1b[?2026l\x1b7\x1b[?1049l\x1b8\x1b[r\x1b8"
+    + b"".join(b"\x1b[?%dl" % mode for mode in (1000, 1002, 1003, 1005, 1006, 1015, 1004, 2004, 2031, 2048, 1))
+    + b"\x1b[<9u\x1b[>4m\x1b>\x1b[?25h\x1b[0 q\x1b[0m"
+)
+
+
+class ScreenToShow(Protocol):
+    @property
+    def rows(self) -> int: ...
+    @property
+    def cols(self) -> int: ...
+    @property
+    def cursor(self) -> tuple[int, int]: ...
+    @property
+    def cursor_visible(self) -> bool: ...
+    @property
+    def modes(self) -> Set[int]: ...
+    @property
+    def application_keypad(self) -> bool: ...
+    @property
+    def kitty_flags(self) -> int: ...
+    @property
+    def alternate(self) -> bool: ...
+    @property
+    def title(self) -> str: ...
+    def text(self, row: int, start: int = 0, end: int | None = None) -> str: ...
+    def spans(self, row: int) -> list[tuple[int, int, int]]: ...
+
+
+class SgrOf(Protocol):
+    def __call__(self, style: int) -> str:
+        """The parameters of the sequence that sets this style."""
+
+
+def render_screen(screen: ScreenToShow, sgr: SgrOf) -> bytes:
+    """Everything a fresh terminal needs to look, and to behave, as the tool's screen does."""
+    out = ["\x1b[?1049h" if screen.alternate else "", "\x1b[?25l\x1b[m\x1b[H\x1b[2J"]
+    last = _last_row(screen)
+    for row in range(last + 1):
+        out.append(f"\x1b[{row + 1};1H{_render_row(screen, row, sgr)}")
+    out += _switches_on(screen)
+    if screen.title:
+        out.append(f"\x1b]2;{screen.title}\x1b\\")
+    row, col = screen.cursor
+    out.append(f"\x1b[m\x1b[{row + 1};{col + 1}H")
+    if screen.cursor_visible:
+        out.append("\x1b[?25h")
+    return "".join(out).encode("utf-8", "replace")
+
+
+def _last_row(screen: ScreenToShow) -> int:
+    for row in range(screen.rows - 1, -1, -1):
+        if screen.text(row).strip() or any(style for _, _, style in screen.spans(row)):
+            return row
+    return -1
+
+
+def _render_row(screen: ScreenToShow, row: int, sgr: SgrOf) -> str:
+    parts = []
+    for start, end, style in screen.spans(row):
+        text = screen.text(row, start, end)
+        if not style and end >= screen.cols:
+            text = text.rstrip(" ")
+        parts.append(f"\x1b[{sgr(style)}m{text}" if text else "")
+    return "".join(parts) + "\x1b[m"
+
+
+def _switches_on(screen: ScreenToShow) -> list[str]:
+    out = [f"\x1b[?{mode}h" for mode in _STICKY if mode in screen.modes and mode != 2026]
+    if screen.application_keypad:
+        out.append("\x1b=")
+    if screen.kitty_flags:
+        out.append(f"\x1b[>{screen.kitty_flags}u")
+    return out
+
+
+def render_farewell(screen: ScreenToShow) -> bytes:
+    """Takes back what the tool had switched on; empty when it had switched on nothing."""
+    out = [f"\x1b[?{mode}l" for mode in _STICKY if mode in screen.modes]
+    if screen.application_keypad:
+        out.append("\x1b>")
+    if screen.kitty_flags:
+        out.append("\x1b[<9u")
+    if screen.alternate:
+        mode = next((mode for mode in _ALTERNATE if mode in screen.modes), 1049)
+        out.append(f"\x1b[?{mode}l")
+    if not screen.cursor_visible:
+        out.append("\x1b[?25h")
+    if out:
+        out.append("\x1b7\x1b[r\x1b8\x1b[m")  # a scrolling region would stay; taking it back moves the cursor
+    return "".join(out).encode()

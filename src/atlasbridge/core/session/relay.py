@@ -1,0 +1,145 @@
+"""`pty_reader`: every byte the tool writes, at once and in order, to the attached terminal, and into the ring.
+
+The loop does as little as it can: its speed is the tool's speed.  What the bytes mean is the watchdog's business.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Callable
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.session.attachment import Attachment
+from atlasbridge.core.session.inlet import Inlet
+from atlasbridge.core.session.ring import Ring
+from atlasbridge.core.session.supervisor import Beat
+from atlasbridge.core.session.tty import Pty
+from atlasbridge.core.session.wakeup import Wakeup
+
+STATUS_QUERY = b"\x1b]7501;?"  # "do you understand program status?", asked by tools that can say when they wait
+STATUS_ANSWER = b"\x1b]7501;?\x1b\\"
+_READ_BYTES = 65536
+_REOPEN_S = 0.05
+
+
+class OutputRelay:
+    def __init__(
+        self,
+        pty: Pty,
+        inlet: Inlet,
+        ring: Ring,
+        clock: Clock,
+        noticed: Callable[[], None],
+        lost: Callable[[Attachment], None],
+    ) -> None:
+        self._pty = pty
+        self._inlet = inlet
+        self._ring = ring
+        self._clock = clock
+        self._noticed = noticed  # there is output
+        self._lost = lost  # a terminal takes no more
+        self._wakeup = Wakeup()
+        self._tail = b""
+        self._returns = ReturnStripper()
+        self.lock = threading.Lock()  # held while a chunk is on its way: who holds it sees whole chunks only
+        self.attachment: Attachment | None = None
+        self.last_output_at = clock.now()
+        self.started = False
+        self.finished = False
+        self.blocked = False  # a terminal makes us wait
+
+    def stop(self) -> None:
+        self.finished = True
+        self._wakeup.set()
+
+    def run(self, beat: Beat) -> None:
+        fd = self._pty.fileno()
+        waiter = select.poll()
+        waiter.register(fd, select.POLLIN)
+        waiter.register(self._wakeup.fileno(), select.POLLIN)
+        while not (self.finished or beat.retired):
+            try:
+                chunk = os.read(fd, _READ_BYTES)
+            except BlockingIOError:
+                beat.rest()
+                waiter.poll()
+                continue
+            except OSError:
+                chunk = b""
+            if not chunk:
+                if self._is_over(beat):
+                    break
+                continue
+            self._pass_on(chunk, beat)
+        self.finished = True
+        self._noticed()
+
+    def _is_over(self, beat: Beat) -> bool:
+        """Nobody has the terminal open.  While the tool lives it may open it again."""
+        if self._pty.poll() is not None:
+            return True
+        beat.rest()
+        self._wakeup.wait(_REOPEN_S)
+        return False
+
+    def _pass_on(self, chunk: bytes, beat: Beat) -> None:
+        if STATUS_QUERY in chunk or (b"\x1b" in self._tail and STATUS_QUERY in self._tail + chunk[:7]):
+            for _ in range((self._tail + chunk).count(STATUS_QUERY)):
+                self._inlet.send(STATUS_ANSWER)
+        self._tail = chunk[-7:]
+        gone = None
+        with self.lock:
+            attachment = self.attachment
+            if attachment is not None and not self._show(attachment, chunk, beat):
+                gone, self.attachment = attachment, None
+            self._ring.append(chunk)
+            self.last_output_at = self._clock.now()
+        self._noticed()
+        if gone is not None:
+            self._lost(gone)  # outside the lock: whoever takes the seat waits for it
+
+    def _show(self, attachment: Attachment, chunk: bytes, beat: Beat) -> bool:
+        beat.rest()  # a terminal that takes nothing may make us wait as long as it likes
+        self.blocked = True
+        try:
+            if not attachment.output_is_terminal:
+                chunk = self._returns.feed(chunk, self._pty.flags().adds_returns)
+            return attachment.write(chunk)
+        finally:
+            self.blocked = False
+            beat.work()
+
+    def show_rest(self, attachment: Attachment) -> None:
+        """After the end: what was kept back for lack of the next byte."""
+        with self.lock:
+            if rest := self._returns.finish():
+                attachment.write(rest)
+
+    def drained(self) -> bool:
+        """Nothing waits to be read, nothing is on its way."""
+        waiter = select.poll()
+        waiter.register(self._pty.fileno(), select.POLLIN)
+        return not self.blocked and not any(events & select.POLLIN for _, events in waiter.poll(0))
+
+
+class ReturnStripper:
+    """For a pipe or a file: takes back the return that the tool's terminal put before every newline."""
+
+    def __init__(self) -> None:
+        self._kept = b""
+
+    def feed(self, chunk: bytes, adds_returns: bool) -> bytes:
+        chunk = self._kept + chunk
+        self._kept = b""
+        if not adds_returns:
+            return chunk
+        if chunk.endswith(b"\r"):
+            self._kept = b"\r"
+            chunk = chunk[:-1]
+        return chunk.replace(b"\r\n", b"\n")
+
+    def finish(self) -> bytes:
+        kept, self._kept = self._kept, b""
+        return kept

@@ -1,0 +1,50 @@
+"""The tool's latest output, kept until somebody has time to look at it.  Relaying never waits for the looker.
+
+What falls out in a flood is counted, and the terminal modes it switched are kept: they are true for ever after.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import deque
+
+_SWITCHES = re.compile(rb"\x1b\[\?[0-9;]{1,32}[hl]|\x1b\[[<>=][0-9;]{0,16}u|\x1b[=>c]")
+_MAX_SWITCHES = 256
+
+
+class Ring:
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._chunks: deque[bytes] = deque()
+        self._switches: deque[bytes] = deque(maxlen=_MAX_SWITCHES)
+        self._lost = 0
+        self.size = 0
+
+    def append(self, chunk: bytes) -> None:
+        with self._lock:
+            self._chunks.append(chunk)
+            self.size += len(chunk)
+            while self.size > self._capacity and len(self._chunks) > 1:
+                self._drop(self._chunks.popleft())
+
+    def _drop(self, chunk: bytes) -> None:
+        self.size -= len(chunk)
+        self._lost += len(chunk)
+        if b"\x1b" in chunk:
+            self._switches.extend(_SWITCHES.findall(chunk))
+
+    def take(self) -> tuple[bytes, int]:
+        """All that is kept, mode switches of what was dropped first, and how many bytes were dropped before it."""
+        with self._lock:
+            data = b"".join((*self._switches, *self._chunks))
+            lost = self._lost
+            self._chunks.clear()
+            self._switches.clear()
+            self.size = self._lost = 0
+            return data, lost
+
+    @property
+    def flooded(self) -> bool:
+        return self._lost > 0

@@ -1,0 +1,30 @@
+"""How a session behaves: every timeout and limit with the default of the reliability document.
+
+`config/session.py` fills it from the configuration file; nothing is read here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    detach_key: str = "^] d"  # a prefix key and a letter; the prefix twice sends it once
+    ring_bytes: int = 256 * 1024  # output kept for the screen while nobody has looked at it
+    quiet_ms: float = 20.0  # output has paused: look at the screen
+    steady_ms: float = 150.0  # output does not pause: look now and then all the same
+    flood_ms: float = 1000.0  # more came than the ring holds: look less often, relaying comes first
+    exit_grace_ms: float = 150.0  # the tool has ended, but something it left behind still holds its terminal
+    injection_timeout_seconds: float = 5.0
+    step_timeout_s: float = 2.0  # one step of a typed answer
+    inject_settle_ms: float = 100.0
+    effect_timeout_s: float = 5.0
+    task_timeout_seconds: float = 30.0
+    max_task_restarts: int = 3
+    restart_delay_s: float = 1.0
+    kill_grace_s: float = 3.0
+    hub_retry_min_s: float = 0.25
+    hub_retry_max_s: float = 1.0
+    hub_farewell_s: float = 5.0  # how long an ended session tries to tell the hub
+    input_backlog_bytes: int = 64 * 1024  # keys a tool has not read; beyond it the keyboard waits

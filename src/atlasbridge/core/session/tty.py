@@ -1,0 +1,58 @@
+"""The words about terminals that the session and the operating-system parts share.  No system call here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from atlasbridge.core.errors import AtlasBridgeError
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of a terminal: in characters, and in pixels where the terminal tells (0: it does not)."""
+
+    rows: int = 24
+    cols: int = 80
+    width: int = 0
+    height: int = 0
+
+    def or_default(self) -> Size:
+        """A terminal that says 0 x 0 (a serial line, an unset one) is taken for 24 x 80."""
+        return self if self.rows and self.cols else Size(self.rows or 24, self.cols or 80, self.width, self.height)
+
+
+@dataclass(frozen=True, slots=True)
+class LineFlags:
+    """How a terminal treats lines.  The defaults stand where nothing is known."""
+
+    canonical: bool = False
+    echo: bool = True
+    adds_returns: bool = False  # a newline leaves the terminal as return and newline
+    end_of_file: bytes = b"\x04"
+    line_limit: int = 4096  # bytes of a line, its end included, that the kernel keeps; the rest is cut silently
+
+
+class SpawnRefused(AtlasBridgeError):
+    """The program never came to run; `status` is what a shell would exit with."""
+
+    def __init__(self, message: str, hint: str, status: int) -> None:
+        super().__init__(message, hint)
+        self.status = status
+
+
+class Pty(Protocol):
+    """What a session asks of the terminal its program runs on; see `os/tty/base.py` for the promises."""
+
+    pid: int
+
+    def fileno(self) -> int: ...
+    def resize(self, size: Size) -> None: ...
+    def flags(self) -> LineFlags: ...
+    def unread(self) -> int: ...
+    def signal(self, number: int) -> None: ...
+    def poll(self) -> int | None: ...
+    def stopped(self) -> bool: ...
+    def end_steps(self, grace_s: float) -> Iterator[float]: ...
+    def close(self) -> None: ...

@@ -1,0 +1,45 @@
+"""A pipe that wakes one sleeping thread.  Many calls before it looks wake it once."""
+
+from __future__ import annotations
+
+import os
+import select
+
+
+class Wakeup:
+    def __init__(self) -> None:
+        self._read_fd, self._write_fd = os.pipe()
+        os.set_blocking(self._read_fd, False)
+        os.set_blocking(self._write_fd, False)
+
+    def fileno(self) -> int:
+        return self._read_fd
+
+    @property
+    def write_fd(self) -> int:
+        return self._write_fd
+
+    def set(self) -> None:
+        try:
+            os.write(self._write_fd, b"!")
+        except BlockingIOError:
+            pass  # it is full of calls already
+
+    def clear(self) -> None:
+        self.take()
+
+    def take(self) -> bytes:
+        """What was written into the pipe: signal numbers, where `signal.set_wakeup_fd` writes into it."""
+        try:
+            return os.read(self._read_fd, 65536)
+        except BlockingIOError:
+            return b""
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Sleep until woken or the time is over, and forget the calls so far."""
+        waiter = select.poll()
+        waiter.register(self._read_fd, select.POLLIN)
+        woken = bool(waiter.poll(None if timeout_s is None else max(0, timeout_s * 1000)))
+        if woken:
+            self.clear()
+        return woken

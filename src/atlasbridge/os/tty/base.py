@@ -1,0 +1,54 @@
+"""What a session needs of a terminal with a program on it, whatever the operating system.
+
+Moving bytes for hours is the session's business; this class starts the program, sizes its terminal, answers small
+questions about it, and ends it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+from atlasbridge.core.session.tty import LineFlags, Size
+
+
+class BasePTY(ABC):
+    """One running program and the master side of its terminal."""
+
+    pid: int
+
+    @abstractmethod
+    def fileno(self) -> int:
+        """The master's descriptor, non-blocking; -1 where the system has none."""
+
+    @abstractmethod
+    def resize(self, size: Size) -> None:
+        """Tell the terminal its size; its foreground processes are told when it changed."""
+
+    @abstractmethod
+    def flags(self) -> LineFlags:
+        """How the line discipline treats lines now."""
+
+    @abstractmethod
+    def unread(self) -> int:
+        """Bytes typed that the program has not read yet; -1 where the system cannot tell."""
+
+    @abstractmethod
+    def signal(self, number: int) -> None:
+        """Send a signal to the terminal's foreground processes."""
+
+    @abstractmethod
+    def poll(self) -> int | None:
+        """The exit status (negative: the signal that ended it), or None while the program runs."""
+
+    @abstractmethod
+    def stopped(self) -> bool:
+        """Whether the last `poll` saw the program stopped by job control."""
+
+    @abstractmethod
+    def end_steps(self, grace_s: float) -> Iterator[float]:
+        """End the whole session of the program; yields how long to wait before the next step."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the terminal."""

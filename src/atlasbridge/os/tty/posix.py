@@ -1,0 +1,139 @@
+"""A program on a POSIX terminal: what `BasePTY` promises, on top of ptypool.  Linux and macOS share all of it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import struct
+import sys
+import termios
+from collections.abc import Iterator, Mapping, Sequence
+
+from atlasbridge.core.session.tty import LineFlags, Size, SpawnRefused
+from atlasbridge.os.tty.base import BasePTY
+from ptypool.errors import SpawnFailed
+from ptypool.process import spawn_process
+from ptypool.terminal import CANONICAL_LINE_LIMIT, TermiosAttributes
+from ptypool.termination import termination_steps
+
+_TIOCGPTPEER = 0x5441  # Linux: opens the slave of a master, also where its name means nothing
+_OFLAG, _LFLAG, _CC = 1, 3, 6
+_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
+
+
+class PosixPTY(BasePTY):
+    def __init__(self, pid: int, master_fd: int) -> None:
+        self.pid = pid
+        self._master = master_fd
+        self._status: int | None = None
+        self._stopped = False
+        os.set_blocking(master_fd, False)
+
+    @classmethod
+    def spawn(
+        cls,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str | None,
+        size: Size,
+        attributes: TermiosAttributes | None,
+    ) -> PosixPTY:
+        """Start `command`; `SpawnRefused` says with which status a shell would have ended."""
+        try:
+            child = spawn_process(
+                command,
+                env=env,
+                cwd=cwd,
+                size=(size.rows, size.cols),
+                termios_attrs=attributes,
+            )
+        except SpawnFailed as error:
+            raise SpawnRefused(error.what(), error.what_to_do(), _shell_status(error)) from error
+        return cls(child.pid, child.master_fd)
+
+    def fileno(self) -> int:
+        return self._master
+
+    def resize(self, size: Size) -> None:
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(
+                self._master, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.cols, size.width, size.height)
+            )
+
+    def flags(self) -> LineFlags:
+        try:
+            attributes = termios.tcgetattr(self._master)
+        except (termios.error, OSError):
+            return LineFlags()
+        end = attributes[_CC][termios.VEOF]
+        return LineFlags(
+            canonical=bool(attributes[_LFLAG] & termios.ICANON),
+            echo=bool(attributes[_LFLAG] & termios.ECHO),
+            adds_returns=attributes[_OFLAG] & (termios.OPOST | termios.ONLCR) == termios.OPOST | termios.ONLCR,
+            end_of_file=end if isinstance(end, bytes) and end != b"\0" else b"\x04",
+            line_limit=CANONICAL_LINE_LIMIT,
+        )
+
+    def unread(self) -> int:
+        slave = self._open_slave()
+        if slave < 0:
+            return -1
+        try:
+            waiter = select.poll()  # polling makes the kernel hand over what it still holds back
+            waiter.register(slave, select.POLLIN)
+            readable = any(events & select.POLLIN for _, events in waiter.poll(0))
+            count = int(struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, b"\0\0\0\0"))[0])
+            return max(count, int(readable))  # an end-of-file that waits to be read counts no byte
+        except OSError:
+            return -1
+        finally:
+            os.close(slave)
+
+    def _open_slave(self) -> int:
+        flags = os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            if sys.platform == "linux":
+                return fcntl.ioctl(self._master, _TIOCGPTPEER, flags)
+            name: str = os.ptsname(self._master)
+            return os.open(name, flags)
+        except (OSError, AttributeError):  # os.ptsname came with Python 3.13
+            return -1
+
+    def signal(self, number: int) -> None:
+        with contextlib.suppress(OSError):
+            os.killpg(os.tcgetpgrp(self._master), number)
+
+    def poll(self) -> int | None:
+        while self._status is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+            except ChildProcessError:
+                self._status = 0  # reaped by somebody else: nothing is known of its end
+                break
+            if pid == 0:
+                break
+            self._stopped = os.WIFSTOPPED(status)
+            if os.WIFEXITED(status) or os.WIFSIGNALED(status):
+                self._status = os.waitstatus_to_exitcode(status)
+        return self._status
+
+    def stopped(self) -> bool:
+        return self._stopped
+
+    def end_steps(self, grace_s: float) -> Iterator[float]:
+        if self._status is None:
+            yield from termination_steps((self.pid,), grace_s=grace_s)
+
+    def close(self) -> None:
+        if self._master >= 0:
+            os.close(self._master)
+            self._master = -1
+
+
+def _shell_status(error: SpawnFailed) -> int:
+    """127 when there is no such program, 126 when it is there but cannot be run, as shells have it."""
+    if error.stage == "program" and "was not found" in error.what():
+        return _NOT_FOUND
+    return _NOT_EXECUTABLE if error.stage == "program" else 1
