@@ -8,24 +8,41 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ptypool.errors import AtCapacity, HandleNotFound, PtyError, PtyInternalError, PtyIoError, SpawnFailed
+from ptypool.errors import (
+    AtCapacity,
+    CommandTimeout,
+    HandleNotFound,
+    PtyError,
+    PtyInternalError,
+    PtyIoError,
+    SpawnFailed,
+)
 from ptypool.process import SpawnedProcess, spawn_process
 from ptypool.termination import terminate_group
 
 if TYPE_CHECKING:
     from ptypool.handle import PtyHandle
     from ptypool.pool import PtyPool
+    from ptypool.session import CommandResult, Session
 
-_LAZY = {"PtyHandle": "ptypool.handle", "PtyPool": "ptypool.pool"}
+_LAZY = {
+    "CommandResult": "ptypool.session",
+    "PtyHandle": "ptypool.handle",
+    "PtyPool": "ptypool.pool",
+    "Session": "ptypool.session",
+}
 
 __all__ = [
     "AtCapacity",
+    "CommandResult",
+    "CommandTimeout",
     "HandleNotFound",
     "PtyError",
     "PtyHandle",
     "PtyInternalError",
     "PtyIoError",
     "PtyPool",
+    "Session",
     "SpawnFailed",
     "SpawnedProcess",
     "spawn_process",

@@ -5,6 +5,7 @@ PtyError
  ├── HandleNotFound    the pool holds no such handle (any more)
  ├── SpawnFailed       the child never came to run
  ├── PtyIoError        reading from or writing to a child failed
+ ├── CommandTimeout    a session's command was not over in time (also a TimeoutError)
  └── PtyInternalError  the pool is used in a state or a process it cannot work in
 """
 
@@ -95,6 +96,20 @@ class PtyIoError(PtyError):
 
     def what_to_do(self) -> str:
         return self._own_advice or self.advice
+
+
+class CommandTimeout(PtyError, TimeoutError):
+    """The command was stopped; `output` is what it had printed by then."""
+
+    advice = "Allow more time, or start it in the background of the shell."
+
+    def __init__(self, timeout_s: float, output: str) -> None:
+        super().__init__(timeout_s, output)
+        self.timeout_s = timeout_s
+        self.output = output
+
+    def what(self) -> str:
+        return f"the command was not over after {self.timeout_s:g} s"
 
 
 class PtyInternalError(PtyError):

@@ -21,7 +21,7 @@ CANONICAL_LINE_LIMIT = 1024 if sys.platform == "darwin" else 4096
 """Bytes of one line, its newline included, that a kernel keeps in canonical mode; it drops the rest without a word."""
 
 _IUTF8 = 0x4000 if sys.platform in ("linux", "darwin") else 0  # the termios module has no name for it yet
-_IFLAG, _LFLAG, _CC = 0, 3, 6
+_IFLAG, _OFLAG, _LFLAG, _CC = 0, 1, 3, 6
 
 
 def open_terminal(size: tuple[int, int], attributes: TermiosAttributes | None) -> tuple[int, int]:
@@ -41,6 +41,20 @@ def open_terminal(size: tuple[int, int], attributes: TermiosAttributes | None) -
         os.close(slave)
         raise
     return master, slave
+
+
+def plain_attributes() -> TermiosAttributes:
+    """Attributes that leave output as it was written and do not echo input; Ctrl-Z does not stop what runs."""
+    master, slave = open_terminal((24, 80), None)
+    try:
+        attributes: TermiosAttributes = termios.tcgetattr(slave)
+    finally:
+        os.close(master)
+        os.close(slave)
+    attributes[_OFLAG] &= ~termios.ONLCR
+    attributes[_LFLAG] &= ~termios.ECHO
+    attributes[_CC][termios.VSUSP] = b"\0" if sys.platform == "linux" else b"\xff"
+    return attributes
 
 
 def above_stdio(fd: int) -> int:

@@ -1,0 +1,213 @@
+"""Runs a task in an AI coding CLI on a PTY, without a person at it: one adapter for each tool.
+
+The flags are those of the tools of today (docs/ptypool.md says where the specification's table has aged). Whether a tool
+may act without asking is the caller's choice, made by the argument `dangerously_skip_permissions` and by nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from ptypool.handle import PtyHandle
+    from ptypool.pool import PtyPool
+
+Status = Literal["completed", "error"]
+Event = dict[str, Any]
+
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+
+
+class CliType(StrEnum):
+    CLAUDE = "claude"
+    CODEX = "codex"
+    GEMINI = "gemini"
+    OPENCODE = "opencode"
+
+
+class CliAdapter(Protocol):
+    """What a tool's adapter offers; write your own for other tools."""
+
+    @property
+    def cli_type(self) -> CliType: ...
+
+    @property
+    def binary_name(self) -> str: ...
+
+    @property
+    def default_args(self) -> tuple[str, ...]: ...
+
+    async def spawn(self, pool: PtyPool, task: str, workdir: str | os.PathLike[str]) -> PtyHandle: ...
+
+    def parse_status_output(self, output: str) -> Status | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    """What is peculiar to one CLI."""
+
+    binary_name: str
+    base_args: tuple[str, ...]
+    dangerous_args: tuple[str, ...]
+    json_args: tuple[str, ...]
+    task_args: Callable[[str], tuple[str, ...]]
+    judge_event: Callable[[Event], Status | None]
+    completed_line: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAdapter:
+    """A CliAdapter for one of the tools that we know."""
+
+    cli_type: CliType
+    dangerously_skip_permissions: bool = False
+    json_events: bool = False
+
+    @property
+    def binary_name(self) -> str:
+        return self._tool.binary_name
+
+    @property
+    def default_args(self) -> tuple[str, ...]:
+        tool = self._tool
+        dangerous = tool.dangerous_args if self.dangerously_skip_permissions else ()
+        return (*tool.base_args, *dangerous, *(tool.json_args if self.json_events else ()))
+
+    async def spawn(
+        self,
+        pool: PtyPool,
+        task: str,
+        workdir: str | os.PathLike[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        size: tuple[int, int] = (24, 80),
+    ) -> PtyHandle:
+        """Start the tool on its task in `workdir`; it ends when the task is done."""
+        if not task.strip():
+            raise ValueError("an adapter needs a task to give to its tool")
+        arguments = (*self.default_args, *self._tool.task_args(task))
+        return await pool.spawn(self.binary_name, arguments, env, workdir, size)
+
+    def parse_status_output(self, output: str) -> Status | None:
+        """How the task stands by all the output so far; None while that does not tell.
+
+        Exact with `json_events`. Plain text is for people: there the tool's exit status is what counts.
+        """
+        status: Status | None = None
+        for line in _lines(output):
+            event = _event(line)
+            verdict = self._judge_text(line) if event is None else self._tool.judge_event(event)
+            status = verdict or status
+        return status
+
+    def _judge_text(self, line: str) -> Status | None:
+        if re.match(r"(error|api error|fatal)\b.*:", line, re.IGNORECASE):
+            return "error"
+        done = self._tool.completed_line
+        return "completed" if done is not None and done.fullmatch(line) else None
+
+    @property
+    def _tool(self) -> _Tool:
+        return _TOOLS[self.cli_type]
+
+
+def adapter_for(
+    cli_type: CliType | str, *, dangerously_skip_permissions: bool = False, json_events: bool = False
+) -> TaskAdapter:
+    """The adapter of a tool.
+
+    `dangerously_skip_permissions` lets the tool run commands and change files without asking anybody: only for a machine
+    or a container that you can lose. `json_events` makes the tool print one JSON object per line instead of text.
+    """
+    return TaskAdapter(CliType(cli_type), dangerously_skip_permissions, json_events)
+
+
+def _lines(output: str) -> Iterator[str]:
+    return (line.strip() for line in _ESCAPES.sub("", output).splitlines())
+
+
+def _event(line: str) -> Event | None:
+    if not line.startswith("{"):
+        return None
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None  # cut short, or not JSON after all
+    return event if isinstance(event, dict) else None
+
+
+def _judge_claude(event: Event) -> Status | None:
+    if event.get("type") != "result":
+        return None
+    return "error" if event.get("is_error") else "completed"
+
+
+def _judge_codex(event: Event) -> Status | None:
+    match event.get("type"):
+        case "turn.completed":
+            return "completed"
+        case "turn.failed" | "error":
+            return "error"
+    return None
+
+
+def _judge_gemini(event: Event) -> Status | None:
+    if event.get("type") != "result":
+        return None
+    return "completed" if event.get("status") == "success" else "error"
+
+
+def _judge_opencode(event: Event) -> Status | None:
+    if event.get("type") == "error":
+        return "error"
+    part = event.get("part")
+    finished = event.get("type") == "step_finish" and isinstance(part, dict) and part.get("reason") == "stop"
+    return "completed" if finished else None
+
+
+def _after_dashes(task: str) -> tuple[str, ...]:
+    """A task that begins with a dash must not become a flag."""
+    return ("--", task)
+
+
+_TOOLS = {
+    CliType.CLAUDE: _Tool(
+        "claude",
+        ("-p",),
+        ("--dangerously-skip-permissions",),
+        ("--output-format", "stream-json", "--verbose"),
+        _after_dashes,
+        _judge_claude,
+    ),
+    CliType.CODEX: _Tool(
+        "codex",
+        ("exec", "--skip-git-repo-check"),
+        ("--sandbox", "workspace-write"),
+        ("--json",),
+        _after_dashes,
+        _judge_codex,
+        re.compile("tokens used"),
+    ),
+    CliType.GEMINI: _Tool(
+        "gemini",
+        (),
+        ("--approval-mode", "yolo"),
+        ("--output-format", "stream-json"),
+        lambda task: (f"--prompt={task}",),
+        _judge_gemini,
+    ),
+    CliType.OPENCODE: _Tool(
+        "opencode",
+        ("run",),
+        ("--auto",),
+        ("--format", "json"),
+        _after_dashes,
+        _judge_opencode,
+    ),
+}
