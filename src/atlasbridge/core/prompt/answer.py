@@ -80,11 +80,12 @@ def _steps_of(prompt: Prompt, value: str) -> tuple[Step, ...]:
 
 
 def _several(prompt: Prompt, values: list[str]) -> tuple[Step, ...]:
-    """Boxes are marked from top to bottom, then the list is submitted (`end_steps`)."""
+    """From top to bottom: the last step of a choice marks its box (and unmarks it), those before it lead there."""
+    turned = [(choice.value in values) != choice.default and bool(choice.steps) for choice in prompt.choices]
     steps: list[Step] = []
-    for choice in prompt.choices:
-        if choice.value in values:
-            steps += choice.steps
+    for at, choice in enumerate(prompt.choices):
+        if any(turned[at:]):
+            steps += choice.steps if turned[at] else choice.steps[:-1]
     return (*steps, *prompt.end_steps)
 
 

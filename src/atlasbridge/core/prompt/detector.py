@@ -75,6 +75,9 @@ class Detector:
         self._raw = bytearray()
         self._key = ""
         self._key_since = float("-inf")
+        self._seen = ""  # the dialog that was on the screen at the last look, and since when
+        self._seen_since = float("-inf")
+        self._unsure = False  # the open prompt may be gone; the next look must come soon
         self._version = -1
         self._changes: deque[float] = deque(maxlen=4)
         self._votes: deque[ProbeState] = deque(maxlen=3)
@@ -167,8 +170,9 @@ class Detector:
         reading = probe.state is ProbeState.READING
         self._facts = Facts(probe.canonical, probe.echo, reading, probe.command)
         found = recognise(view, self._facts, self.dialect)
+        self._notice_finding(found)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
-        out = self._check_open(found, probe, now)
+        out = self._check_open(found, view, probe, now)
         if self.open_prompt is None:
             out += self._consider(found, view, probe, now)
         return [*out, RequestWakeup(self._next_look(probe, now))]
@@ -184,35 +188,54 @@ class Detector:
             self._key_since = max(self._last_output, self._key_since)
             self._votes.clear()
 
+    def _notice_finding(self, found: Finding | None) -> None:
+        """A dialog settles by itself, whatever moves elsewhere on the screen."""
+        digest = digest_of(found) if found and found.structural else ""
+        if digest != self._seen:
+            self._seen, self._seen_since = digest, self._last_output
+
     def _moment(self, now: float) -> Moment:
         times = list(self._changes)
         gaps = [later - earlier for earlier, later in pairwise(times)]
         rhythm = 2 * max(gaps) + 0.05 if len(gaps) == 3 and max(gaps) < 1.3 else 0.0
         calm = now - times[-1] if times else now - self._key_since
-        settled = now - self._key_since + 1e-4  # a wake-up may be early by the clock's grain
+        since = min(self._key_since, self._seen_since) if self._seen else self._key_since
+        settled = now - since + 1e-4  # a wake-up may be early by the clock's grain
         return Moment(
             settled_s=settled,
             rest_s=rhythm if calm < rhythm else 0.0,
             typed_s=None if self._typed_at is None else now - self._typed_at,
         )
 
-    def _check_open(self, found: Finding | None, probe: ProbeAnswer, now: float) -> list[Command]:
+    def _check_open(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
         """Does the open prompt still stand?  If not, say why it went."""
-        prompt = self.open_prompt
+        prompt, self._unsure = self.open_prompt, False
         if prompt is None:
             return []
-        same = found is not None and self._is_same(found, prompt)
-        if same and probe.state is not ProbeState.BUSY:
-            return self._asked_again(now)
-        if same:
-            if self._answered and self._busy_looks >= 2:
-                self._answered.left = True
-            if self._busy_looks >= 3 and not self._answered:
-                return self._withdraw(self._reason())
-            return []
+        if found is not None and self._is_same(found, prompt) and not self._tool_works(found, view):
+            return self._still_there(probe, now)
         if probe.state is not ProbeState.BUSY and now - self._key_since < self.settings.patience.settle_s:
+            self._unsure = True
             return []
         return self._withdraw(self._reason())
+
+    def _still_there(self, probe: ProbeAnswer, now: float) -> list[Command]:
+        if probe.state is not ProbeState.BUSY:
+            return self._asked_again(now)
+        if self._answered and self._busy_looks >= 2:
+            self._answered.left = True
+        if self._busy_looks >= 3 and not self._answered:
+            return self._withdraw(self._reason())
+        self._unsure = True
+        return []
+
+    def _tool_works(self, found: Finding, view: View) -> bool:
+        """The tool itself says that it works: on its screen, in its title, or beside them."""
+        if found.priority >= OVERRIDES_BUSY:
+            return False
+        if found.constraints.get("idle") and self.tool.state in ("working", "blocked"):
+            return True
+        return stated(view, self.dialect) == "busy" or (self.tool.state == "working" and not found.structural)
 
     def _is_same(self, found: Finding, prompt: Prompt) -> bool:
         moved = found.row != self._open_row and (self._answered is not None or self._keys_since_raise)
@@ -255,8 +278,7 @@ class Detector:
             return False, "it is busy: no prompt"
         if found is None:
             return False, "nothing on the screen could be a prompt"
-        state = stated(view, self.dialect)
-        if not own_word and (state == "busy" or (self.tool.state == "working" and not found.structural)):
+        if self._tool_works(found, view):
             return False, "the tool says that it works"
         if probe.state is ProbeState.POLLING and self._votes.count(ProbeState.BUSY) + 1 >= len(self._votes) > 1:
             return False, "an event loop: one more look is needed"
@@ -278,7 +300,7 @@ class Detector:
     def _next_look(self, probe: ProbeAnswer, now: float) -> float:
         """Soon while something may be about to settle, seldom when nothing moves."""
         settings, patience = self.settings, self.settings.patience
-        if self.open_prompt is not None and self._answered is None:
+        if self.open_prompt is not None and self._answered is None and not self._unsure:
             return now + settings.watch_s
         settled = now - self._key_since + 1e-4
         if probe.state is not ProbeState.BUSY and settled < patience.polling_s + 0.1:

@@ -43,20 +43,22 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class MenuRule:
-    """How a menu that looks like this is chosen."""
+    """How a menu that looks like this is chosen.  Keys are names (`enter`, `right`, `esc`) with blanks between them."""
 
     id: str
     needs: str = ""  # a pattern in the menu's surroundings
+    top: str = ""  # the line above the menu where its dialog begins
     choose: str = "arrows"
     priority: int = 50
     score: float = 0.9
     cancel: str = ""  # keys that refuse where no choice does
     text_choice: str = ""  # labels that open a text field
     text_keys: str = ""  # keys before the text; "" : the keys of the choice
-    toggle: str = " "  # what marks a box in a list where several may be chosen
-    submit: str = "\r"  # what ends such a list
+    toggle: str = "space"  # what marks a box in a list where several may be chosen; "digit": its number
+    submit: str = "enter"  # what ends such a list
     hotkeys: str = r"\((\w|esc)\)\s*$"
     across: bool = False  # the choices stand side by side
+    labels: str = ""  # their labels, where nothing else tells them apart from other words in the row
     follow: str = ""  # a choice label that opens a second dialog
     follow_keys: str = ""
 
@@ -72,12 +74,15 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
+    """`idles`: the tool has an input box of its own, so a line or a screen that it does not know is no question yet."""
+
     name: str
     extends: str = ""
     versions: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     blinking: str = ""  # characters that come and go while nothing happens
     counting: tuple[str, ...] = ()  # stretches that count by themselves
+    noise: tuple[str, ...] = ()  # lines that tell a person nothing: left out of excerpts
     refuse: tuple[str, ...] = ()
     always: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
@@ -87,6 +92,10 @@ class Dialect:
     marks: tuple[Mark, ...] = ()
     rules: tuple[Rule, ...] = ()
     menus: tuple[MenuRule, ...] = ()
+
+    @property
+    def idles(self) -> bool:
+        return any(rule.idle for rule in self.rules)
 
 
 @lru_cache(maxsize=1024)
@@ -101,7 +110,18 @@ def matches_any(patterns: tuple[str, ...], text: str) -> bool:
 
 def extend(child: Dialect, parent: Dialect) -> Dialect:
     """`child` first, `parent` behind it: of two rules of equal priority the child's wins."""
-    lists = ("counting", "refuse", "always", "secret", "quiet_programs", "screen_programs", "marks", "rules", "menus")
+    lists = (
+        "counting",
+        "noise",
+        "refuse",
+        "always",
+        "secret",
+        "quiet_programs",
+        "screen_programs",
+        "marks",
+        "rules",
+        "menus",
+    )
     merged = {name: getattr(child, name) + getattr(parent, name) for name in (*lists, "blinking", "pointers")}
     merged["rules"] = tuple(sorted(merged["rules"], key=lambda rule: -rule.priority))
     merged["menus"] = tuple(sorted(merged["menus"], key=lambda rule: -rule.priority))
@@ -129,6 +149,7 @@ _TOP = {
     "blinking": str,
     "pointers": str,
     "counting": tuple,
+    "noise": tuple,
     "quiet_programs": tuple,
     "screen_programs": tuple,
 }
@@ -167,6 +188,7 @@ class _Reader:
                 raise self.fail(key, f"unknown setting words.{key!r}")
             values[key] = self._patterns(self._typed(words, key, tuple), key)
         self._patterns(values.get("counting", ()), "counting")
+        self._patterns(values.get("noise", ()), "noise")
         busy = self._tables(data, "busy", Mark)
         titles = self._tables(data, "title", Mark, region="title")
         values["marks"] = (*busy, *titles)
@@ -210,7 +232,7 @@ class _Reader:
             wanted = {"str": str, "bool": bool, "int": int, "float": (int, float)}[str(kinds[key])]
             if not isinstance(value, wanted):  # type: ignore[arg-type]
                 raise self.fail(needle, f"`{key}` has the wrong kind of value: {value!r}", number)
-        for key in ("pattern", "needs", "unless", "text_choice", "hotkeys", "follow", "programs"):
+        for key in ("pattern", "needs", "unless", "text_choice", "hotkeys", "follow", "programs", "top", "labels"):
             if table.get(key):
                 self._check_pattern(table[key], key, needle, number)
         for key, allowed in (("region", REGIONS), ("type", TYPES), ("choose", CHOOSE)):

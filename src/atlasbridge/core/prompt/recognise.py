@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled
+from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.prompt.finding import Facts, Finding, cut, excerpt_of
+from atlasbridge.core.prompt.menu import unframed
 from atlasbridge.core.prompt.model import PromptType, Step
+from atlasbridge.core.prompt.recognise_box import recognise_box, recognise_keys
 from atlasbridge.core.prompt.recognise_line import Line, finding_of, recognise_line
+from atlasbridge.core.prompt.recognise_menu import recognise_menu
 from atlasbridge.core.prompt.view import View
 
-TAIL_ROWS = 8
+TAIL_ROWS = 10
 FOOTER_ROWS = 5
 
 
@@ -45,8 +48,13 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     found = _by_region(view, facts, dialect)
     if found:
         return found
-    if view.alternate or (facts.canonical is False and not view.cursor_visible):
-        return whole_screen(view, facts, dialect)
+    if facts.canonical is not True:
+        for recogniser in (recognise_box, recognise_menu, recognise_keys):
+            found = recogniser(view, facts, dialect)
+            if found:
+                return found
+    if view.alternate and facts.canonical is not True:
+        return recognise_line(view, facts, dialect, strict=True) or whole_screen(view, facts, dialect)
     return recognise_line(view, facts, dialect)
 
 
@@ -67,7 +75,23 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
     found = finding_of(rule, view, Line(asked, row), facts, dialect)
     steps = (Step(rule.before_text.encode(), "drained"),) if rule.before_text else ()
     ending = (Step(rule.after_text.encode()),) if rule.after_text else ()
-    return replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending)
+    found = replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending, priority=rule.priority)
+    if rule.idle:
+        said = last_words(view, row, dialect)
+        return replace(found, excerpt=said or cut(" ".join(unframed(asked).split())), core=rule.id)
+    return replace(found, excerpt=last_words(view, row + 1, dialect)) if rule.type == "free_text" else found
+
+
+def last_words(view: View, row: int, dialect: Dialect) -> str:
+    """What the tool said last above its input box: what a person wants to know before the next instruction."""
+    taken: list[str] = []
+    for at in range(row - 1, max(-1, row - 40), -1):
+        text = " ".join(unframed(view.lines[at]).split())
+        if sum(char.isalpha() for char in text) > 3 and not matches_any(dialect.noise, text):
+            taken.insert(0, text)
+        elif taken and sum(map(len, taken)) > 80:
+            break
+    return cut("\n".join(taken))
 
 
 def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:

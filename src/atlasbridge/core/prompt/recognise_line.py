@@ -56,13 +56,16 @@ def asking_line(view: View, facts: Facts) -> Line | None:
     return None
 
 
-def recognise_line(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = False) -> Finding | None:
+    """`strict`: only what a rule knows; on a full screen a line with the cursor behind it says nothing."""
     line = asking_line(view, facts)
     if line is None:
         return None
     if facts.canonical and facts.echo is False:
         return _secret(view, line, 0.97, "echo-off")
-    if facts.canonical is not True and matches_any(dialect.secret, line.text) and not view.alternate:
+    if strict:
+        return None if line.detached else _by_rule(view, line, facts, dialect) or _offered(view, line, facts, dialect)
+    if facts.canonical is not True and matches_any(dialect.secret, line.text):
         return _secret(view, line, 0.85, "secret-words")
     found = _listed(view, line, facts, dialect) or _by_rule(view, line, facts, dialect)
     if found is None and not line.detached:
@@ -185,7 +188,8 @@ def _offered(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding 
     choices = []
     for word in words:
         key, label = keyed(word)
-        steps = (Step(key.encode()),) if facts.one_key else (*found.text_steps, *typed_line(key))
+        single = facts.one_key or (view.alternate and facts.canonical is False)
+        steps = (Step(key.encode()),) if single else (*found.text_steps, *typed_line(key))
         refuses, always = matches_any(dialect.refuse, label), matches_any(dialect.always, label)
         is_default = default.lower() in (key.lower(), label.lower()) if default else False
         choices.append(Choice(key, label, steps, refuses=refuses, always=always, default=is_default))

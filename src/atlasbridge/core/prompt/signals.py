@@ -16,6 +16,7 @@ HIGH = 0.85
 MEDIUM = 0.60
 CAP = 0.99
 MORE = 0.05  # for every further signal that agrees
+KNOWN = 0.8  # a pattern this sure is no accident
 OVERRIDES_BUSY = 100  # a rule of this priority is the tool's own word
 
 PROBE_SCORE = {ProbeState.READING: 0.95, ProbeState.POLLING: 0.65, ProbeState.UNKNOWN: 0.0, ProbeState.BUSY: 0.0}
@@ -39,6 +40,8 @@ class Patience:
     silence_s: float = 2.0
     timer_s: float = 12.0  # an event loop with a timer, and nothing on the screen that asks
     typing_s: float = 1.0
+    idle_s: float = 0.5  # "what next?" is in no hurry, and boxes flicker between two steps of work
+    stranger_s: float = 10.0  # a screen that a tool's own dialect does not know
 
 
 def combine(evidence: list[Evidence]) -> float:
@@ -79,11 +82,15 @@ def decide_raise(
 def _polling(
     found: Finding, probe: ProbeAnswer, moment: Moment, dialect: Dialect, structured: str, patience: Patience
 ) -> tuple[bool, str]:
-    needed = max(patience.polling_s, 0.0 if found.structural else moment.rest_s)
+    idle = bool(found.constraints.get("idle"))
+    needed = max(patience.idle_s if idle else patience.polling_s, 0.0 if found.structural else moment.rest_s)
     if moment.settled_s < needed:
         return False, f"an event loop: still for {moment.settled_s:.2f} s, {needed:.2f} s are needed"
     if structured or found.structural:
         return True, "an event loop watches the terminal, and a dialog stands on the screen"
+    if dialect.idles and found.score < KNOWN:
+        enough = moment.settled_s >= patience.stranger_s
+        return enough, "a screen that this tool's dialect does not know" + ("" if enough else ": give it time")
     if probe.command in dialect.quiet_programs:
         return False, f"{probe.command} shows, it does not ask"
     if found.score >= 0.65 and found.type is not PromptType.TYPE_UNKNOWN:

@@ -1,0 +1,212 @@
+"""Finds menus on a picture: rows of choices of which one is highlighted, by a pointer, a mark or its colours.
+
+Says only what stands there; what a choice means and which keys take it is left to `recognise_menu`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from atlasbridge.core.prompt.dialect import Dialect, compiled
+from atlasbridge.core.prompt.view import View
+
+MAX_ITEMS = 60
+_FRAMES = {**{code: " " for code in range(0x2500, 0x25A0)}, **{ord(char): " " for char in "|◆◇▲▼"}}
+_BOXES = "◯○◉●◎◻◼☐☑☒⬡⬢□■▢▣✔✓✘"
+CHECKED = "◉●◼☑☒⬢■▣✔✓xX*"
+_ROW = re.compile(
+    r"^(?P<indent>\s*)(?P<pointer>[{pointers}](?=\s|[" + _BOXES + r"\[(]))?(?P<gap>\s*)"
+    r"(?:(?P<box>[" + _BOXES + r"]|\[[ xX*✔✓]?\]|\([ xX*•]?\))(?P<boxgap>\s*))?"
+    r"(?:(?P<number>\d{1,2})(?P<dot>[.)]|:(?=\s))\s+)?"
+    r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s+)?(?P<label>\S.*)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    row: int
+    col: int  # of the label
+    label: str
+    number: str = ""
+    pointed: bool = False
+    box: str = ""  # the mark in front of it, if it has one
+    detail: str = ""  # the lines below it that explain it
+
+    @property
+    def checked(self) -> bool:
+        return any(char in CHECKED for char in self.box)
+
+
+@dataclass(frozen=True, slots=True)
+class Menu:
+    items: tuple[Item, ...]
+    current: int  # index of the highlighted item, -1 when it cannot be seen
+    how: str  # "pointer", "colour", "radio"
+
+    @property
+    def top(self) -> int:
+        return self.items[0].row
+
+    @property
+    def bottom(self) -> int:
+        return self.items[-1].row
+
+    @property
+    def numbered(self) -> bool:
+        return all(item.number for item in self.items)
+
+    @property
+    def several(self) -> bool:
+        """A list where more than one may be marked: square boxes, or more than one mark at once."""
+        boxes = [item.box for item in self.items if item.box]
+        square = sum(box[0] in "[☐☑☒◻◼□■▢▣" for box in boxes)
+        return len(boxes) >= 2 and (square >= 2 or sum(item.checked for item in self.items) > 1)
+
+
+def unframed(line: str) -> str:
+    """The line with the drawing of boxes as spaces, every column in its place."""
+    return line.translate(_FRAMES)
+
+
+def find_menu(view: View, dialect: Dialect) -> Menu | None:
+    """The lowest menu on the screen."""
+    pattern = re.compile(_ROW.pattern.replace("{pointers}", re.escape(dialect.pointers)))
+    rows = [unframed(line) for line in view.lines]
+    for at in range(len(rows) - 1, -1, -1):
+        start = pattern.match(rows[at])
+        if start and start["pointer"]:
+            menu = _around(view, rows, pattern, at, start)
+            if menu:
+                return menu
+    return _radio(view, rows, pattern)
+
+
+def find_numbered(view: View, dialect: Dialect) -> Menu | None:
+    """The lowest rows that count from 1, with no pointer: only a dialect can say that they are a menu."""
+    pattern = re.compile(_ROW.pattern.replace("{pointers}", re.escape(dialect.pointers)))
+    rows = [unframed(line) for line in view.lines]
+    for at in range(len(rows) - 1, -1, -1):
+        start = pattern.match(rows[at])
+        if start and start["number"]:
+            above = _walk(rows, pattern, range(at - 1, -1, -1), _column(start), True, bool(start["box"]))
+            items = [*reversed(above), _item(rows, at, start)]
+            if len(items) >= 2 and _counts(items) and items[0].number == "1":
+                return Menu(tuple(items), odd_one(view, [(item.row, item.col) for item in items]), "colour")
+    return None
+
+
+def find_across(view: View, labels: str) -> Menu | None:
+    """The lowest row with two or more of these labels side by side."""
+    for at in range(view.bottom(), -1, -1):
+        found = [Item(at, match.start(), match.group()) for match in compiled(labels).finditer(view.lines[at])]
+        if len(found) >= 2:
+            return Menu(tuple(found), odd_one(view, [(at, item.col) for item in found]), "colour")
+    return None
+
+
+def _item(rows: list[str], at: int, match: re.Match[str]) -> Item:
+    label = re.split(r"\s{2,}", match["label"].strip())
+    return Item(
+        at,
+        match.start("number") if match["number"] else match.start("label"),
+        label[0],
+        match["number"] or "",
+        bool(match["pointer"]),
+        match["box"] or match["late"] or "",
+        " ".join(label[1:]),
+    )
+
+
+def _column(match: re.Match[str]) -> int:
+    return match.start("number") if match["number"] else match.start("box") if match["box"] else match.start("label")
+
+
+def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, start: re.Match[str]) -> Menu | None:
+    """The rows above and below a pointer that are aligned with what it points at."""
+    first = _item(rows, at, start)
+    column = _column(start)
+    above = _walk(rows, pattern, range(at - 1, -1, -1), column, bool(first.number), bool(start["box"]))
+    below = _walk(rows, pattern, range(at + 1, len(rows)), column, bool(first.number), bool(start["box"]))
+    items = [*reversed(above), first, *below]
+    if len(items) < 2 or sum(item.pointed for item in items) != 1:
+        return None
+    if first.number and not _counts(items):
+        return None
+    return Menu(tuple(items), items.index(first), "pointer")
+
+
+def _walk(
+    rows: list[str], pattern: re.Pattern[str], order: range, column: int, numbered: bool, boxed: bool
+) -> list[Item]:
+    found: list[Item] = []
+    blanks = 0
+    for at in order:
+        if not rows[at].strip():
+            blanks += 1
+            if blanks > (2 if numbered else 0) or (not found and not numbered):
+                break
+            continue
+        match = pattern.match(rows[at])
+        if match and _column(match) == column and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
+            found.append(_item(rows, at, match))
+            blanks = 0
+        elif not (numbered and match and match.start("label") > column):
+            if numbered and found and order.step > 0 and blanks == 0 and match and match.start("label") >= column:
+                continue
+            break
+        if len(found) >= MAX_ITEMS:
+            break
+    return found
+
+
+def _counts(items: list[Item]) -> bool:
+    numbers = [int(item.number) for item in items]
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def _radio(view: View, rows: list[str], pattern: re.Pattern[str]) -> Menu | None:
+    """Rows that all begin with a mark: the filled one, or the one in another colour, is where the keys go."""
+    block: list[Item] = []
+    for at in range(len(rows) - 1, -1, -1):
+        match = pattern.match(rows[at])
+        marked = match and (match["box"] or (match["pointer"] and match["pointer"] in _BOXES))
+        if match and marked and (not block or _item(rows, at, match).col == block[-1].col):
+            block.append(_boxed(_item(rows, at, match), match))
+        elif len(block) >= 2:
+            break
+        elif rows[at].strip():
+            block = []
+    if len(block) < 2:
+        return None
+    items = tuple(reversed(block))
+    filled = [at for at, item in enumerate(items) if item.checked]
+    odd = odd_one(view, [(item.row, item.col) for item in items])
+    current = odd if odd >= 0 else filled[0] if len(filled) == 1 else 0
+    return Menu(items, current, "radio")
+
+
+def _boxed(item: Item, match: re.Match[str]) -> Item:
+    box = item.box or match["pointer"] or ""
+    return Item(item.row, item.col, item.label, item.number, False, box, item.detail)
+
+
+def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
+    """The index of the one cell that looks different from all others; -1 when none or several do."""
+    looks = [view.style(row, col) for row, col in cells]
+    count = Counter(looks)
+    if len(count) < 2:
+        return -1
+    if len(looks) == 2:
+        return max(range(2), key=lambda at: _weight(looks[at]))
+    rare = [at for at, look in enumerate(looks) if count[look] == 1]
+    if len(rare) == 1:
+        return rare[0]
+    return -1
+
+
+def _weight(style: int) -> int:
+    """How much a style stands out: reverse and a background colour most, dim least."""
+    reverse, background = bool(style & 0x20), bool(style >> 34)
+    return 8 * reverse + 4 * background + 2 * bool(style & 0x01) - bool(style & 0x02) + bool(style >> 8 & 0x3FFFFFF)

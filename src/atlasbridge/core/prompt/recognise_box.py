@@ -1,0 +1,211 @@
+"""Boxes of full-screen programs: buttons side by side, lists inside a frame, input fields, and menus of single keys."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from atlasbridge.core.prompt.dialect import Dialect, MenuRule, matches_any
+from atlasbridge.core.prompt.finding import ENTER, Facts, Finding, cut
+from atlasbridge.core.prompt.menu import Item, Menu, odd_one, unframed
+from atlasbridge.core.prompt.model import Choice, PromptType, Step
+from atlasbridge.core.prompt.recognise_menu import menu_finding, move_steps
+from atlasbridge.core.prompt.view import View
+
+_BUTTON = re.compile(r"<\s*([^<>]{1,24}?)\s*>|\[\s+([^\[\]]{1,24}?)\s+\]")
+_PRESS = re.compile(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
+_FRAME_ROW = re.compile(r"[─━═╌q]{8,}|[┌╭╔├┐╮╗]|^\s*\+-{6,}\+|^\s*[lx]q{6,}k")
+_BOX_MENU = MenuRule("box-list")
+_OK = re.compile(r"^(?:ok|continue|done|close|next|finish|exit)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows and columns inside a box."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+
+def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    frame = find_frame(view)
+    if frame is None:
+        return None
+    inside = [view.lines[at][frame.left + 1 : frame.right] for at in range(frame.top + 1, frame.bottom)]
+    words = " ".join(" ".join(unframed(line).split()) for line in inside)
+    buttons = find_buttons(view, frame)
+    listed = find_list(view, frame, buttons)
+    text = _text_of(inside, buttons, listed, frame)
+    if listed is not None:
+        found = menu_finding(view, listed, _BOX_MENU, text, frame.top, dialect)
+        return replace(found, score=0.9)
+    if view.cursor_visible and matches_any(dialect.secret, words) and _field(view, frame, buttons):
+        return _input(text, frame, {"secret": True})
+    if len(buttons) >= 2 and _field(view, frame, buttons) and view.cursor_visible:
+        return _input(text, frame, {})
+    if matches_any(dialect.secret, words) and buttons:
+        return _input(text, frame, {"secret": True})
+    if len(buttons) >= 2:
+        return _buttons(view, buttons, text, frame, dialect)
+    if len(buttons) == 1:
+        return Finding(
+            "box-message",
+            PromptType.TYPE_CONFIRM_ENTER,
+            0.9,
+            cut(text),
+            text,
+            frame.top,
+            line_mode=False,
+            structural=True,
+        )
+    return None
+
+
+def find_frame(view: View) -> Frame | None:
+    """The innermost box with corners, the lowest of several."""
+    best: Frame | None = None
+    for at, line in enumerate(view.lines):
+        for match in re.finditer(r"[┌╭╔+l](?:[^┐╮╗]*?)[┐╮╗+k]", line):
+            bar = line[match.start() + 1 : match.end() - 1]
+            if len(bar) < 6 or sum(char in "─━═-q" for char in bar) < len(bar) // 3:
+                continue
+            bottom = _floor(view, at, match.start(), match.end() - 1)
+            if bottom and (best is None or bottom - at < best.bottom - best.top or best.bottom < at):
+                best = Frame(at, bottom, match.start(), match.end() - 1)
+    return best
+
+
+def _floor(view: View, top: int, left: int, right: int) -> int:
+    for at in range(top + 2, len(view.lines)):
+        line = view.lines[at].ljust(right + 1)
+        if line[left] in "└╰╚+m" and line[right] in "┘╯╝+j":
+            return at
+        if line[left] not in "│┃║|x├┤╠╣" and line[left] == " ":
+            return 0
+    return 0
+
+
+def find_buttons(view: View, frame: Frame) -> list[Item]:
+    """The lowest row of `<Yes>  <No>`, or of `[ Yes ]  [ No ]`."""
+    for at in range(frame.bottom - 1, frame.top, -1):
+        line = view.lines[at]
+        found = [
+            Item(at, match.start(1) if match[1] else match.start(2), (match[1] or match[2]).strip())
+            for match in _BUTTON.finditer(line, frame.left, min(frame.right + 1, len(line)))
+            if (match[1] or match[2]).strip()
+        ]
+        if found:
+            return found
+    return []
+
+
+def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
+    """Rows in the box of which exactly one is coloured differently: a list with its highlight."""
+    last = buttons[0].row if buttons else frame.bottom
+    rows: list[Item] = []
+    groups: list[list[Item]] = []
+    for at in range(frame.top + 1, last):
+        inside = unframed(view.lines[at][frame.left + 1 : frame.right])
+        text = inside.strip()
+        column = frame.left + 1 + len(inside) - len(inside.lstrip())
+        if text and not re.fullmatch(r"[─━═\-_]+", text):
+            rows.append(_list_item(at, column, text))
+        elif rows:
+            groups.append(rows)
+            rows = []
+    groups.append(rows)
+    for group in reversed(groups):
+        if len(group) >= 2:
+            current = odd_one(view, [(item.row, item.col) for item in group])
+            if current >= 0 and _same_width(group):
+                return Menu(tuple(group), current, "colour")
+    return None
+
+
+def _list_item(at: int, column: int, text: str) -> Item:
+    box = re.match(r"(\[[ xX*]\]|\([ xX*]\))\s*(.*)", text)
+    if box:
+        return Item(at, column + 4, " ".join(box[2].split()), box=box[1])
+    return Item(at, column, " ".join(text.split()))
+
+
+def _same_width(group: list[Item]) -> bool:
+    columns = {item.col for item in group}
+    return len(columns) == 1 or all(len(item.label) < 24 for item in group)
+
+
+def _field(view: View, frame: Frame, buttons: list[Item]) -> bool:
+    """The cursor stands inside the box, above the buttons: there is a field to type into."""
+    inside = frame.top < view.row < frame.bottom and frame.left < view.col <= frame.right
+    return inside and (not buttons or view.row < buttons[0].row)
+
+
+def _input(text: str, frame: Frame, constraints: dict[str, object]) -> Finding:
+    return Finding(
+        "box-input", PromptType.TYPE_FREE_TEXT, 0.9, cut(text), text, frame.top, constraints=constraints,
+        line_mode=False, structural=True,
+    )  # fmt: skip
+
+
+def _buttons(view: View, buttons: list[Item], text: str, frame: Frame, dialect: Dialect) -> Finding:
+    current = odd_one(view, [(item.row, item.col) for item in buttons])
+    names = [item.label.lower() for item in buttons]
+    yes_no = names in (["yes", "no"], ["no", "yes"])
+    choices = tuple(
+        Choice(
+            ("y" if item.label.lower() == "yes" else "n") if yes_no else str(at + 1),
+            item.label,
+            (*move_steps(view, max(current, 0), at, True, item.label), Step(ENTER)),
+            refuses=matches_any(dialect.refuse, item.label),
+            always=matches_any(dialect.always, item.label),
+            default=at == current,
+        )
+        for at, item in enumerate(buttons)
+    )
+    kind = PromptType.TYPE_YES_NO if yes_no else PromptType.TYPE_MULTIPLE_CHOICE
+    core = text + "\0" + "\0".join(names)
+    return Finding("box-buttons", kind, 0.92, cut(text), core, frame.top, choices, line_mode=False, structural=True)
+
+
+def _text_of(inside: list[str], buttons: list[Item], listed: Menu | None, frame: Frame) -> str:
+    """The words in the box that are neither its list nor its buttons."""
+    skip = {item.row for item in buttons} | ({item.row for item in listed.items} if listed else set())
+    lines = []
+    for at, line in enumerate(inside, frame.top + 1):
+        words = " ".join(unframed(line).split())
+        if at not in skip and words.strip("_ "):
+            lines.append(words)
+    return "\n".join(lines)
+
+
+def recognise_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """`Press q to quit.` in two rows or more: a menu of single keys."""
+    rows = [(at, match) for at, line in enumerate(view.lines) if (match := _PRESS.match(line.strip()))]
+    if len(rows) < 2 or view.bottom() - rows[-1][0] > 4:
+        return None
+    names = {"enter": ENTER, "return": ENTER, "space": b" ", "esc": b"\x1b", "tab": b"\t"}
+    choices = tuple(
+        Choice(
+            match[1],
+            match[2],
+            (Step(names.get(match[1].lower(), match[1].encode())),),
+            refuses=matches_any(dialect.refuse, match[2]),
+        )
+        for _, match in rows
+    )
+    top = rows[0][0]
+    head = " ".join(view.lines[top - 1].split()) if top else ""
+    question = "\n".join([head, *(" ".join(view.lines[at].split()) for at, _ in rows)]).strip()
+    return Finding(
+        "key-menu",
+        PromptType.TYPE_MULTIPLE_CHOICE,
+        0.8,
+        question[:200],
+        question,
+        top,
+        choices,
+        line_mode=False,
+        structural=True,
+    )

@@ -1,0 +1,200 @@
+"""Menus as prompts: the question above, the choices with the keys that take them, what refuses and what is for ever.
+
+The dialect's `[[menu]]` entries say how a menu of a tool is chosen: its digit, its arrows, a hot key.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from atlasbridge.core.prompt.dialect import Dialect, MenuRule, compiled, matches_any
+from atlasbridge.core.prompt.finding import ENTER, Facts, Finding, cut
+from atlasbridge.core.prompt.keys import arrow, parse_keys
+from atlasbridge.core.prompt.menu import Menu, find_across, find_menu, find_numbered, unframed
+from atlasbridge.core.prompt.model import Choice, PromptType, Step
+from atlasbridge.core.prompt.view import View
+
+QUESTION_ROWS = 14
+DIALOG_ROWS = 30
+NEAR_ROWS = 6
+_HINT = re.compile(
+    r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
+    r"|space to|to toggle|esc to cancel|tab to amend",
+    re.IGNORECASE,
+)
+_DEFAULT_RULE = MenuRule("arrow-menu")
+
+
+def recognise_menu(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    return _by_dialect(view, dialect) or _by_looks(view, dialect)
+
+
+def _by_looks(view: View, dialect: Dialect) -> Finding | None:
+    menu = find_menu(view, dialect)
+    if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS or not _believable(view, menu):
+        return None
+    question, row = question_above(view, menu.top)
+    return menu_finding(view, menu, _DEFAULT_RULE, question, row, dialect)
+
+
+def _by_dialect(view: View, dialect: Dialect) -> Finding | None:
+    """A menu that one of the dialect's entries knows by what stands around it."""
+    if not dialect.menus:
+        return None
+    pointed = find_menu(view, dialect)
+    counted = find_numbered(view, dialect)
+    for rule in dialect.menus:
+        menu = find_across(view, rule.labels) if rule.labels else pointed or counted
+        if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS or not _surrounds(view, menu, rule):
+            continue
+        question, row = dialog_text(view, menu.top, rule.top) or question_above(view, menu.top)
+        return menu_finding(view, menu, rule, question, row, dialect)
+    return None
+
+
+def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int, dialect: Dialect) -> Finding:
+    several = menu.several
+    values = _values(menu)
+    choices = []
+    for at, item in enumerate(menu.items):
+        steps = toggle_steps(view, menu, at, rule) if several else choose_steps(view, menu, at, rule)
+        if rule.text_choice and compiled(rule.text_choice).search(item.label):
+            steps = ()
+        label = item.label if not several else re.sub(r"^\[[ xX✔✓]\]\s*", "", item.label)
+        choices.append(
+            Choice(
+                values[at],
+                label,
+                steps,
+                refuses=matches_any(dialect.refuse, label),
+                always=matches_any(dialect.always, label),
+                default=item.checked if several else at == menu.current,
+            )
+        )
+    if rule.cancel and not any(choice.refuses for choice in choices):
+        choices.append(Choice("cancel", "Cancel", named_steps(view, rule.cancel), refuses=True))
+    constraints: dict[str, object] = {"min_choice": 1, "max_choice": len(menu.items)}
+    ending: tuple[Step, ...] = ()
+    if several:
+        constraints["multi_select"] = True
+        ending = named_steps(view, rule.submit)
+    text_steps = _text_steps(view, menu, rule)
+    if text_steps:
+        constraints["allows_other"] = True
+    core = question + "\0" + "\0".join(item.label for item in menu.items)
+    return Finding(
+        rule.id, PromptType.TYPE_MULTIPLE_CHOICE, rule.score, cut(question), core, row,
+        tuple(choices), constraints, line_mode=False, structural=True, text_steps=text_steps, end_steps=ending,
+    )  # fmt: skip
+
+
+def _values(menu: Menu) -> list[str]:
+    """Positions; a menu's own numbers where they are the positions anyway."""
+    return [str(at) for at in range(1, len(menu.items) + 1)]
+
+
+def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:
+    item = menu.items[at]
+    if rule.choose == "hotkey":
+        key = compiled(rule.hotkeys).search(item.label)
+        if key:
+            return (Step(b"\x1b" if key[1].lower() == "esc" else key[1].encode()),)
+    if rule.choose in ("digit", "hotkey") and item.number:
+        return (Step(item.number.encode()),)
+    if rule.choose == "digit_enter" and item.number:
+        return (Step(item.number.encode(), "drained"), Step(ENTER))
+    moves = move_steps(view, menu.current, at, rule.across, item.label)
+    if rule.follow and compiled(rule.follow).search(item.label):
+        return (*moves, Step(ENTER, "changed"), *named_steps(view, rule.follow_keys))
+    return (*moves, Step(ENTER))
+
+
+def move_steps(view: View, current: int, target: int, across: bool, label: str) -> tuple[Step, ...]:
+    """Arrows from where the highlight is, one by one, and a look whether it arrived before anything is taken."""
+    distance = target - max(current, 0)
+    if distance == 0:
+        return ()
+    forward, back = ("right", "left") if across else ("down", "up")
+    key = arrow(forward if distance > 0 else back, view.application_cursor)
+    shows = f"shows:{label[:60]}"
+    return (*(Step(key, "changed") for _ in range(abs(distance) - 1)), Step(key, shows))
+
+
+def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:
+    """The last step marks the box, those before it lead there from the box above; see `answer._several`."""
+    item = menu.items[at]
+    if rule.toggle == "digit" and item.number:
+        return (Step(item.number.encode(), "changed"),)
+    start = max(menu.current, 0) if at == 0 else at - 1
+    moves = move_steps(view, start, at, rule.across, item.label)
+    return (*moves, *named_steps(view, rule.toggle, last="changed"))
+
+
+def named_steps(view: View, keys: str, last: str = "") -> tuple[Step, ...]:
+    """Keys of a dialect: names or characters with blanks between them, each seen to work before the next."""
+    names = keys.split()
+    out = []
+    for at, name in enumerate(names, 1):
+        pointing = name in ("up", "down", "left", "right")
+        data = arrow(name, view.application_cursor) if pointing else parse_keys(name)
+        out.append(Step(data, "changed" if at < len(names) else last))
+    return tuple(out)
+
+
+def _text_steps(view: View, menu: Menu, rule: MenuRule) -> tuple[Step, ...]:
+    if not rule.text_choice:
+        return ()
+    for at, item in enumerate(menu.items):
+        if compiled(rule.text_choice).search(item.label):
+            if rule.text_keys:
+                moves = move_steps(view, menu.current, at, rule.across, item.label)
+                return (*moves, *named_steps(view, rule.text_keys, last="changed"))
+            return (replace(choose_steps(view, menu, at, rule)[-1], until="changed"),)
+    return ()
+
+
+def _surrounds(view: View, menu: Menu, rule: MenuRule) -> bool:
+    top = max(0, menu.top - DIALOG_ROWS)
+    around = "\n".join(unframed(line) for line in view.lines[top : view.bottom() + 1])
+    return not rule.needs or compiled(rule.needs).search(around) is not None
+
+
+def _believable(view: View, menu: Menu) -> bool:
+    """A menu of no known tool: its rows must be the end of the screen, or a hint must say that arrows choose."""
+    around = "\n".join(view.lines[max(0, menu.top - 4) : view.bottom() + 1])
+    return bool(_HINT.search(around)) or view.bottom() - menu.bottom <= 2
+
+
+def dialog_text(view: View, top: int, begins: str) -> tuple[str, int] | None:
+    """Everything between the line where the dialog begins and its menu; None when that line is not there."""
+    if not begins:
+        return None
+    for at in range(top - 1, max(-1, top - 1 - DIALOG_ROWS), -1):
+        if compiled(begins).search(view.lines[at]):
+            words = [" ".join(unframed(line).split()) for line in view.lines[at:top]]
+            return "\n".join(line for line in words if any(char.isalnum() for char in line)), at
+    return None
+
+
+def question_above(view: View, top: int) -> tuple[str, int]:
+    """The words above a menu: its paragraph, and the one before when that is the question."""
+    taken: list[str] = []
+    row, blanks = top, 0
+    for at in range(top - 1, max(-1, top - 1 - QUESTION_ROWS), -1):
+        text = " ".join(unframed(view.lines[at]).split())
+        if not text or not any(char.isalnum() for char in text):
+            blanks += 1
+            if taken and (blanks > 1 or _enough(taken)):
+                break
+            continue
+        blanks = 0
+        taken.insert(0, text)
+        row = at
+        if sum(map(len, taken)) > 200:
+            break
+    return "\n".join(taken), row
+
+
+def _enough(taken: list[str]) -> bool:
+    return any(len(text) > 8 for text in taken) and any(text.rstrip().endswith(("?", ":")) for text in taken)

@@ -1,0 +1,124 @@
+"""Runs a recording through the detector on a virtual clock: what would have been raised, and when.
+
+Reads asciicast v2 (`o` output, `i` input, `r` resize).  There is no live process to probe, so a probe is simulated:
+an event loop for tools that have one, "nobody can tell" for all others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.prompt.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
+from atlasbridge.core.prompt.detector import Detector, DetectorSettings
+from atlasbridge.core.prompt.dialect import Dialect
+from atlasbridge.core.prompt.events import (
+    ChildExited,
+    Event,
+    KeysTyped,
+    OutputReceived,
+    ProbeAnswer,
+    ProbeAnswered,
+    ProbeState,
+    Resized,
+    WakeupDue,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    rows: int
+    cols: int
+    title: str
+    command: str
+    events: tuple[tuple[float, str, str], ...]
+
+    @property
+    def ends_at(self) -> float:
+        return self.events[-1][0] if self.events else 0.0
+
+
+def read_recording(path: Path) -> Recording:
+    """A recording; a line that is no event makes it unusable, and the error says which."""
+    lines = path.read_text("utf-8").splitlines()
+    number = 1
+    try:
+        head = json.loads(lines[0])
+        rows, cols = int(head["height"]), int(head["width"])
+        events = []
+        for line in lines[1:]:
+            number += 1
+            if line.strip():
+                at, kind, data = json.loads(line)
+                events.append((float(at), str(kind), str(data)))
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        what = f"{path}, line {number}, is no asciicast v2: {error}"
+        raise AtlasBridgeError(what, "Record it with `atlasbridge lab record`.") from None
+    return Recording(rows, cols, str(head.get("title", "")), str(head.get("command", "")), tuple(events))
+
+
+class Player:
+    """Feeds one detector and keeps its wake-ups, so that a recording plays as a live session would."""
+
+    def __init__(self, detector: Detector, probe: ProbeAnswer) -> None:
+        self.detector = detector
+        self.probe = probe
+        self.wake_at: float | None = None
+
+    def tell(self, event: Event, now: float) -> Iterator[tuple[float, Command]]:
+        yield from self._obey(self.detector.handle(event, now), now)
+
+    def pass_time(self, until: float) -> Iterator[tuple[float, Command]]:
+        while self.wake_at is not None and self.wake_at <= until:
+            now, self.wake_at = self.wake_at, None
+            yield from self._obey(self.detector.handle(WakeupDue(), now), now)
+
+    def _obey(self, commands: list[Command], now: float) -> Iterator[tuple[float, Command]]:
+        for command in commands:
+            match command:
+                case RequestWakeup(at):
+                    self.wake_at = at
+                case RequestProbe():
+                    yield from self._obey(self.detector.handle(ProbeAnswered(self.probe), now), now)
+                case _:
+                    yield now, command
+
+
+def simulated_probe(tool: str) -> ProbeAnswer:
+    """AI CLIs sit in an event loop in raw mode always; of anything else nothing is known."""
+    if tool == "generic":
+        return ProbeAnswer(ProbeState.UNKNOWN, "replayed")
+    return ProbeAnswer(ProbeState.POLLING, "replayed", echo=False, canonical=False)
+
+
+def replay(
+    recording: Recording, dialect: Dialect, settings: DetectorSettings | None = None, tail_s: float = 3.0
+) -> Iterator[tuple[float, Command]]:
+    """Every prompt raised or withdrawn, with its second in the recording."""
+    detector = Detector(dialect, recording.rows, recording.cols, settings)
+    player = Player(detector, simulated_probe(dialect.name))
+    for at, kind, data in recording.events:
+        yield from player.pass_time(at)
+        if kind == "o":
+            yield from player.tell(OutputReceived(data.encode("utf-8", "surrogateescape")), at)
+        elif kind == "i":
+            yield from player.tell(KeysTyped(data.encode("utf-8", "surrogateescape")), at)
+        elif kind == "r":
+            cols, _, rows = data.partition("x")
+            yield from player.tell(Resized(int(rows), int(cols)), at)
+    yield from player.pass_time(recording.ends_at + tail_s)
+    yield from player.tell(ChildExited(), recording.ends_at + tail_s)
+
+
+def render(at: float, command: Command) -> dict[str, Any]:
+    """One line of `lab replay --json`."""
+    match command:
+        case RaisePrompt(prompt):
+            return {"event": "prompt.raised", "at_s": round(at, 3), **prompt.to_json(), "digest": prompt.digest}
+        case WithdrawPrompt(digest, reason):
+            return {"event": "prompt.withdrawn", "at_s": round(at, 3), "digest": digest, "reason": reason}
+    raise AssertionError(command)
