@@ -241,7 +241,7 @@ async def test_one_operator_who_blocked_the_bot_does_not_hide_the_prompt_from_th
         record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
         await desk.ask(channel, record)
         assert len(ada.sees()) == 1
-        assert channel.health()["unreachable_chats"] == [BOB]
+        assert channel.health()["unreachable_chats"] == [str(BOB)]
         bob.unblock()
         await server.until(lambda: bob.sees(), "what is open, once he is back")
     assert bob.last()["text"] == ada.last()["text"] or "Continue?" in bob.last()["text"]

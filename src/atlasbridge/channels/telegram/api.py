@@ -11,30 +11,18 @@ from typing import Any
 
 import httpx
 
-from atlasbridge.core.errors import ChannelError
+from atlasbridge.channels import outbox
+from atlasbridge.channels.outbox import Params, Place, Unreachable
 
 _TOKEN = re.compile(r"/bot\d+:[^/\s\"']+")
 
 
-class Refused(ChannelError):
-    """Telegram understood and said no."""
-
-    def __init__(self, code: int, description: str, retry_after_s: float = 0.0) -> None:
-        super().__init__(f"Telegram refused: {description} ({code})")
-        self.code, self.description, self.retry_after_s = code, description, retry_after_s
-
-    @property
-    def not_modified(self) -> bool:
-        return "message is not modified" in self.description
-
-    @property
-    def gone(self) -> bool:
-        """Nobody is there any more: blocked, kicked, left, or never started."""
-        return self.code == 403 or "chat not found" in self.description
-
-
-class Unreachable(ChannelError):
-    """No answer, or none that makes sense: worth trying again."""
+class Refused(outbox.Refused):
+    def __init__(self, code: int, description: str, retry_after_s: float) -> None:
+        gone = code == 403 or "chat not found" in description
+        flood_s = retry_after_s if code == 429 else None
+        super().__init__(f"Telegram refused: {description} ({code})", flood_s=flood_s, gone=gone)
+        self.code, self.description = code, description
 
 
 class HideToken(logging.Filter):
@@ -60,7 +48,7 @@ class BotApi:
     async def call(
         self,
         method: str,
-        params: dict[str, Any] | None = None,
+        params: Params | None = None,
         *,
         wait_s: float = 0.0,
         document: tuple[str, bytes] | None = None,
@@ -78,6 +66,21 @@ class BotApi:
         except ValueError:
             raise Unreachable("Telegram's answer makes no sense") from None
         return _result(answer)
+
+    async def post(self, chat: str, params: Params) -> str:
+        """A message, or a file where params has a `document`."""
+        rest = {name: value for name, value in params.items() if name != "document"}
+        document = params.get("document")
+        method = "sendMessage" if document is None else "sendDocument"
+        message = await self.call(method, {"chat_id": int(chat), **rest}, document=document)
+        return str(message["message_id"])
+
+    async def edit(self, place: Place, params: Params) -> None:
+        try:
+            await self.call("editMessageText", {"chat_id": int(place[0]), "message_id": int(place[1]), **params})
+        except Refused as fault:
+            if "message is not modified" not in fault.description:
+                raise
 
     async def close(self) -> None:
         await self._client.aclose()

@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 
 from atlasbridge.channels import wording
+from atlasbridge.channels.listening import NOTHING_OPEN, active
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.model import PromptRecord
-from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 
 COMMANDS = {
@@ -23,7 +24,6 @@ SEVERAL = (
     "Multiple active sessions. Please reply directly to the prompt message,\n"
     "or target a session with /switch <session_id>."
 )
-NOTHING_OPEN = "Nothing is waiting for an answer."
 DEFAULT_MUTE_S = 3600
 _COMMAND = re.compile(r"/(?P<name>[a-z]+)(?:@(?P<bot>\w+))?(?:\s+(?P<rest>.*))?", re.DOTALL)
 _SPAN = re.compile(r"(\d{1,4})\s*([mh]?)")
@@ -51,10 +51,6 @@ def parse_span(text: str) -> float | None:
         return float(DEFAULT_MUTE_S)
     match = _SPAN.fullmatch(text.lower())
     return None if match is None else float(match[1]) * (3600 if match[2] == "h" else 60)
-
-
-def active(sessions: list[SessionRecord]) -> list[SessionRecord]:
-    return [session for session in sessions if session.state is SessionState.ACTIVE]
 
 
 def find_session(sessions: list[SessionRecord], start: str) -> SessionRecord | None:

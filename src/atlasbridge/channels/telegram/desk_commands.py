@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from atlasbridge.channels.listening import active
+from atlasbridge.channels.outbox import Outbox
 from atlasbridge.channels.telegram import templates
 from atlasbridge.channels.telegram.commands import (
     Command,
-    active,
     find_session,
     parse_span,
     render_help,
@@ -15,7 +16,6 @@ from atlasbridge.channels.telegram.commands import (
     render_status,
 )
 from atlasbridge.channels.telegram.inbound import Origin
-from atlasbridge.channels.telegram.outbox import Outbox
 from atlasbridge.channels.wording import render_left, tool_name
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ids import short_id
@@ -48,8 +48,8 @@ class DeskCommands:
         if answer:
             self._answer(origin, templates.render_notice(answer, None, ""))
 
-    def is_muted(self, chat_id: int) -> bool:
-        return self._clock.wall() < float(self._desk.recall(f"telegram.mute.{chat_id}", "0"))
+    def is_muted(self, chat: str) -> bool:
+        return self._clock.wall() < float(self._desk.recall(f"telegram.mute.{chat}", "0"))
 
     def send_screen(self, origin: Origin, title: str, screen: str) -> None:
         """Inside a message where it fits, else as a file."""
@@ -58,11 +58,11 @@ class DeskCommands:
             self._answer(origin, params)
             return
         document = ("screen.txt", visible(screen).encode())
-        self._answer(origin, {"caption": title}, "sendDocument", document=document)
+        self._answer(origin, {"caption": title, "document": document})
 
-    def _answer(self, origin: Origin, params: dict[str, Any], method: str = "sendMessage", **more: Any) -> None:
+    def _answer(self, origin: Origin, params: dict[str, Any]) -> None:
         topic = {} if origin.topic_id is None else {"message_thread_id": origin.topic_id}
-        self._outbox.post(origin.chat_id, method, params | topic, **more)
+        self._outbox.post(str(origin.chat_id), params | topic)
 
     def _switch(self, origin: Origin, rest: str, sessions: list[SessionRecord]) -> str:
         key = f"telegram.switch.{origin.chat_id}"

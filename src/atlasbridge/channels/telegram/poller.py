@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 from atlasbridge.channels.limits import Backoff
-from atlasbridge.channels.telegram.api import BotApi, Refused, Unreachable
+from atlasbridge.channels.outbox import Unreachable
+from atlasbridge.channels.telegram.api import BotApi, Refused
 from atlasbridge.core.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -20,23 +20,21 @@ WANTED = ["message", "edited_message", "callback_query", "my_chat_member"]
 Batch = list[dict[str, Any]]
 
 
-class Poller:
-    """`take` gets every batch and returns when it is safe to confirm it; `change` hears of a new state;
-    `heard` is called after every answer of the server."""
+class Listener(Protocol):
+    async def take(self, batch: Batch) -> None:
+        """Gets every batch, and returns when it is safe to confirm it."""
 
+    async def state_changed(self, state: str, detail: str) -> None: ...
+    def heard(self) -> None:
+        """The server has answered."""
+
+
+class Poller:
     def __init__(
-        self,
-        api: BotApi,
-        clock: Clock,
-        take: Callable[[Batch], Awaitable[None]],
-        change: Callable[[str, str], Awaitable[None]],
-        heard: Callable[[], None],
-        *,
-        poll_timeout_s: int,
-        backoff_first_s: float,
+        self, api: BotApi, clock: Clock, listener: Listener, poll_timeout_s: int, backoff_first_s: float
     ) -> None:
-        self._api, self._clock, self._take, self._change = api, clock, take, change
-        self._heard, self._poll_timeout_s = heard, poll_timeout_s
+        self._api, self._clock, self._listener = api, clock, listener
+        self._poll_timeout_s = poll_timeout_s
         self._backoff = Backoff(backoff_first_s)
         self._offset = 0
         self.me: dict[str, Any] = {}
@@ -65,9 +63,9 @@ class Poller:
         await self._move("ok", "")
         self.last_ok_at = self._clock.now()
         self._backoff.reset()
-        self._heard()
+        self._listener.heard()
         if batch:
-            await self._take(sorted(batch, key=lambda update: int(update["update_id"])))
+            await self._listener.take(sorted(batch, key=lambda update: int(update["update_id"])))
             self._offset = max(self._offset, *(int(update["update_id"]) + 1 for update in batch))
 
     async def _poll(self, timeout_s: int) -> Batch:
@@ -85,7 +83,7 @@ class Poller:
         elif fault.code in (401, 404):
             await self._move("unauthorized", "Telegram does not know this bot token")
         elif fault.code == 429:
-            await asyncio.sleep(fault.retry_after_s)
+            await asyncio.sleep(fault.flood_s or 1.0)
             return
         else:
             await self._move("failing", fault.description)
@@ -95,4 +93,4 @@ class Poller:
         if state != self.state:
             log.log(logging.INFO if state == "ok" else logging.WARNING, "Telegram is %s %s", state, detail)
             self.state, self.detail = state, detail
-            await self._change(state, detail)
+            await self._listener.state_changed(state, detail)

@@ -1,10 +1,10 @@
-"""Which Telegram message shows which prompt: in memory for what this process sent, from the desk after a restart."""
+"""Which message shows which prompt: in memory for what this process sent, from the desk after a restart."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 
-from atlasbridge.channels.telegram.outbox import Place
+from atlasbridge.channels.outbox import Place
 from atlasbridge.core.ports import Desk
 
 KEPT = 1000
@@ -12,26 +12,25 @@ KEPT = 1000
 
 def encode_places(places: list[Place]) -> str:
     """The opaque message id that the store keeps: "chat/message chat/message"."""
-    return " ".join(f"{chat_id}/{message_id}" for chat_id, message_id in places)
+    return " ".join(f"{chat}/{message}" for chat, message in places)
 
 
 def parse_places(text: str) -> list[Place]:
     pairs = [part.partition("/") for part in text.split()]
-    return [(int(chat_id), int(message_id)) for chat_id, _, message_id in pairs]
+    return [(chat, message) for chat, _, message in pairs]
 
 
 class Shown:
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, desk: Desk, channel: str) -> None:
+        self._desk, self._channel = desk, channel
         self._places: OrderedDict[str, list[Place]] = OrderedDict()
         self._prompts: dict[Place, str] = {}
 
     def load(self) -> None:
         """What an earlier process had shown and is still open."""
         for record in self._desk.open_prompts():
-            for delivery in self._desk.deliveries(record.prompt_id, "telegram"):
-                for place in parse_places(delivery):
-                    self.add(record.prompt_id, place)
+            for delivery in self._desk.deliveries(record.prompt_id, self._channel):
+                self.places(record.prompt_id, delivery)
 
     def add(self, prompt_id: str, place: Place) -> None:
         places = self._places.setdefault(prompt_id, [])

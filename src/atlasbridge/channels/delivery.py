@@ -1,0 +1,75 @@
+"""Shows a prompt to every operator of a chat: one must be reached, the others are tried again in the background."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from atlasbridge.channels.outbox import Outbox, Params, Refused
+from atlasbridge.channels.shown import Shown, encode_places
+from atlasbridge.channels.tasks import TaskSet
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.errors import ChannelError
+from atlasbridge.core.ports import Desk
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import PromptRecord
+
+OTHERS_PATIENCE_S = 1.0  # after the first operator was reached
+Render = Callable[[str], Params]  # how the prompt looks in this chat, now
+
+
+class Delivery:
+    def __init__(self, desk: Desk, clock: Clock, outbox: Outbox, shown: Shown, tasks: TaskSet) -> None:
+        self._desk, self._clock = desk, clock
+        self._outbox, self._shown, self._tasks = outbox, shown, tasks
+
+    async def send(self, event: PromptRecord, chats: list[str], render: Render, hint: str) -> str:
+        """Returns once somebody sees it.  A second call for the same prompt goes only where it is not shown yet."""
+        shown_in = {place[0] for place in self._shown.places(event.prompt_id)}
+        waiting = [chat for chat in chats if chat not in shown_in]
+        sends = {self._tasks.hold(self.send_to(chat, event, render)): chat for chat in waiting}
+        try:
+            reached = bool(shown_in) or await _first_success(set(sends))
+        except asyncio.CancelledError:
+            for task in sends:
+                task.cancel()
+            raise
+        if not reached:
+            raise ChannelError(_why_nobody(set(sends)), hint)
+        for task, chat in sends.items():
+            self._tasks.hold(self._follow_up(task, chat, event, render))
+        if sends:
+            await asyncio.wait(set(sends), timeout=OTHERS_PATIENCE_S)
+        return encode_places(self._shown.places(event.prompt_id))
+
+    async def send_to(self, chat: str, event: PromptRecord, render: Render, patient: bool = False) -> None:
+        wanted = (lambda: self._is_open(event.prompt_id)) if patient else None
+        message = await self._outbox.send(chat, render(chat), wanted)
+        self._shown.add(event.prompt_id, (chat, message))
+
+    async def _follow_up(self, task: asyncio.Task[Any], chat: str, event: PromptRecord, render: Render) -> None:
+        """Whoever was not reached for a reason that may pass is tried again while the prompt is open."""
+        await asyncio.wait({task})
+        fault = None if task.cancelled() else task.exception()
+        if fault is not None and not isinstance(fault, Refused):
+            await self.send_to(chat, event, render, patient=True)
+
+    def _is_open(self, prompt_id: str) -> bool:
+        record = self._desk.prompt(prompt_id)
+        return record is not None and record.state in OPEN and record.deadline > self._clock.now()
+
+
+async def _first_success(tasks: set[asyncio.Task[Any]]) -> bool:
+    """Whether any of them succeeds; returns at the first that does."""
+    waiting = set(tasks)
+    while waiting:
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        if any(task.exception() is None for task in done if not task.cancelled()):
+            return True
+    return False
+
+
+def _why_nobody(tasks: set[asyncio.Task[Any]]) -> str:
+    faults = {str(task.exception()) for task in tasks if not task.cancelled()}
+    return "nobody was reached: " + ("; ".join(sorted(faults)) or "no operator is configured")

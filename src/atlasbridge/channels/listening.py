@@ -1,0 +1,99 @@
+"""What every chat channel asks before it passes a reply on: who is it, which prompt is meant, is it too much.
+
+The answers are the channel's own politeness and thrift; whether a reply counts is decided by the gate alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+
+from atlasbridge.channels.limits import InboundWindow
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.ports import Desk
+from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.session.model import SessionRecord, SessionState
+
+log = logging.getLogger(__name__)
+KEPT_UPDATES = 20_000
+KEPT_STRANGERS = 1000
+NOTHING_OPEN = "Nothing is waiting for an answer."
+NOT_OPEN = "That prompt is no longer open."
+RESTARTED = "AtlasBridge restarted while this message came in. Send it again if it was not taken."
+WITHHELD = '{"kept": "ids only: a secret is being asked for"}'
+
+
+class Strangers:
+    """Unknown people are told nothing, and noted once each."""
+
+    def __init__(self, desk: Desk, channel: str) -> None:
+        self._desk, self._channel = desk, channel
+        self._seen: set[str] = set()
+
+    def note(self, who: str) -> None:
+        if who not in self._seen and len(self._seen) < KEPT_STRANGERS:
+            self._seen.add(who)
+            log.warning("a %s message from %s, who is not allowed, was dropped", self._channel, who)
+            self._desk.note("CHANNEL_STRANGER", channel=self._channel, identity=f"{self._channel}:{who}")
+
+
+class SeenUpdates:
+    """Commits every update to the desk's inbox once, and recognises its copies."""
+
+    def __init__(self, desk: Desk, channel: str) -> None:
+        self._desk, self._channel = desk, channel
+        self._seen: OrderedDict[str, None] = OrderedDict()
+
+    async def take(self, update_id: str, payload: str) -> str:
+        """ "new"; "copy": this process has it already; "again": an earlier process received it, perhaps in vain."""
+        if update_id in self._seen:
+            return "copy"
+        secret = any(record.prompt.secret for record in self._desk.open_prompts())
+        fresh = await self._desk.accept_update(self._channel, update_id, WITHHELD if secret else payload)
+        if update_id in self._seen:  # its copy came while we waited for the store
+            return "copy"
+        self._seen[update_id] = None
+        while len(self._seen) > KEPT_UPDATES:
+            self._seen.popitem(last=False)
+        return "new" if fresh else "again"
+
+
+class Throttle:
+    """The inbound limit of each session, with one warning for each pause."""
+
+    def __init__(self, replies_per_minute: int) -> None:
+        self._window = InboundWindow(replies_per_minute)
+        self._warned_until: dict[str, float] = {}
+
+    def admit(self, session_id: str, now: float) -> tuple[str, bool]:
+        """What to tell the sender ("" when the reply may pass), and whether the operators are to be warned."""
+        wait_s = self._window.admit(session_id, now)
+        if wait_s <= 0:
+            return "", False
+        warn = self._warned_until.get(session_id, 0.0) <= now
+        if warn:
+            self._warned_until[session_id] = now + wait_s
+        return f"Too many replies in a minute for this session. Wait {int(wait_s) + 1} seconds.", warn
+
+
+def active(sessions: list[SessionRecord]) -> list[SessionRecord]:
+    return [session for session in sessions if session.state is SessionState.ACTIVE]
+
+
+def guess_target(desk: Desk, chosen: str, several: str) -> tuple[PromptRecord | None, str]:
+    """The prompt that a plain text means: certain, or none and why.  `chosen` is a session the person switched to."""
+    prompts, sessions = desk.open_prompts(), active(desk.sessions())
+    if chosen and any(session.session_id == chosen for session in sessions):
+        prompts = [record for record in prompts if record.session_id == chosen]
+    elif len(sessions) > 1 and prompts:
+        return None, several
+    if len(prompts) != 1:
+        return None, several if prompts else NOTHING_OPEN
+    return prompts[0], ""
+
+
+def refuse_secret(record: PromptRecord) -> str:
+    return (
+        "Secrets are never taken in a chat. Delete your message, then answer at the terminal or with: "
+        f"atlasbridge reply {short_id(record.prompt_id)} -"
+    )

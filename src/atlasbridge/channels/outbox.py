@@ -1,0 +1,135 @@
+"""What goes out to chats: in order for each chat, no faster than the service allows, tried again through an outage.
+
+Edits of one message overtake each other: only the newest is sent.  How a message travels is the wire's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from atlasbridge.channels.limits import Backoff, TokenBucket
+from atlasbridge.channels.tasks import TaskSet
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.errors import ChannelError
+
+BURST = 3.0
+SHORT_WAIT_S = 3.0
+NOTICE_LIFE_S = 600.0  # an older notice is no news
+Place = tuple[str, str]  # chat, message
+Params = dict[str, Any]
+
+
+class Refused(ChannelError):
+    """The service understood and said no.  `flood_s`: not before that many seconds; `gone`: nobody is there."""
+
+    def __init__(self, message: str, *, flood_s: float | None = None, gone: bool = False) -> None:
+        super().__init__(message)
+        self.flood_s, self.gone = flood_s, gone
+
+
+class Unreachable(ChannelError):
+    """No answer, or none that makes sense: worth trying again."""
+
+
+class Wire(Protocol):
+    """One try each; both raise Refused or Unreachable.  An edit that changes nothing is a success."""
+
+    async def post(self, chat: str, params: Params) -> str:
+        """Send a message and return its id."""
+
+    async def edit(self, place: Place, params: Params) -> None: ...
+
+
+class Outbox:
+    def __init__(self, wire: Wire, clock: Clock, rate: Callable[[str], float], backoff_first_s: float) -> None:
+        self._wire, self._clock = wire, clock
+        self._rate, self._backoff_first_s = rate, backoff_first_s
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._buckets: dict[str, TokenBucket] = {}
+        self._not_before: dict[str, float] = {}
+        self._edits: dict[Place, Params] = {}
+        self._tasks = TaskSet("outbox")
+        self.gone: set[str] = set()
+
+    @property
+    def pending(self) -> int:
+        return len(self._tasks)
+
+    async def send(self, chat: str, params: Params, still_wanted: Callable[[], bool] | None = None) -> str:
+        """Send in this chat's turn and return the message's id.
+
+        Without `still_wanted` there is one try, and a ChannelError says that it failed; with it, an outage or a long
+        flood limit is waited for until the message is no longer wanted.
+        """
+        async with self._turns.setdefault(chat, asyncio.Lock()):
+            backoff = Backoff(self._backoff_first_s)
+            while still_wanted is None or still_wanted():
+                await self._wait_for_turn(chat, patient=still_wanted is not None)
+                try:
+                    message = await self._wire.post(chat, params)
+                except (Refused, Unreachable) as fault:
+                    wait_s = self._wait_after(chat, fault, backoff)
+                    if still_wanted is None and isinstance(fault, Unreachable):
+                        raise
+                    await asyncio.sleep(wait_s)
+                else:
+                    self.gone.discard(chat)
+                    return message
+        raise ChannelError("it was no longer wanted when the service could be reached")
+
+    def post(self, chat: str, params: Params) -> None:
+        """send() in the background, through outages for a while; a refusal is logged."""
+        until = self._clock.now() + NOTICE_LIFE_S
+        self._tasks.hold(self.send(chat, params, lambda: self._clock.now() < until))
+
+    def edit(self, place: Place, params: Params) -> None:
+        """Make a message look like this, soon; what was asked for earlier is forgotten."""
+        running = place in self._edits
+        self._edits[place] = params
+        if not running:
+            self._tasks.hold(self._edit(place))
+
+    async def close(self) -> None:
+        await self._tasks.close(grace_s=1.0)
+
+    async def _edit(self, place: Place) -> None:
+        try:
+            async with self._turns.setdefault(place[0], asyncio.Lock()):
+                await self._edit_until_done(place)
+        finally:
+            self._edits.pop(place, None)
+
+    async def _edit_until_done(self, place: Place) -> None:
+        backoff = Backoff(self._backoff_first_s)
+        while place in self._edits:
+            await self._wait_for_turn(place[0])
+            params = self._edits[place]
+            try:
+                await self._wire.edit(place, params)
+            except (Refused, Unreachable) as fault:
+                await asyncio.sleep(self._wait_after(place[0], fault, backoff))
+                continue
+            if self._edits[place] is params:
+                del self._edits[place]
+
+    async def _wait_for_turn(self, chat: str, patient: bool = True) -> None:
+        """Our own rate, and the moment before which the service wants to hear nothing."""
+        now = self._clock.now()
+        wait_s = self._not_before.get(chat, now) - now
+        if wait_s > SHORT_WAIT_S and not patient:
+            raise ChannelError(f"the service wants no message to {chat} for {wait_s:.0f} s")
+        bucket = self._buckets.setdefault(chat, TokenBucket(self._rate(chat), BURST))
+        await asyncio.sleep(max(wait_s, bucket.reserve(now)))
+
+    def _wait_after(self, chat: str, fault: Refused | Unreachable, backoff: Backoff) -> float:
+        """How long to wait before the next try; raises the fault when there is no sense in one."""
+        if isinstance(fault, Unreachable):
+            return backoff.next_wait()
+        if fault.flood_s is not None:
+            self._not_before[chat] = self._clock.now() + fault.flood_s
+            return 0.0
+        if fault.gone:
+            self.gone.add(chat)
+        raise fault

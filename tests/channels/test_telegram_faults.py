@@ -1,0 +1,220 @@
+"""Telegram through bad days: outages, floods, lost answers, duplicates, reordering, a restart in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.channels import prompts
+from tests.channels.conftest import ADA, BOB, serving, telegram_settings
+from tests.channels.mini_hub import MiniHub
+from tests.support.fake_telegram import FakeTelegram
+
+from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.errors import ChannelError, StoreError
+from atlasbridge.core.ports import Receipt
+
+
+async def test_an_outage_is_survived_and_what_was_tapped_meanwhile_is_heard(
+    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+) -> None:
+    ada = server.person(ADA)
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    await desk.ask(channel, record)
+    server.stop()
+    ada.tap(ada.last(), "Yes")
+    other = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    with pytest.raises(ChannelError, match="cannot be reached"):
+        await desk.ask(channel, other)
+    assert channel.health()["state"] == "unreachable"
+    server.start()
+    await server.until(lambda: record.prompt_id in desk.answers, "the tap of the outage")
+    await desk.ask(channel, other)
+    assert channel.health()["state"] == "ok"
+
+
+async def test_an_edit_asked_for_during_an_outage_is_made_after_it(
+    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+) -> None:
+    ada = server.person(ADA)
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    message_id = await desk.ask(channel, record)
+    server.stop()
+    for stage in ("received", "typed", "taken"):
+        await channel.update_prompt(message_id, record, Receipt(stage, f"It is {stage}."))
+    server.start()
+    await server.until(lambda: ada.last()["text"].endswith("It is taken."), "the newest edit")
+
+
+@pytest.mark.parametrize("kind", ["status", "garbage", "cut_before"])
+async def test_faults_of_the_server_while_polling_lose_nothing(
+    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel, kind: str
+) -> None:
+    ada = server.person(ADA)
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    await desk.ask(channel, record)
+    server.fail("getUpdates", kind, times=4)  # type: ignore[arg-type]
+    ada.tap(ada.last(), "No")
+    await server.until(lambda: record.prompt_id in desk.answers, "the answer")
+    assert desk.answers[record.prompt_id].value == "n"
+
+
+async def test_a_flood_limit_is_obeyed(server: FakeTelegram, desk: MiniHub, channel: TelegramChannel) -> None:
+    ada = server.person(ADA)
+    server.fail("sendMessage", "status", status=429, description="Too Many Requests: retry after 1", retry_after=1)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.YES_NO))
+    assert loop.time() - began >= 0.9
+    assert len(ada.sees()) == 1 and len(server.calls_of("sendMessage")) == 2
+
+
+async def test_a_long_flood_limit_is_an_error_at_once_and_no_request_goes_out_meanwhile(
+    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+) -> None:
+    server.person(ADA)
+    server.fail("sendMessage", "status", status=429, description="Too Many Requests: retry after 40", retry_after=40)
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    for _ in range(3):
+        with pytest.raises(ChannelError, match="wants no message"):
+            await desk.ask(channel, record)
+    assert len(server.calls_of("sendMessage")) == 1
+
+
+async def test_a_flood_limit_of_one_operator_does_not_keep_the_other_waiting(
+    server: FakeTelegram, desk: MiniHub
+) -> None:
+    ada, bob = server.person(ADA), server.person(BOB, "Bob")
+    channel = TelegramChannel(telegram_settings(server, allowed_users=[ADA, BOB]), desk, SystemClock())
+    async with serving(desk, channel):
+        server.fail("sendMessage", "status", status=429, description="Too Many Requests: retry after 2", retry_after=2)
+        record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+        await desk.ask(channel, record)
+        assert len(ada.sees()) + len(bob.sees()) == 1
+        await server.until(lambda: ada.sees() and bob.sees(), "the other, later")
+        ada.tap(ada.last(), "Yes")
+        await server.until(lambda: all("(Ada)" in p.last()["text"] for p in (ada, bob)), "both edited")
+
+
+async def test_a_message_whose_sending_was_never_confirmed_can_be_tapped_all_the_same(
+    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+) -> None:
+    ada = server.person(ADA)
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    server.fail("sendMessage", "cut_after")
+    with pytest.raises(ChannelError):
+        await desk.ask(channel, record)
+    await desk.ask(channel, record)
+    orphan, known = ada.sees()
+    ada.tap(orphan, "Yes")
+    await server.until(lambda: all("(Ada)" in message["text"] for message in ada.sees()), "both edited")
+    ada.tap(known, "No")
+    await server.until(lambda: len(desk.replies) == 2, "the late tap")
+    assert desk.answers[record.prompt_id].value == "y"
+
+
+async def test_duplicates_and_reordering_answer_nothing_twice(server: FakeTelegram, desk: MiniHub) -> None:
+    ada = server.person(ADA)
+    server.duplicate_share = server.reorder_share = 0.8
+    settings = telegram_settings(server, replies_per_minute=1000)
+    channel = TelegramChannel(settings, desk, SystemClock())
+    async with serving(desk, channel):
+        records = [desk.add_prompt(desk.add_session(), prompts.YES_NO) for _ in range(40)]
+        for record in records:
+            await desk.ask(channel, record)
+            ada.tap(ada.last(), "Yes")
+            ada.tap(ada.last(), "Yes")
+        await server.until(lambda: len(desk.answers) == 40, "every answer")
+        await server.until(lambda: server.unconfirmed() == 0, "every confirmation")
+    assert len(desk.replies) == 80  # each tap was heard once, however often it was delivered
+
+
+async def test_an_update_is_confirmed_only_after_it_is_in_the_inbox(server: FakeTelegram, desk: MiniHub) -> None:
+    class BrokenInbox(MiniHub):
+        broken = True
+
+        async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
+            if self.broken:
+                raise StoreError("disk full")
+            return await super().accept_update(channel, update_id, payload)
+
+    hub = BrokenInbox()
+    ada = server.person(ADA)
+    channel = TelegramChannel(telegram_settings(server), hub, SystemClock())
+    async with serving(hub, channel):
+        record = hub.add_prompt(hub.add_session(), prompts.YES_NO)
+        await hub.ask(channel, record)
+        ada.tap(ada.last(), "Yes")
+        await server.until(lambda: channel.health()["state"] == "failing", "the fault")
+        assert server.unconfirmed() == 1 and hub.answers == {}
+        hub.broken = False
+        await server.until(lambda: record.prompt_id in hub.answers, "the answer")
+        await server.until(lambda: server.unconfirmed() == 0, "the confirmation")
+
+
+async def test_a_tap_that_was_in_the_inbox_when_the_hub_died_is_taken_up_again(
+    server: FakeTelegram, desk: MiniHub
+) -> None:
+    ada = server.person(ADA)
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    first = TelegramChannel(telegram_settings(server), desk, SystemClock())
+    await first.start()
+    await desk.ask(first, record)
+    ada.tap(ada.last(), "Yes")  # nobody asks for replies: the hub dies before the gate has seen it
+    await server.until(lambda: desk.inbox, "the inbox")
+    await first.close()
+    second = TelegramChannel(telegram_settings(server), desk, SystemClock())
+    async with serving(desk, second):
+        await server.until(lambda: record.prompt_id in desk.answers, "the answer")
+
+
+async def test_a_plain_text_seen_by_a_dead_hub_is_asked_for_again_instead_of_guessed(
+    server: FakeTelegram, desk: MiniHub
+) -> None:
+    ada = server.person(ADA)
+    session = desk.add_session()
+    first = TelegramChannel(telegram_settings(server), desk, SystemClock())
+    await first.start()
+    await desk.ask(first, desk.add_prompt(session, prompts.TEXT))
+    ada.write("blue")
+    await server.until(lambda: desk.inbox, "the inbox")
+    await first.close()
+    second = TelegramChannel(telegram_settings(server), desk, SystemClock())
+    async with serving(desk, second):
+        await server.until(lambda: "Send it again" in ada.last()["text"], "the question")
+    assert desk.answers == {}
+
+
+async def test_a_revoked_token_is_shown_in_the_health(server: FakeTelegram, desk: MiniHub) -> None:
+    settings = telegram_settings(server, bot_token="1:revoked")
+    channel = TelegramChannel(settings, desk, SystemClock())
+    async with serving(desk, channel):
+        for _ in range(200):
+            if channel.health()["state"] == "unauthorized":
+                break
+            await asyncio.sleep(0.02)
+        assert channel.health()["state"] == "unauthorized"
+
+
+async def test_a_slow_server_keeps_only_its_own_call_waiting(
+    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+) -> None:
+    ada = server.person(ADA)
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    await desk.ask(channel, record)
+    server.fail("answerCallbackQuery", "slow", seconds=2.0)
+    first = ada.tap_data(ada.last(), "ans:bogus")
+    ada.tap(ada.last(), "Yes")
+    await server.until(lambda: record.prompt_id in desk.answers, "the answer, before the slow toast")
+    assert not first.answered
+
+
+async def test_closing_ends_in_time_even_when_the_server_hangs(server: FakeTelegram, desk: MiniHub) -> None:
+    server.person(ADA)
+    server.fail("*", "slow", seconds=60.0, times=1000)
+    channel = TelegramChannel(telegram_settings(server), desk, SystemClock())
+    await channel.start()
+    await channel.notify("never arrives")
+    await server.until(lambda: server.calls, "a request")
+    await asyncio.wait_for(channel.close(), 10)

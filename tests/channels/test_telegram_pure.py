@@ -1,0 +1,145 @@
+"""The pure parts of the chat channels: callback data, entities, buckets, windows, backoff, command words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.channels import prompts
+from tests.channels.mini_hub import MiniHub
+from tests.support import fake_telegram_rules as rules
+
+from atlasbridge.channels import wording
+from atlasbridge.channels.limits import Backoff, InboundWindow, TokenBucket
+from atlasbridge.channels.telegram.callbacks import encode_callback, expand_callback, parse_callback
+from atlasbridge.channels.telegram.commands import parse_command, parse_span
+from atlasbridge.channels.telegram.templates import Body, cut_text, render_prompt, utf16_units
+from atlasbridge.core.clock import ManualClock
+from atlasbridge.core.prompt.model import Choice, Prompt, PromptType
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
+values = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(values, min_size=1, max_size=9, unique=True), st.data())
+def test_any_choice_survives_the_way_through_a_button(offered: list[str], data: st.DataObject) -> None:
+    hub = MiniHub(ManualClock())
+    choices = tuple(Choice(value, "label") for value in offered)
+    prompt = Prompt(PromptType.TYPE_MULTIPLE_CHOICE, 0.9, "?", choices=choices)
+    record = hub.add_prompt(hub.add_session(), prompt)
+    value = data.draw(st.sampled_from(offered))
+    encoded = encode_callback(record, value)
+    assert 1 <= len(encoded.encode()) <= 64
+    callback = parse_callback(encoded)
+    assert callback is not None
+    assert expand_callback(callback, record) == (record.session_id, record.nonce, value)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(max_size=80))
+def test_strange_callback_data_is_nothing_or_stays_harmless(data: str) -> None:
+    hub = MiniHub(ManualClock())
+    record = hub.add_prompt(hub.add_session(), prompts.MENU)
+    callback = parse_callback(data)
+    if callback is not None:
+        assert expand_callback(callback, record)[1] != record.nonce
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(texts, st.sampled_from(["", "bold", "pre"]))))
+def test_entities_cover_exactly_what_they_were_given(parts: list[tuple[str, str]]) -> None:
+    body = Body()
+    for text, style in parts:
+        body.add(text, style)
+    assert rules.check_entities(body.entities, body.text) == body.entities
+    encoded = body.text.encode("utf-16-le")
+    styled = [text for text, style in parts if style and text]
+    covered = [encoded[2 * e["offset"] : 2 * (e["offset"] + e["length"])].decode("utf-16-le") for e in body.entities]
+    assert covered == styled
+
+
+@settings(deadline=None, max_examples=60)
+@given(texts, st.integers(min_value=2, max_value=50))
+def test_cutting_never_splits_a_character(text: str, limit: int) -> None:
+    cut = cut_text(text, limit)
+    assert utf16_units(cut) <= limit and (cut == text or cut.endswith("…"))
+
+
+@settings(deadline=None, max_examples=60)
+@given(excerpt=texts, screen=texts, label=texts, cwd=texts)
+def test_any_prompt_makes_a_message_that_telegram_takes(excerpt: str, screen: str, label: str, cwd: str) -> None:
+    hub = MiniHub(ManualClock())
+    prompt = replace(prompts.MENU, excerpt=excerpt, screen=screen, choices=(Choice("1", label), Choice("2", label)))
+    record = hub.add_prompt(hub.add_session(cwd=cwd), prompt)
+    params = render_prompt(record, hub.session_records[record.session_id], hub.clock.now(), "atlas")
+    rules.check_text(params["text"])
+    rules.check_entities(params["entities"], params["text"])
+    rules.check_markup(params["reply_markup"])
+
+
+def test_a_bucket_lets_a_burst_through_and_then_the_rate() -> None:
+    bucket = TokenBucket(rate=1.0, burst=3.0)
+    assert [bucket.reserve(100.0) for _ in range(5)] == [0.0, 0.0, 0.0, 1.0, 2.0]
+    assert bucket.reserve(110.0) == 0.0
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.floats(min_value=0, max_value=3), min_size=1, max_size=60))
+def test_a_bucket_never_exceeds_its_rate(gaps: list[float]) -> None:
+    bucket, now, used = TokenBucket(rate=1.0, burst=3.0), 50.0, []
+    for gap in gaps:
+        now += gap
+        used.append(now + bucket.reserve(now))
+    for index, start in enumerate(used):
+        within = [moment for moment in used[index:] if moment < start + 10.0]
+        assert len(within) <= 10 + 3 + 1
+
+
+def test_the_inbound_window_counts_each_session_and_slides() -> None:
+    window = InboundWindow(limit=2, window_s=60.0)
+    assert [window.admit("a", now) for now in (0.0, 10.0, 20.0)] == [0.0, 0.0, 40.0]
+    assert window.admit("b", 20.0) == 0.0
+    assert window.admit("a", 60.5) == 0.0
+
+
+def test_backoff_goes_from_one_second_to_sixty_and_starts_anew() -> None:
+    backoff = Backoff()
+    assert [backoff.next_wait() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+    backoff.reset()
+    assert backoff.next_wait() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "rest"),
+    [
+        ("/sessions", "sessions", ""),
+        ("/switch ab12", "switch", "ab12"),
+        ("/help@Bridge_Bot", "help", ""),
+        ("  /mute   30m ", "mute", "30m"),
+    ],
+)
+def test_commands_are_read(text: str, name: str, rest: str) -> None:
+    command = parse_command(text, "bridge_bot")
+    assert command is not None and (command.name, command.rest) == (name, rest)
+
+
+@pytest.mark.parametrize("text", ["sessions", "/help@other_bot", "/", "/x-y", "a /help"])
+def test_other_words_are_no_commands(text: str) -> None:
+    assert parse_command(text, "bridge_bot") is None
+
+
+def test_spans_of_time_are_read() -> None:
+    shown = {text: parse_span(text) for text in ("", "off", "30", "30m", "2h", "soon")}
+    assert shown == {"": 3600.0, "off": 0.0, "30": 1800.0, "30m": 1800.0, "2h": 7200.0, "soon": None}
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(598.9, "9m 58s"), (45, "45s"), (7500, "2h 5m"), (-3, "now")])
+def test_time_left_is_told_as_people_say_it(seconds: float, shown: str) -> None:
+    assert wording.render_left(seconds) == shown
+
+
+def test_a_secret_has_no_button_that_answers() -> None:
+    assert wording.render_buttons(prompts.SECRET) == []
