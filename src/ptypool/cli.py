@@ -1,7 +1,7 @@
 """Runs a task in an AI coding CLI on a PTY, without a person at it: one adapter for each tool.
 
-The flags are those of the tools of today (docs/ptypool.md says where the specification's table has aged). Whether a tool
-may act without asking is the caller's choice, made by the argument `dangerously_skip_permissions` and by nothing else.
+The flags are those of the tools of today (docs/ptypool.md says where the specification has aged). Whether a tool may
+act without asking is the caller's choice, made by the argument `dangerously_skip_permissions` and by nothing else.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ def adapter_for(
 ) -> TaskAdapter:
     """The adapter of a tool.
 
-    `dangerously_skip_permissions` lets the tool run commands and change files without asking anybody: only for a machine
-    or a container that you can lose. `json_events` makes the tool print one JSON object per line instead of text.
+    `dangerously_skip_permissions` lets the tool run commands and change files without asking anybody: only for a
+    machine that you can lose. `json_events` makes the tool print one JSON object per line instead of text.
     """
     return TaskAdapter(CliType(cli_type), dangerously_skip_permissions, json_events)
 

@@ -1,0 +1,66 @@
+"""Waiting for conditions on real children, with generous deadlines; nothing here depends on how fast a machine is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+
+from ptypool import PtyHandle
+
+DEADLINE_S = 30.0
+
+
+async def read_until(handle: PtyHandle, wanted: bytes) -> bytes:
+    """All the output up to the chunk that completes `wanted`."""
+    output = b""
+    async with asyncio.timeout(DEADLINE_S):
+        while wanted not in output:
+            chunk = await handle.read()
+            assert chunk, f"the output ended without {wanted!r}: {output!r}"
+            output += chunk
+    return output
+
+
+async def read_all(handle: PtyHandle) -> bytes:
+    async with asyncio.timeout(DEADLINE_S):
+        return b"".join([chunk async for chunk in handle])
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def eventually_now(condition: Callable[[], bool]) -> None:
+    give_up_at = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < give_up_at, "the condition never came true"
+        time.sleep(0.01)
+
+
+def drain_fd(fd: int) -> bytes:
+    """Everything from a blocking master descriptor, up to the end of the output."""
+    output = b""
+    while True:
+        try:
+            chunk = os.read(fd, 65536)
+        except OSError:
+            return output
+        if not chunk:
+            return output
+        output += chunk
+
+
+def process_exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/dev/fd"))
