@@ -58,8 +58,7 @@ class _Answered:
     """The prompt that was just answered: only this one is not raised again, and only until something moved."""
 
     at: float
-    version: int
-    left: bool = False
+    key: str  # the picture it was answered on
 
 
 class Detector:
@@ -155,7 +154,7 @@ class Detector:
 
     def _reply(self, digest: str, now: float) -> list[Command]:
         if self.open_prompt and self.open_prompt.digest == digest:
-            self._answered = _Answered(now, self.screen.version)
+            self._answered = _Answered(now, self._key)
         self._typed_at = None
         self._changes.clear()
         return self._look_soon(now)
@@ -213,17 +212,15 @@ class Detector:
         if prompt is None:
             return []
         if found is not None and self._is_same(found, prompt) and not self._tool_works(found, view):
-            return self._still_there(probe, now)
+            return self._still_there(found, probe, now)
         if probe.state is not ProbeState.BUSY and now - self._key_since < self.settings.patience.settle_s:
             self._unsure = True
             return []
         return self._withdraw(self._reason())
 
-    def _still_there(self, probe: ProbeAnswer, now: float) -> list[Command]:
+    def _still_there(self, found: Finding, probe: ProbeAnswer, now: float) -> list[Command]:
         if probe.state is not ProbeState.BUSY:
-            return self._asked_again(now)
-        if self._answered and self._busy_looks >= 2:
-            self._answered.left = True
+            return self._asked_again(found, now)
         if self._busy_looks >= 3 and not self._answered:
             return self._withdraw(self._reason())
         self._unsure = True
@@ -238,19 +235,20 @@ class Detector:
         return stated(view, self.dialect) == "busy" or (self.tool.state == "working" and not found.structural)
 
     def _is_same(self, found: Finding, prompt: Prompt) -> bool:
-        moved = found.row != self._open_row and (self._answered is not None or self._keys_since_raise)
+        """Also while somebody, or the host, is typing an answer behind it."""
+        touched = self._answered is not None or self._keys_since_raise
         if digest_of(found) == prompt.digest:
-            return not (moved and found.line_mode)
-        typing = found.row == self._open_row and self._typed_at is not None
-        return typing and found.core.startswith(self._open_core)
+            return found.structural or found.row == self._open_row or not touched
+        begun = self._answered is not None or self._typed_at is not None
+        return begun and found.row == self._open_row and found.core.startswith(self._open_core)
 
-    def _asked_again(self, now: float) -> list[Command]:
-        """The same prompt still stands after its answer: either nothing has happened yet, or it is asked once more."""
+    def _asked_again(self, found: Finding, now: float) -> list[Command]:
+        """The same prompt stands there after its answer: nothing has happened yet, or it is asked once more."""
         answered = self._answered
         if answered is None:
             return []
-        redrawn = self.screen.version != answered.version
-        if answered.left and redrawn:
+        again = not found.structural and found.core == self._open_core and self._key != answered.key
+        if again and now - self._key_since >= self.settings.patience.settle_s:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:
             self.open_prompt, self._answered = None, None

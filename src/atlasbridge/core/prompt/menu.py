@@ -13,7 +13,7 @@ from atlasbridge.core.prompt.dialect import Dialect, compiled
 from atlasbridge.core.prompt.view import View
 
 MAX_ITEMS = 60
-_FRAMES = {**{code: " " for code in range(0x2500, 0x25A0)}, **{ord(char): " " for char in "|◆◇▲▼"}}
+_FRAMES = {**dict.fromkeys(range(0x2500, 0x25A0), " "), **dict.fromkeys(map(ord, "|◆◇▲▼"), " ")}
 _BOXES = "◯○◉●◎◻◼☐☑☒⬡⬢□■▢▣✔✓✘"
 CHECKED = "◉●◼☑☒⬢■▣✔✓xX*"
 _ROW = re.compile(
@@ -204,6 +204,32 @@ def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
     if len(rare) == 1:
         return rare[0]
     return -1
+
+
+def is_highlighted(view: View, label: str, pointers: str = "❯›»▸▶→➜➤⮞>*●◉◆") -> bool:
+    """Whether `label` stands where the keys go: on the cursor's row, behind a pointer, or in other colours."""
+    wanted = "".join(label.split())
+    for row, line in enumerate(view.lines):
+        if wanted not in "".join(unframed(line).split()):
+            continue
+        first = label.split()[0] if label.split() else label
+        col = line.find(first)
+        pointed = any(char in pointers for char in line[:col])
+        here = row == view.row and view.cursor_visible
+        if pointed or here or _stands_out(view, row, max(col, 0), label):
+            return True
+    return False
+
+
+def _stands_out(view: View, row: int, col: int, label: str) -> bool:
+    style = view.style(row, col)
+    if style & 0x20:
+        return True
+    around = [
+        view.style(at, col) for at in (row - 1, row + 1) if 0 <= at < len(view.lines) and view.lines[at][col:].strip()
+    ]
+    beyond = view.style(row, col + len(label) + 2)
+    return _weight(style) > 0 and (all(style != other for other in around) if around else style != beyond)
 
 
 def _weight(style: int) -> int:
