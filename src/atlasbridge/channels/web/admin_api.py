@@ -14,16 +14,17 @@ COOKIE = "atlasbridge"
 
 async def login(site: Site, call: Call) -> Response:
     peer = call.request.client.host if call.request.client else ""
-    if site.wrong.spent(peer):
-        return problem(429, "rate_limited", "too many attempts; wait a minute")
     link, password = call.body.link, call.body.password
+    if site.wrong.spent(peer) if password is None else not site.wrong.allow(peer):
+        return problem(429, "rate_limited", "too many attempts; wait a minute")
     if (link is None) == (password is None):
         return problem(422, "bad_value", "give either a link or a password")
     if not is_private(call):
         return problem(403, "not_private", "logging in needs loopback or TLS")
-    entry = site.access.redeem(link) if link is not None else site.access.enter(password)
+    entry = site.access.redeem(link) if link is not None else await site.access.enter(password)
     if entry is None:
-        site.wrong.allow(peer)
+        if link is not None:  # a guess of a password was counted before it was looked at
+            site.wrong.allow(peer)
         return problem(401, "wrong_login", "this link or password does not open the page; a link works once")
     cookie, key, record = entry
     response = JSONResponse({"key": key, "scope": record.scope, "name": record.name})

@@ -40,7 +40,9 @@ def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
     routes.append(Route(f"{PREFIX}/openapi.json", _openapi, methods=["GET"]))
     routes += _static_routes()
     handlers: Any = {HTTPException: _http_error}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), names, site.counters.count_status)
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    app.router.redirect_slashes = False
+    return Guard(app, names, site.counters.count_status)
 
 
 def _paths() -> list[str]:

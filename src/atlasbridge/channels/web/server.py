@@ -82,7 +82,7 @@ class Listener:
 
 def bind(host: str, *ports: int) -> socket.socket:
     """Listen on the first of `ports` that is free, else on any free one."""
-    for port in (*ports, 0):
+    for port in (*filter(None, ports), 0):
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
