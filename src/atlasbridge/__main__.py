@@ -16,7 +16,7 @@ def main() -> None:
         _leave(0)
     from atlasbridge.cli.main import main as full_main
 
-    full_main()
+    _leave(full_main())
 
 
 def _run_session_command(name: str, words: list[str]) -> int:
