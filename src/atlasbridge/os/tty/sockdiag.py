@@ -1,0 +1,151 @@
+"""Who spoke last on TCP connections, from the kernel's socket diagnostics (NETLINK_SOCK_DIAG, no privilege needed).
+
+Answers one question: does one of these sockets wait for the answer to a request?
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from dataclasses import dataclass
+
+_NETLINK_SOCK_DIAG = 4
+_SOCK_DIAG_BY_FAMILY = 20
+_REQUEST_DUMP = 0x301
+_DONE, _ERROR = 3, 2
+_INFO = 2  # attribute with struct tcp_info
+_ESTABLISHED, _SYN_SENT, _LISTEN = 1, 2, 10
+_STATES = 1 << _ESTABLISHED | 1 << _SYN_SENT | 1 << _LISTEN
+_MAX_MESSAGES = 200  # of up to 32 KB: a busy server's sockets are not worth a long look
+_UNIX_SHOW_PEER, _UNIX_PEER = 4, 2
+_STREAMING_MS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    inode: int
+    state: int
+    local: bytes  # port and address
+    remote: bytes
+    sent_ms: int = 0  # since data was last sent
+    received_ms: int = 0
+    unanswered: bool = False  # sent something, never received a byte
+
+
+def pending(inodes: set[int], since_ms: float) -> str:
+    """Why work is under way on one of these sockets, "" when none waits for an answer.
+
+    Only requests sent within `since_ms` count.  Sockets accepted by these programs themselves, and connections among
+    them, are no requests to the world.
+    """
+    if not inodes:
+        return ""
+    ours = [one for one in connections() if one.inode in inodes]
+    served = {one.local[:2] for one in ours if one.state == _LISTEN}
+    ends = {one.local for one in ours}
+    for one in ours:
+        if one.state != _LISTEN and one.local[:2] not in served and one.remote not in ends:
+            why = _waiting_for(one, since_ms)
+            if why:
+                return why
+    return ""
+
+
+def _waiting_for(one: Connection, since_ms: float) -> str:
+    if one.state == _SYN_SENT:
+        return "a connection is being made"
+    if one.sent_ms <= since_ms and (one.unanswered or one.sent_ms < one.received_ms):
+        return f"a request of {one.sent_ms} ms ago has no answer yet"
+    if one.received_ms < min(_STREAMING_MS, since_ms) and not one.unanswered:
+        return "an answer is streaming in"
+    return ""
+
+
+def connections() -> list[Connection]:
+    """TCP sockets of this network namespace; nothing when the kernel does not tell."""
+    found: list[Connection] = []
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as netlink:
+            netlink.settimeout(0.5)
+            for family in (socket.AF_INET, socket.AF_INET6):
+                body = struct.pack("=BBBBI48x", family, socket.IPPROTO_TCP, 1 << (_INFO - 1), 0, _STATES)
+                netlink.send(_message(body))
+                for message in _replies(netlink):
+                    found.append(parse_connection(message))
+    except OSError:
+        return found
+    return found
+
+
+def _message(body: bytes) -> bytes:
+    return struct.pack("=IHHII", 16 + len(body), _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0) + body
+
+
+def _replies(netlink: socket.socket) -> list[bytes]:
+    bodies: list[bytes] = []
+    for _ in range(_MAX_MESSAGES):
+        data = netlink.recv(65536)
+        while len(data) >= 16:
+            size, kind = struct.unpack_from("=IH", data)
+            if kind in (_DONE, _ERROR) or size < 16:
+                return bodies
+            bodies.append(data[16:size])
+            data = data[(size + 3) & ~3 :]
+    return bodies
+
+
+def parse_connection(body: bytes) -> Connection:
+    """One struct inet_diag_msg with its attributes."""
+    family, state = body[0], body[1]
+    local = body[4:6] + _address(body[8:24], family)
+    remote = body[6:8] + _address(body[24:40], family)
+    (inode,) = struct.unpack_from("=I", body, 68)
+    info = _attribute(body[72:], _INFO)
+    if info is None or len(info) < 60:
+        return Connection(inode, state, local, remote)
+    sent, received = struct.unpack_from("=I4xI", info, 44)
+    acknowledged, got = struct.unpack_from("=QQ", info, 120) if len(info) >= 136 else (0, 1)
+    return Connection(inode, state, local, remote, sent, received, unanswered=acknowledged > 1 and got == 0)
+
+
+def _address(field: bytes, family: int) -> bytes:
+    """Four bytes for IPv4, also where it is written as IPv6."""
+    if family == socket.AF_INET:
+        return field[:4]
+    return field[12:] if field[:12] == b"\0" * 10 + b"\xff\xff" else field
+
+
+def _attribute(data: bytes, wanted: int) -> bytes | None:
+    while len(data) >= 4:
+        size, kind = struct.unpack_from("=HH", data)
+        if size < 4:
+            return None
+        if kind == wanted:
+            return data[4:size]
+        data = data[(size + 3) & ~3 :]
+    return None
+
+
+def unix_peer(inode: int) -> int:
+    """The inode at the other end of a Unix socket, 0 when there is none or it cannot be told."""
+    body = struct.pack("=BBHIIIII", socket.AF_UNIX, 0, 0, 0xFFFFFFFF, inode, _UNIX_SHOW_PEER, 0xFFFFFFFF, 0xFFFFFFFF)
+    header = struct.pack("=IHHII", 16 + len(body), _SOCK_DIAG_BY_FAMILY, 1, 1, 0)
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as netlink:
+            netlink.settimeout(0.5)
+            netlink.send(header + body)
+            data = netlink.recv(8192)
+    except OSError:
+        return 0
+    kind = struct.unpack_from("=H", data, 4)[0] if len(data) >= 32 else _ERROR
+    peer = _attribute(data[32:], _UNIX_PEER) if kind == _SOCK_DIAG_BY_FAMILY else None
+    return struct.unpack("=I", peer)[0] if peer and len(peer) == 4 else 0
+
+
+def socket_inode(link: str) -> int:
+    """The inode in "socket:[123]", 0 for anything else."""
+    return int(link[8:-1]) if link.startswith("socket:[") else 0
+
+
+def inodes_of(links: dict[int, str]) -> set[int]:
+    return {inode for link in links.values() if (inode := socket_inode(link))}

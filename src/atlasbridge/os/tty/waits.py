@@ -1,0 +1,172 @@
+"""What one thread of a Linux program waits for: this terminal, other descriptors, time, or nothing that counts.
+
+Turns a blocked system call into a `Wait`.  What the waits of a whole program mean is decided in `linux`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+
+from atlasbridge.os.tty import procfs, sockdiag
+from atlasbridge.os.tty.syscalls import COMPAT, NATIVE, Waits
+
+_NATIVE = NATIVE.get(platform.machine().lower(), {})
+_COMPAT = COMPAT.get(platform.machine().lower(), {})
+_DEV_TTY = os.makedev(5, 0)
+_PTS_MAJOR = 136
+_FOREVER_S = 3600  # a longer timeout is none
+_MAX_NESTING = 3
+
+_POLLS = (Waits.POLL, Waits.PPOLL, Waits.SELECT, Waits.EPOLL, Waits.EPOLL_TIMESPEC, Waits.RESTART)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A terminal, known by its number and, where it could be seen, by the file system it lives in."""
+
+    index: int
+    filesystem: int | None
+
+    @classmethod
+    def of(cls, index: int) -> Line:
+        device = os.makedev(_PTS_MAJOR, index)
+        try:
+            status = os.stat(f"/dev/pts/{index}")
+        except OSError:
+            return cls(index, None)
+        return cls(index, status.st_dev if status.st_rdev == device else None)
+
+    @property
+    def device(self) -> int:
+        return os.makedev(_PTS_MAJOR, self.index)
+
+    def is_open_as(self, process: procfs.Process, fd: int) -> bool:
+        """Whether a descriptor is this terminal, by its own name or as /dev/tty.
+
+        Containers have file systems of their own in which terminal numbers start again.
+        """
+        found = procfs.character_device(process.pid, fd)
+        if found is None:
+            return False
+        filesystem, device = found
+        if device == _DEV_TTY:
+            return process.terminal == self.device
+        return device == self.device and self.filesystem in (None, filesystem)
+
+
+NOWHERE = Line((1 << 20) - 1, -1)  # no descriptor is this terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """`reads`: blocked in read on the terminal; `watches`: in poll, select or epoll with the terminal among others."""
+
+    call: Waits | None  # None: the thread runs
+    reads: bool = False
+    watches: bool = False
+    timeout: bool = False  # wakes by itself before long
+    others: tuple[str, ...] = ()  # further descriptors it waits for, but for wake-ups within the program
+
+    @property
+    def idle(self) -> bool:
+        """Nothing but another thread of the same program, or a signal, wakes it."""
+        quiet = self.call in (Waits.FUTEX, Waits.SIGNAL) or (self.call in _POLLS and not self.timeout)
+        return quiet and not self.others
+
+
+def classify(process: procfs.Process, tid: int, line: Line) -> Wait:
+    """May raise PermissionError: the thread may not be inspected."""
+    call = procfs.blocked_call(process.pid, tid)
+    if call is None:
+        return Wait(None)
+    waits = _NATIVE.get(call.number)
+    if waits is None and call.number in _COMPAT and procfs.is_32_bit(process.pid):
+        waits = _COMPAT[call.number]
+    if waits in (Waits.READ, Waits.SOCKET):
+        return _wait_on_one(process, call.args[0], waits, line)
+    if waits in _POLLS:
+        return _wait_on_many(process, call, waits, line)
+    if waits is Waits.FUTEX:
+        return Wait(waits, timeout=call.args[3] != 0)
+    return Wait(waits or Waits.SLEEP, timeout=waits is Waits.SLEEP)
+
+
+def _wait_on_one(process: procfs.Process, fd: int, waits: Waits, line: Line) -> Wait:
+    if line.is_open_as(process, fd):
+        return Wait(waits, reads=True)
+    return Wait(waits, others=_outside(process.pid, [fd]))
+
+
+def _wait_on_many(process: procfs.Process, call: procfs.BlockedCall, waits: Waits, line: Line) -> Wait:
+    try:
+        fds = _watched(process.pid, call, waits)
+    except PermissionError:
+        raise
+    except OSError:  # memory that is no such list, or a process that is just leaving
+        return Wait(waits, timeout=True)
+    ours = [fd for fd in fds if line.is_open_as(process, fd)]
+    rest = [fd for fd in fds if fd not in ours]
+    timers = any(procfs.timer_is_set(process.pid, fd) for fd in rest if "timerfd" in procfs.descriptor(process.pid, fd))
+    timeout = timers or _wakes_soon(process.pid, call, waits)
+    return Wait(waits, watches=bool(ours), timeout=timeout, others=_outside(process.pid, rest))
+
+
+def _watched(pid: int, call: procfs.BlockedCall, waits: Waits) -> list[int]:
+    if waits is Waits.SELECT:
+        return procfs.select_set(pid, call.args[1], call.args[0] & 0xFFFF)
+    if waits in (Waits.EPOLL, Waits.EPOLL_TIMESPEC):
+        return _epoll_leaves(pid, call.args[0], _MAX_NESTING)
+    return procfs.poll_set(pid, call.args[0], call.args[1])
+
+
+def _epoll_leaves(pid: int, fd: int, depth: int) -> list[int]:
+    """What an epoll instance watches, looking through epoll instances inside it."""
+    leaves: list[int] = []
+    for target in procfs.epoll_set(pid, fd):
+        if depth and procfs.descriptor(pid, target) == "anon_inode:[eventpoll]":
+            leaves += _epoll_leaves(pid, target, depth - 1)
+        else:
+            leaves.append(target)
+    return leaves
+
+
+def _wakes_soon(pid: int, call: procfs.BlockedCall, waits: Waits) -> bool:
+    """Whether the call has a timeout that matters."""
+    if waits in (Waits.POLL, Waits.RESTART, Waits.EPOLL):
+        milliseconds = call.args[3 if waits is Waits.EPOLL else 2] & 0xFFFFFFFF
+        return milliseconds < _FOREVER_S * 1000
+    address = call.args[{Waits.PPOLL: 2, Waits.SELECT: 4}.get(waits, 3)]
+    if address == 0:
+        return False
+    try:
+        seconds = int.from_bytes(procfs.read_memory(pid, address, 8), "little", signed=True)
+    except OSError:
+        return True
+    return seconds < _FOREVER_S
+
+
+def _outside(pid: int, fds: list[int]) -> tuple[str, ...]:
+    """The descriptors that something outside the program can make ready, as their links say."""
+    if not fds:
+        return ()
+    links = {fd: procfs.descriptor(pid, fd) for fd in fds}
+    suspects = {fd: link for fd, link in links.items() if not _is_wake_up(link)}
+    if any(link.startswith(("pipe:", "socket:")) for link in suspects.values()):
+        own = procfs.descriptors(pid)
+        suspects = {fd: link for fd, link in suspects.items() if not _is_own_end(fd, link, own)}
+    return tuple(suspects.values())
+
+
+def _is_wake_up(link: str) -> bool:
+    kinds = ("eventfd", "signalfd", "timerfd", "io_uring", "eventpoll")
+    return link.startswith("anon_inode:") and any(kind in link for kind in kinds)
+
+
+def _is_own_end(fd: int, link: str, own: dict[int, str]) -> bool:
+    """Whether the program itself holds the other end: a pipe or socket pair to wake its own loop."""
+    if link.startswith("pipe:"):
+        return any(other == link for number, other in own.items() if number != fd)
+    inode = sockdiag.socket_inode(link)
+    return inode != 0 and sockdiag.unix_peer(inode) in sockdiag.inodes_of(own)
