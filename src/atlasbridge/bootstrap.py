@@ -247,7 +247,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
 
         start_hub(home)
 
-    return HostParts(spawn, judge, encode, start_hub)
+    return HostParts(spawn, judge, encode, start_hub, str(home.socket))
 
 
 def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) -> DetectorSettings:

@@ -14,18 +14,15 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from atlasbridge.core.clock import Clock
-from atlasbridge.core.ports import WaitingProbe
-from atlasbridge.core.prompt.events import ChildExited
+from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.session.caller import Caller, peer_uid
 from atlasbridge.core.session.detachkey import DetachKey
-from atlasbridge.core.session.hubside import HubSide
 from atlasbridge.core.session.inlet import Inlet
 from atlasbridge.core.session.journal import Journal
+from atlasbridge.core.session.judgement import Judgement
 from atlasbridge.core.session.keyboard import InputRelay
-from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.plan import Plan
 from atlasbridge.core.session.relay import OutputRelay
 from atlasbridge.core.session.ring import Ring
@@ -33,9 +30,13 @@ from atlasbridge.core.session.seat import Seat
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.session.supervisor import Supervisor
 from atlasbridge.core.session.tty import Pty, Size
-from atlasbridge.core.session.typist import Encode, Typist
 from atlasbridge.core.session.wakeup import Wakeup
-from atlasbridge.core.session.watch import DetectorLike, StallWatchdog
+
+if TYPE_CHECKING:
+    from atlasbridge.core.ports import WaitingProbe
+    from atlasbridge.core.session.hubside import HubSide
+    from atlasbridge.core.session.typist import Encode
+    from atlasbridge.core.session.watch import DetectorLike, StallWatchdog
 
 _LONGEST_GRACE_S = 2.0  # for what an ended tool left behind and that never stops to write
 _FIRST_ATTACH_S = 5.0  # how long a tool's output waits for the terminal that started it
@@ -49,6 +50,7 @@ class HostParts:
     judge: Callable[[Plan, Pty, Size], tuple[DetectorLike, WaitingProbe]]
     encode: Encode
     start_hub: Callable[[], None]
+    hub_path: str
 
 
 class SessionHost:
@@ -61,14 +63,14 @@ class SessionHost:
         settings: SessionSettings,
         clock: Clock,
         journal: Journal,
-        record: SessionRecord,
-        hub_path: str,
     ) -> None:
         self._plan = plan
         self._pty = pty
+        self._parts = parts
         self._settings = settings
         self._clock = clock
         self._journal = journal
+        self._started_at = clock.wall()
         self._wakeup = Wakeup()
         self._callers: dict[int, Caller] = {}
         self._listener: socket.socket | None = None
@@ -77,34 +79,55 @@ class SessionHost:
         self._was_stopped = False
         self._last_words = ""
         self._supervisor = Supervisor(clock, settings, journal, self._wakeup.set)
-        keyboard = InputRelay(
+        self._judgement = Judgement(
+            self._build_judgement, size, plan.hub, lambda loop: self._supervisor.start("response_consumer", loop)
+        )
+        self._keyboard = InputRelay(
             pty,
             DetachKey(settings.detach_key),
             settings.input_backlog_bytes,
-            typed=lambda data: self._watch.keys_typed(data),
+            typed=self._judgement.keys_typed,
             left=lambda attachment: self._seat.vacate(attachment, "detached"),
             lost=lambda attachment: self._seat.vacate(attachment, "closed"),
         )
-        self._keyboard = keyboard
-        inlet = keyboard.inlet = Inlet(pty.fileno(), clock, keyboard.wake)
-        ring = Ring(settings.ring_bytes)
-        self._watch = StallWatchdog(lambda: parts.judge(plan, pty, size), ring, inlet, clock, settings, self._tell_hub)
+        self._inlet = self._keyboard.inlet = Inlet(pty.fileno(), clock, self._keyboard.wake)
+        self._ring = Ring(settings.ring_bytes)
         self._output = OutputRelay(
-            pty, inlet, ring, clock, self._watch.notice, lambda gone: self._seat.vacate(gone, "closed")
+            pty,
+            self._inlet,
+            self._ring,
+            clock,
+            noticed=self._judgement.notice,
+            lost=lambda attachment: self._seat.vacate(attachment, "closed"),
         )
-        self._watch.output = self._output
-        self._seat = Seat(pty, size, self._output, keyboard, self._watch, self._seat_changed)
-        typist = Typist(self._watch, inlet, pty, clock, settings, parts.encode)
-        self._hub = HubSide(
-            record, hub_path, plan.ttl_s, self._watch, typist, clock, settings, parts.start_hub, self.end_tool
+        self._seat = Seat(pty, size, self._output, self._keyboard, self._judgement, self._wakeup.set)
+
+    def _build_judgement(self, size: Size) -> tuple[StallWatchdog, HubSide]:
+        from atlasbridge.core.session.hubside import HubSide
+        from atlasbridge.core.session.model import SessionRecord
+        from atlasbridge.core.session.typist import Typist
+        from atlasbridge.core.session.watch import StallWatchdog
+
+        plan, clock, settings = self._plan, self._clock, self._settings
+        detector, probe = self._parts.judge(plan, self._pty, size)
+        watch = StallWatchdog(detector, probe, self._output, self._ring, self._inlet, clock, settings)
+        record = SessionRecord(
+            session_id=plan.session_id,
+            tool=plan.tool,
+            command=plan.command,
+            cwd=plan.cwd,
+            pid=self._pty.pid,
+            host_pid=os.getpid(),
+            started_at=iso(self._started_at),
+            rows=size.rows,
+            cols=size.cols,
+            label=plan.label,
+            channels=plan.channels,
         )
-
-    def _tell_hub(self, message: dict[str, Any]) -> None:
-        self._hub.post(message)
-
-    def _seat_changed(self, size: Size, attached: bool) -> None:
-        self._hub.state_changed(attached, size.rows, size.cols)
-        self._wakeup.set()
+        typist = Typist(watch, self._inlet, self._pty, clock, settings, self._parts.encode)
+        hub = HubSide(record, self._parts.hub_path, plan.ttl_s, watch, typist, clock, settings, self._parts.start_hub)
+        hub.end_tool = self.end_tool
+        return watch, hub
 
     def listen(self, path: Path) -> None:
         """Open the door through which terminals attach."""
@@ -120,10 +143,8 @@ class SessionHost:
         """Until the tool has ended and all it wrote is shown; returns its exit status."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._wakeup.write_fd, warn_on_full_buffer=False)
-        self._supervisor.start("stall_watchdog", self._watch.run)
         self._supervisor.start("stdin_relay", self._keyboard.run)
-        if self._plan.hub:
-            self._supervisor.start("response_consumer", self._hub.run)
+        self._supervisor.start("stall_watchdog", self._judgement.run)
         start_by = self._clock.now() + _FIRST_ATTACH_S
         if first is not None:
             self._add_caller(first)
@@ -248,10 +269,7 @@ class SessionHost:
         self._seat.finish(status)
         for caller in self._callers.values():
             caller.say({"m": "ended", "status": status, "text": self._last_words})
-        with self._watch.lock:
-            self._watch.absorb()
-            self._watch.handle(ChildExited())
-        self._hub.say_farewell(status, self._clock.now() + self._settings.hub_farewell_s)
+        self._judgement.finish(status, self._clock.now() + self._settings.hub_farewell_s)
         self._supervisor.stop()
         for caller in self._callers.values():
             caller.close()

@@ -36,18 +36,18 @@ class HubSide:
         clock: Clock,
         settings: SessionSettings,
         start_hub: Callable[[], None],
-        end_tool: Callable[[bool], None],
     ) -> None:
         self._record = record
         self._ttl_s = ttl_s
         self._watch = watch
         self._typist = typist
         self._clock = clock
-        self._end_tool = end_tool
+        self.end_tool: Callable[[bool], None] = lambda force: None
         self._viewer = _Viewer(self._send_screen)
         self._end: Message | None = None
         self._link = HubLink(path, clock, settings, self._greet, self._receive, start_hub)
         self._running = False
+        watch.to_hub = self.post
         watch.add_viewer(self._viewer.turn)
 
     def run(self, beat: Beat) -> None:
@@ -96,7 +96,7 @@ class HubSide:
             case "watch":
                 self._viewer.stop()
             case "kill":
-                self._end_tool(bool(message.get("force")))
+                self.end_tool(bool(message.get("force")))
 
     def _type(self, prompt_id: str, answer: Answer) -> None:
         self._report(prompt_id, self._typist.type(prompt_id, answer))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import traceback
 from pathlib import Path
 
 from atlasbridge.core.clock import Clock, iso
-from atlasbridge.core.visible import visible
 
 _MAX_BYTES = 1_000_000
 
@@ -35,5 +33,9 @@ class Journal:
             self._room = 0  # the disk is full or the folder is gone
 
     def crash(self, event: str, error: BaseException) -> None:
+        import traceback  # seldom needed, and slow to import
+
+        from atlasbridge.core.visible import visible
+
         trace = "".join(traceback.format_exception(error))
         self.note(event, error=visible(str(error)), trace=visible(trace[-4000:]))

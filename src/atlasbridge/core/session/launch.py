@@ -12,13 +12,12 @@ import socket
 import sys
 from typing import Any
 
-from atlasbridge.core.clock import Clock, SystemClock, iso
+from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.home import Home
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.session import wire
 from atlasbridge.core.session.host import HostParts, SessionHost
 from atlasbridge.core.session.journal import Journal
-from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.plan import Plan
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.session.tty import Size, SpawnRefused
@@ -105,21 +104,8 @@ def _host_session(
     except SpawnRefused as error:
         _say(client, {"m": "failed", "status": error.status, "text": str(error), "hint": error.hint})
         return
-    record = SessionRecord(
-        session_id=plan.session_id,
-        tool=plan.tool,
-        command=plan.command,
-        cwd=plan.cwd,
-        pid=pty.pid,
-        host_pid=os.getpid(),
-        started_at=iso(clock.wall()),
-        rows=size.rows,
-        cols=size.cols,
-        label=plan.label,
-        channels=plan.channels,
-    )
     journal.note("session started", tool=plan.tool, pid=pty.pid)
-    host = SessionHost(plan, pty, size, parts, settings, clock, journal, record, str(home.socket))
+    host = SessionHost(plan, pty, size, parts, settings, clock, journal)
     host.listen(home.sessions / f"{short_id(plan.session_id)}.sock")
     if plan.detach:
         _say(client, {"m": "started", "session_id": plan.session_id, "pid": pty.pid})

@@ -8,15 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from atlasbridge.core.prompt.events import Resized
-from atlasbridge.core.prompt.vt_style import render_sgr
 from atlasbridge.core.session.attachment import Attachment
 from atlasbridge.core.session.caller import Caller
+from atlasbridge.core.session.judgement import Judgement
 from atlasbridge.core.session.keyboard import InputRelay
-from atlasbridge.core.session.redraw import render_farewell, render_screen
 from atlasbridge.core.session.relay import OutputRelay
 from atlasbridge.core.session.tty import Pty, Size
-from atlasbridge.core.session.watch import StallWatchdog
 
 
 class Seat:
@@ -26,14 +23,14 @@ class Seat:
         size: Size,
         output: OutputRelay,
         keyboard: InputRelay,
-        watch: StallWatchdog,
-        changed: Callable[[Size, bool], None],
+        judgement: Judgement,
+        changed: Callable[[], None],
     ) -> None:
         self._pty = pty
         self._size = size
         self._output = output
         self._keyboard = keyboard
-        self._watch = watch
+        self._judgement = judgement
         self._changed = changed
         self._lock = threading.RLock()
         self._caller: Caller | None = None
@@ -53,30 +50,22 @@ class Seat:
             attachment = caller.attachment = Attachment(*fds)
             self._caller = caller
             with self._output.lock:
-                if self._output.started:
-                    self._watch.absorb()
                 self.resize(size)
                 if self._output.started and attachment.output_is_terminal:
-                    with self._watch.lock:
-                        picture = render_screen(self._watch.screen, render_sgr)
-                    attachment.write(picture)
+                    attachment.write(self._judgement.picture())
                 self._output.attachment = attachment
             self._keyboard.switch(attachment)
             caller.say({"m": "attached"})
-        self._changed(self._size, True)
+            self._judgement.changed(self._size, True)
+        self._changed()
 
     def resize(self, size: Size) -> None:
         with self._lock:
             if size == self._size:
                 return
-            same_cells = (size.rows, size.cols) == (self._size.rows, self._size.cols)
             self._size = size
             self._pty.resize(size)
-            if not same_cells:
-                self._watch.tell(Resized(size.rows, size.cols))
-                if self._output.started:
-                    self._watch.absorb()
-        self._changed(size, self.taken)
+            self._judgement.changed(size, self.taken)
 
     def vacate(self, attachment: Attachment | None, why: str) -> None:
         """Let this terminal go, unless another has taken the seat already."""
@@ -90,18 +79,16 @@ class Seat:
             self._release(attachment, quietly=why == "closed")
             caller.attachment = None
             caller.say({"m": "detached", "why": why})
-        self._watch.wake()
-        self._changed(self._size, False)
+            self._judgement.changed(self._size, False)
+        self._judgement.wake()
+        self._changed()
 
     def _release(self, attachment: Attachment, quietly: bool) -> None:
         with self._output.lock:  # a chunk on its way gives up soon: the attachment is marked as closed
             if self._output.attachment is attachment:
                 self._output.attachment = None
             if not quietly and attachment.output_is_terminal and self._output.started:
-                with self._watch.lock:
-                    self._watch.absorb()
-                    farewell = render_farewell(self._watch.screen)
-                attachment.write_soon(farewell)
+                attachment.write_soon(self._judgement.farewell())
             attachment.close_output()
 
     def finish(self, status: int) -> None:
@@ -112,9 +99,7 @@ class Seat:
                 return
             self._output.show_rest(attachment)
             if status != 0 and attachment.output_is_terminal:
-                with self._watch.lock:
-                    self._watch.absorb()
-                    attachment.write(render_farewell(self._watch.screen))
+                attachment.write(self._judgement.farewell())
             attachment.closed = True
             self._caller = None
             self._output.attachment = None

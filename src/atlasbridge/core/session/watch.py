@@ -16,7 +16,16 @@ from atlasbridge.core.ids import new_id
 from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
-from atlasbridge.core.prompt.events import Event, KeysTyped, OutputReceived, ProbeAnswer, ProbeAnswered, WakeupDue
+from atlasbridge.core.prompt.events import (
+    ChildExited,
+    Event,
+    KeysTyped,
+    OutputReceived,
+    ProbeAnswer,
+    ProbeAnswered,
+    Resized,
+    WakeupDue,
+)
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.session.inlet import Inlet
 from atlasbridge.core.session.relay import OutputRelay
@@ -46,20 +55,21 @@ Viewer = Callable[[float, Any], float | None]
 class StallWatchdog:
     def __init__(
         self,
-        make: Callable[[], tuple[DetectorLike, WaitingProbe]],
+        detector: DetectorLike,
+        probe: WaitingProbe,
+        output: OutputRelay,
         ring: Ring,
         inlet: Inlet,
         clock: Clock,
         settings: SessionSettings,
-        post: Callable[[dict[str, Any]], None],
     ) -> None:
-        self._make = make
+        self.detector = detector
+        self._probe = probe
+        self._output = output
         self._ring = ring
         self._inlet = inlet
         self._clock = clock
         self._settings = settings
-        self._post = post  # to the hub
-        self._parts: tuple[DetectorLike, WaitingProbe] | None = None
         self._wakeup = Wakeup()
         self._asleep = False
         self._events: deque[Event] = deque()
@@ -69,49 +79,51 @@ class StallWatchdog:
         self._viewers: list[Viewer] = []
         self._view_at: float | None = None
         self.lock = threading.RLock()  # the detector's: one thread at a time
-        self.typed = TypedBook(post)
-        self.output: OutputRelay | None = None
+        self.to_hub: Callable[[dict[str, Any]], None] = lambda message: None
+        self.typed = TypedBook(self._post)
         self.open: tuple[str, Prompt] | None = None
-
-    @property
-    def detector(self) -> DetectorLike:
-        return self._built()[0]
 
     @property
     def screen(self) -> Any:
         return self.detector.screen
 
-    def _built(self) -> tuple[DetectorLike, WaitingProbe]:
-        """Made on first use: the tool starts before the detector is even imported."""
-        with self.lock:
-            if self._parts is None:
-                self._parts = self._make()
-            return self._parts
+    def _post(self, message: dict[str, Any]) -> None:
+        self.to_hub(message)
+
+    # What others tell it
 
     def notice(self) -> None:
         """There is output.  Called for every chunk, so it is cheap: only a sleeping watchdog is woken."""
         if self._asleep:
-            self._asleep = False
-            self._wakeup.set()
-
-    def tell(self, event: Event) -> None:
-        """Something the detector must know; it is handled in the watchdog's own time."""
-        self._events.append(event)
-        self.notice()
-
-    def keys_typed(self, data: bytes) -> None:
-        self.tell(KeysTyped(data))
-
-    def add_viewer(self, viewer: Viewer) -> None:
-        self._viewers.append(viewer)
-        self.wake()
+            self.wake()
 
     def wake(self) -> None:
         self._asleep = False
         self._wakeup.set()
 
+    def _tell(self, event: Event) -> None:
+        """The detector must know; it is handled in the watchdog's own time."""
+        self._events.append(event)
+        self.notice()
+
+    def keys_typed(self, data: bytes) -> None:
+        self._tell(KeysTyped(data))
+
+    def resized(self, rows: int, cols: int) -> None:
+        self._tell(Resized(rows, cols))
+
+    def exited(self) -> None:
+        """The tool has ended: the last output is looked at, nothing is raised any more."""
+        with self.lock:
+            self.absorb()
+            self.handle(ChildExited())
+
+    def add_viewer(self, viewer: Viewer) -> None:
+        self._viewers.append(viewer)
+
+    # The task
+
     def run(self, beat: Beat) -> None:
-        self._built()
         while not beat.retired:
             beat.rest()
             self._sleep()
@@ -122,10 +134,9 @@ class StallWatchdog:
                 self._turn(self._clock.now())
 
     def _sleep(self) -> None:
-        self._asleep = True
+        self._asleep = True  # before looking: output that comes in between wakes us
         due = self._due(self._clock.now())
-        if due is not None:
-            self._asleep = self._pending_since is None  # it will look anyway: no need to be woken for every chunk
+        self._asleep = self._pending_since is None  # it will look soon anyway: no need to be woken for every chunk
         while due is None or due > self._clock.now():
             if self._wakeup.wait(None if due is None else due - self._clock.now()):
                 break
@@ -133,22 +144,18 @@ class StallWatchdog:
         self._asleep = False
 
     def _due(self, now: float) -> float | None:
-        due = self._wakeup_at
-        for moment in (self.typed.due_at, self._view_at):
-            if moment is not None and (due is None or moment < due):
-                due = moment
-        if not (self._ring.size or self._events):
-            self._pending_since = None
-            return due
-        if self._pending_since is None:
-            self._pending_since = now
-        return self._feed_at(now)  # a settled screen cannot be judged before the output that waits is fed
+        if self._ring.size or self._events:
+            if self._pending_since is None:
+                self._pending_since = now
+            return self._feed_at(now)  # nothing can be judged before the output that waits is fed
+        self._pending_since = None
+        moments = [at for at in (self._wakeup_at, self.typed.due_at, self._view_at) if at is not None]
+        return min(moments, default=None)
 
     def _feed_at(self, now: float) -> float:
-        output = self.output
-        if output is None or output.finished or not self._terminal_answers():
+        output, settings = self._output, self._settings
+        if output.finished or not self._terminal_answers():
             return now
-        settings = self._settings
         latest_ms = settings.flood_ms if self._ring.flooded else settings.steady_ms
         quiet_at = output.last_output_at + settings.quiet_ms / 1000
         return min(quiet_at, (self._pending_since or now) + latest_ms / 1000)
@@ -160,33 +167,26 @@ class StallWatchdog:
             self._wakeup_at = None
             self._handle(WakeupDue(), now)
         self.typed.check(now, self.detector.still_shows)
-        self._show_viewers(now)
+        self._view_at = min((at for view in self._viewers if (at := view(now, self.screen)) is not None), default=None)
 
-    def _show_viewers(self, now: float) -> None:
-        self._view_at = None
-        for viewer in self._viewers:
-            moment = viewer(now, self.screen)
-            if moment is not None and (self._view_at is None or moment < self._view_at):
-                self._view_at = moment
+    # The detector
 
     def absorb(self) -> None:
         """Feed everything that is known now.  Callable by any thread."""
         with self.lock:
             self._pending_since = None
             while self._events:
-                self._handle(self._events.popleft(), self._clock.now())
+                self.handle(self._events.popleft())
             data, lost = self._ring.take()
-            if data:
-                self._handle(OutputReceived(data, lost), self._last_output_at())
-                answers = self.screen.take_queries()
-                if answers and not self._terminal_answers():
-                    self._inlet.send(b"".join(answers))
-
-    def _last_output_at(self) -> float:
-        return self._clock.now() if self.output is None else self.output.last_output_at
+            if not data:
+                return
+            self._handle(OutputReceived(data, lost), self._output.last_output_at)
+            answers = self.screen.take_queries()
+            if answers and not self._terminal_answers():
+                self._inlet.send(b"".join(answers))
 
     def _terminal_answers(self) -> bool:
-        attachment = None if self.output is None else self.output.attachment
+        attachment = self._output.attachment
         return attachment is not None and attachment.is_terminal
 
     def handle(self, event: Event) -> None:
@@ -217,7 +217,7 @@ class StallWatchdog:
         """Ask the operating system what the tool does."""
         now = self._clock.now()
         typed_at = self._inlet.last_input_at
-        return self._built()[1].look(now - self._last_output_at(), None if typed_at is None else now - typed_at)
+        return self._probe.look(now - self._output.last_output_at, None if typed_at is None else now - typed_at)
 
     def _raise(self, prompt: Prompt) -> None:
         self.typed.superseded(prompt.digest)

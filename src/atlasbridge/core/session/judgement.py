@@ -1,0 +1,102 @@
+"""The session's slow half, made late: detector, typist and hub link are imported only once the tool runs.
+
+A tool must start, and a short one end, as fast as without us.  Until the slow half is there, output waits in the ring.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from atlasbridge.core.session.supervisor import Beat
+from atlasbridge.core.session.tty import Size
+from atlasbridge.core.session.wakeup import Wakeup
+
+if TYPE_CHECKING:
+    from atlasbridge.core.session.hubside import HubSide
+    from atlasbridge.core.session.watch import StallWatchdog
+
+_HEAD_START_S = 0.03  # for the tool and the relays, before importing takes processor time
+
+Build = Callable[[Size], tuple["StallWatchdog", "HubSide"]]
+
+
+class Judgement:
+    def __init__(self, build: Build, size: Size, hub: bool, start_hub_task: Callable[[Callable[[Beat], None]], None]):
+        self._build = build
+        self._size = size
+        self._hub = hub
+        self._start_hub_task = start_hub_task
+        self._lock = threading.RLock()
+        self._parts: tuple[StallWatchdog, HubSide] | None = None
+        self._attached = False
+        self._head_start = Wakeup()
+
+    def _get(self) -> tuple[StallWatchdog, HubSide]:
+        with self._lock:
+            if self._parts is None:
+                watch, hub = self._build(self._size)
+                hub.state_changed(self._attached, self._size.rows, self._size.cols)
+                self._parts = watch, hub
+                if self._hub:
+                    self._start_hub_task(hub.run)
+            return self._parts
+
+    def run(self, beat: Beat) -> None:
+        """The task `stall_watchdog`."""
+        if self._parts is None:
+            self._head_start.wait(_HEAD_START_S)
+        self._get()[0].run(beat)
+
+    def notice(self) -> None:
+        """There is output; called for every chunk."""
+        if self._parts is not None:
+            self._parts[0].notice()
+
+    def wake(self) -> None:
+        if self._parts is not None:
+            self._parts[0].wake()
+
+    def keys_typed(self, data: bytes) -> None:
+        if self._parts is not None:
+            self._parts[0].keys_typed(data)
+
+    def changed(self, size: Size, attached: bool) -> None:
+        """The terminal's size, or whether one is attached."""
+        with self._lock:
+            resized = (size.rows, size.cols) != (self._size.rows, self._size.cols)
+            self._size, self._attached = size, attached
+            if self._parts is None:
+                return
+        watch, hub = self._parts
+        if resized:
+            watch.resized(size.rows, size.cols)
+        hub.state_changed(attached, size.rows, size.cols)
+
+    def picture(self) -> bytes:
+        """The screen as it is, for a terminal that joins."""
+        from atlasbridge.core.prompt.vt_style import render_sgr
+        from atlasbridge.core.session.redraw import render_screen
+
+        return self._look(lambda screen: render_screen(screen, render_sgr))
+
+    def farewell(self) -> bytes:
+        """What takes back the modes that the tool has switched on."""
+        from atlasbridge.core.session.redraw import render_farewell
+
+        return self._look(render_farewell)
+
+    def _look(self, render: Callable[[Any], bytes]) -> bytes:
+        watch, _ = self._get()
+        with watch.lock:
+            watch.absorb()
+            return render(watch.screen)
+
+    def finish(self, status: int, until: float) -> None:
+        """The tool has ended: judge no more, and tell the hub."""
+        if not self._hub and self._parts is None:
+            return
+        watch, hub = self._get()
+        watch.exited()
+        hub.say_farewell(status, until)

@@ -1,0 +1,37 @@
+"""Session hosts that tests leave behind: finds them by the sockets of a test's own home and ends them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import struct
+from pathlib import Path
+
+from tests.support.terminal import wait_for
+
+
+def host_pids(home: Path) -> list[int]:
+    """The processes that hold the doors of this home's sessions open."""
+    return [pid for path in sorted((home / "sessions").glob("*.sock")) if (pid := _holder(path))]
+
+
+def _holder(path: Path) -> int:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        try:
+            connection.connect(str(path))
+        except OSError:
+            return 0
+        return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+
+
+def end_sessions(home: Path) -> None:
+    """The tool dies with its terminal, which dies with the host."""
+    for pid in host_pids(home):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def wait_no_session(home: Path) -> None:
+    wait_for(lambda: not host_pids(home), "the session to end")

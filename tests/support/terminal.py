@@ -1,0 +1,147 @@
+"""A person's terminal for tests: starts a program on a real PTY, types keys, and waits for what the screen shows.
+
+The screen is our own emulator's; the raw bytes are kept too, for tests that compare them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.core.prompt.screen import Screen
+from ptypool.process import spawn_process
+
+DEADLINE_S = 20.0
+ATLASBRIDGE = (sys.executable, "-m", "atlasbridge")
+
+
+class Terminal:
+    """A PTY with a program on it, seen from the person's side."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        home: Path | None = None,
+        rows: int = 24,
+        cols: int = 80,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> None:
+        environ = {**os.environ, "TERM": "xterm-256color", **(env or {})}
+        if home is not None:
+            environ["ATLASBRIDGE_HOME"] = str(home)
+        self.screen = Screen(rows, cols)
+        self.output = bytearray()
+        child = spawn_process(command, env=environ, cwd=cwd, size=(rows, cols))
+        self.pid, self.master = child.pid, child.master_fd
+        self.status: int | None = None
+        self.settings_before = termios.tcgetattr(self.master)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def type(self, keys: bytes | str) -> None:
+        data = keys.encode() if isinstance(keys, str) else keys
+        while data:
+            data = data[os.write(self.master, data) :]
+
+    def resize(self, rows: int, cols: int) -> None:
+        self.screen.resize(rows, cols)
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def pump(self, timeout_s: float = 0.05) -> bool:
+        """Take what the program wrote; False once its terminal is closed."""
+        readable, _, _ = select.select([self.master], [], [], timeout_s)
+        if not readable:
+            return True
+        try:
+            data = os.read(self.master, 65536)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return False
+        self.output += data
+        self.screen.feed(data)
+        return bool(data)
+
+    def text(self) -> str:
+        return "\n".join(self.screen.lines()).rstrip()
+
+    def wait_until(self, condition: Callable[[], object], what: str = "", deadline_s: float = DEADLINE_S) -> None:
+        give_up_at = time.monotonic() + deadline_s
+        while not condition():
+            if time.monotonic() > give_up_at:
+                raise AssertionError(f"waited for {what or condition} in vain; the screen shows:\n{self.text()}")
+            if not self.pump(0.02):
+                time.sleep(0.02)
+
+    def wait_for(self, text: str, deadline_s: float = DEADLINE_S) -> None:
+        self.wait_until(lambda: text in self.text(), repr(text), deadline_s)
+
+    def settings(self) -> list[Any]:
+        return termios.tcgetattr(self.master)
+
+    def is_raw(self) -> bool:
+        return not self.settings()[3] & (termios.ICANON | termios.ECHO | termios.ISIG)
+
+    def wait_raw(self) -> None:
+        self.wait_until(self.is_raw, "raw mode")
+
+    def wait_exit(self, deadline_s: float = DEADLINE_S) -> int:
+        """The exit status as a shell would show it; all output is taken."""
+        give_up_at = time.monotonic() + deadline_s
+        while self.status is None:
+            self.pump(0.02)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                code = os.waitstatus_to_exitcode(status)
+                self.status = code if code >= 0 else 128 - code
+            elif time.monotonic() > give_up_at:
+                raise AssertionError(f"the program does not end; the screen shows:\n{self.text()}")
+        while self._has_more():
+            pass
+        return self.status
+
+    def _has_more(self) -> bool:
+        before = len(self.output)
+        return self.pump(0.05) and len(self.output) > before
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        os.kill(self.pid, number)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            os.close(self.master)
+        if self.status is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self.pid, 0)
+
+
+def run_in(home: Path, *command: str, options: Sequence[str] = ("--no-hub",), **more: Any) -> Terminal:
+    """`atlasbridge run` with this command on a terminal of its own."""
+    return Terminal((*ATLASBRIDGE, "run", *options, "--", *command), home, **more)
+
+
+def wait_for(condition: Callable[[], object], what: str, deadline_s: float = DEADLINE_S) -> None:
+    """Wait for something outside any terminal."""
+    give_up_at = time.monotonic() + deadline_s
+    while not condition():
+        if time.monotonic() > give_up_at:
+            raise AssertionError(f"waited for {what} in vain")
+        time.sleep(0.01)
