@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +19,7 @@ def scan(stream: bytes, cuts: list[int]) -> tuple[bytes, int | None]:
     scanner = MarkerScanner(NONCE)
     edges = [0, *sorted({cut % (len(stream) + 1) for cut in cuts}), len(stream)]
     output = b""
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in itertools.pairwise(edges):
         scanned = scanner.feed(stream[start:stop])
         output += scanned.output
         if scanned.exit_status is not None:
