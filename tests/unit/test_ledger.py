@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.ledgers import ME, NO, SECRET, UNKNOWN, YES, YES_NO, ask, make_session, open_ledger
 
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.prompt.model import Answer, AnswerKind, PromptRecord, PromptState, Refusal, Reject
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.store.ledger import Ledger
-from tests.support.ledgers import ME, NO, SECRET, UNKNOWN, YES, YES_NO, ask, make_session, open_ledger
 
 
 @pytest.fixture
@@ -127,8 +127,10 @@ def test_a_prompt_expires_only_when_its_time_is_over(ledger: Ledger, clock: Manu
 
 
 @pytest.mark.parametrize("prompt", [SECRET, UNKNOWN])
-def test_a_timer_never_answers_a_secret_or_an_unknown_prompt(ledger: Ledger, clock: ManualClock, prompt: object) -> None:
-    record = ask(ledger, prompt, ttl_s=1)  # type: ignore[arg-type]
+def test_a_timer_never_answers_a_secret_or_an_unknown_prompt(
+    ledger: Ledger, clock: ManualClock, prompt: Prompt
+) -> None:
+    record = ask(ledger, prompt, ttl_s=1)
     clock.advance(1)
     assert ledger.expire(record.prompt_id, NO) is not None
     assert ledger.unsettled() == []
@@ -185,8 +187,8 @@ def test_the_database_itself_refuses_a_second_open_prompt(tmp_path: Path, ledger
     connection = sqlite3.connect(tmp_path / "atlasbridge.db")
     with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
         connection.execute(
-            "INSERT INTO prompts SELECT 'other', session_id, type, confidence, excerpt, body, raw, status, reason, nonce,"
-            " 0, boot_id, deadline, created_at, expires_at, updated_at, NULL, NULL FROM prompts WHERE id = ?",
+            "INSERT INTO prompts SELECT 'other', session_id, type, confidence, excerpt, body, raw, status, reason,"
+            " nonce, 0, boot_id, deadline, created_at, expires_at, updated_at, NULL, NULL FROM prompts WHERE id = ?",
             (first.prompt_id,),
         )
     connection.close()
@@ -269,7 +271,8 @@ def test_a_short_id_finds_a_prompt_only_when_it_is_the_only_one(ledger: Ledger) 
     assert found is not None and found.prompt_id == ids[0]
     ledger.raise_prompt(session.session_id, ids[1], YES_NO, 60)
     assert ledger.prompt("aaaaaaaa") is None
-    assert [ledger.prompt(text) for text in ("aaaa", "", "%", "aaaaaaa%", "AAAAAAAA-0000-4000-8000-0000000000_1")] == [None] * 5
+    odd = ("aaaa", "", "%", "aaaaaaa%", "AAAAAAAA-0000-4000-8000-0000000000_1")
+    assert [ledger.prompt(text) for text in odd] == [None] * 5
 
 
 def test_a_restart_finds_what_was_claimed_and_not_typed(tmp_path: Path, clock: ManualClock) -> None:

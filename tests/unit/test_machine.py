@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.support.ledgers import NO, YES, YES_NO, make_session, open_ledger
 
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.errors import IllegalTransition
@@ -13,7 +14,6 @@ from atlasbridge.core.prompt.machine import FINAL, OPEN, TRANSITIONS, PromptMove
 from atlasbridge.core.prompt.model import PromptRecord, PromptState
 from atlasbridge.core.store import prompts
 from atlasbridge.core.store.ledger import Ledger
-from tests.support.ledgers import NO, YES, YES_NO, make_session, open_ledger
 
 S, E = PromptState, PromptMoved
 ROADS: dict[S, list[E]] = {

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from tests.support.ledgers import ask, open_ledger
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.machine import OPEN, PromptMoved, sources
@@ -16,7 +17,6 @@ from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.store import prompts
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.fault import store_error
-from tests.support.ledgers import ask, open_ledger
 
 
 def test_the_connection_has_the_settings_our_promises_need(tmp_path: Path) -> None:

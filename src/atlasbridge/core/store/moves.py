@@ -14,6 +14,7 @@ from atlasbridge.core.store import prompts, replies
 from atlasbridge.core.store.journal import Work
 
 TIMER: Final = "auto:timeout"
+_SPOKEN: Final = {"yes": "y", "no": "n", "enter": "enter"}  # how an answer without words of its own is written down
 
 
 def audit_prompt(work: Work, event: AuditEvent, record: PromptRecord, **fields: Any) -> None:
@@ -103,7 +104,7 @@ def inject(work: Work, prompt_id: str) -> PromptRecord | None:
 
 def _answer_fields(record: PromptRecord, kind: str, value: str | None, source: str, identity: str) -> dict[str, Any]:
     fields: dict[str, Any] = {"kind": str(kind), "source": source, "decided_by": identity}
-    return {**fields, "secret": True} if value is None else {**fields, "value": value}
+    return {**fields, "secret": True} if value is None else {**fields, "value": value or _SPOKEN.get(kind, "")}
 
 
 def close_prompts(work: Work, where: str, parameters: tuple[Any, ...], reason: str) -> list[PromptRecord]:
