@@ -104,7 +104,10 @@ def plan_policy(config: Configuration) -> PolicySettings:
         muted_tools=frozenset(prompts.muted_tools),
         timer_types=frozenset(kind for kind, value in by_timer.items() if value != "none"),
         allowed={name: allowed_people(name, table) for name, table in config.channels.items()},
-        grants=tuple(Grant(item.tool, item.question, item.answer) for item in config.general.grants),
+        grants=tuple(
+            Grant(item.tool, item.question, item.answer, f"grant:{number}")
+            for number, item in enumerate(config.general.grants, 1)
+        ),
     )
 
 

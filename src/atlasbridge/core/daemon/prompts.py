@@ -19,6 +19,7 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.routing.policy import (
     decide_default_at_once,
+    decide_grant,
     decide_reminders,
     decide_timer_default,
     decide_ttl,
@@ -72,7 +73,20 @@ class PromptLife:
             self.expire(prompt_id)
             return
         self._watch(record)
-        self._router.route(record, session)
+        if not self._give_standing_answer(record, session):
+            self._router.route(record, session)
+
+    def _give_standing_answer(self, record: PromptRecord, session: SessionRecord) -> bool:
+        """What a person granted beforehand; it is claimed, recorded and typed like any reply."""
+        grant = decide_grant(record.prompt, session, self._router.policy)
+        answer = decide_answer(record.prompt, grant.answer) if grant else None
+        if grant is None or not isinstance(answer, Answer):
+            return False
+        claimed = self._ledger.claim(record.prompt_id, session.session_id, None, answer, grant.name)
+        if isinstance(claimed, Reject):
+            return False
+        self._publish("reply.received", claimed, by=grant.name, channel="grant", value=grant.answer)
+        return self.send(claimed, answer)
 
     def delivered(self, record: PromptRecord, channel: str) -> None:
         self._publish("prompt.routed", record, channel=channel)

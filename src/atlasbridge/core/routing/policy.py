@@ -19,6 +19,7 @@ class Grant:
     tool: str
     question: str
     answer: str
+    name: str = "grant"  # who answered, for the records
 
 
 @dataclass(frozen=True, slots=True)

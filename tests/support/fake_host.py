@@ -1,0 +1,109 @@
+"""A session host for tests: says exactly what the test tells it to say, over a real socket, and keeps what it hears."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any
+
+from atlasbridge.core.home import Home
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.prompt.codec import encode_prompt
+from atlasbridge.core.prompt.model import Prompt, PromptType
+from atlasbridge.core.session import wire
+from atlasbridge.core.session.model import SessionRecord
+
+YES_NO = Prompt(
+    type=PromptType.TYPE_YES_NO,
+    score=0.95,
+    excerpt="Continue? (y/n)",
+    safe_default="n",
+    digest="d1",
+    screen="Continue?",
+)
+SECRET = Prompt(
+    type=PromptType.TYPE_FREE_TEXT, score=0.9, excerpt="Password:", constraints={"secret": True}, digest="d2"
+)
+UNKNOWN = Prompt(type=PromptType.TYPE_UNKNOWN, score=0.5, excerpt="?", digest="d3")
+FREE_TEXT = Prompt(type=PromptType.TYPE_FREE_TEXT, score=0.8, excerpt="Name:", safe_default="enter", digest="d4")
+
+
+class FakeHost:
+    def __init__(self, home: Home, tool: str = "bash", **session: Any) -> None:
+        self._home = home
+        self.record = SessionRecord(
+            session_id=new_id(),
+            tool=tool,
+            command=(tool, "-c", "read"),
+            cwd="/somewhere",
+            pid=os.getpid(),
+            host_pid=session.pop("host_pid", os.getpid()),
+            started_at="2026-01-01T00:00:00.000000+00:00",
+            **session,
+        )
+        self.open: dict[str, Any] | None = None
+        self.typed: list[list[str]] = []
+        self._connect()
+
+    @property
+    def session_id(self) -> str:
+        return self.record.session_id
+
+    def __enter__(self) -> FakeHost:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _connect(self) -> None:
+        self._buffer = wire.LineBuffer()
+        self._heard: list[dict[str, Any]] = []
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(20)
+        self._socket.connect(str(self._home.socket))
+        self.say("hello", session=self.record.to_wire(), open=self.open, typed=self.typed)
+        assert self.hear("welcome") == {"m": "welcome"}
+
+    def reconnect(self) -> None:
+        self.close()
+        self._connect()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def say(self, kind: str, **fields: Any) -> None:
+        self._socket.sendall(wire.encode({"m": kind, **fields}))
+
+    def hear(self, kind: str) -> dict[str, Any]:
+        """The next message of this kind; others before it are dropped."""
+        while True:
+            while self._heard:
+                message = self._heard.pop(0)
+                if message["m"] == kind:
+                    return message
+            data = self._socket.recv(65536)
+            assert data, f"the hub closed the connection before it said {kind!r}"
+            self._heard.extend(self._buffer.feed(data))
+
+    def raise_prompt(self, prompt: Prompt = YES_NO) -> str:
+        prompt_id = new_id()
+        self.open = {"prompt_id": prompt_id, "prompt": encode_prompt(prompt)}
+        self.say("raise", **self.open)
+        return prompt_id
+
+    def answer_typing(self, outcome: str = "typed", effect: str | None = "taken") -> dict[str, Any]:
+        """Do what a host does with the next `type`."""
+        order = self.hear("type")
+        self.typed.append([order["prompt_id"], effect or outcome if outcome == "typed" else outcome])
+        self.say("typed", prompt_id=order["prompt_id"], outcome=outcome, detail="")
+        if outcome == "typed" and effect is not None:
+            self.open = None
+            self.say("effect", prompt_id=order["prompt_id"], outcome=effect)
+        return order
+
+    def withdraw(self, prompt_id: str, reason: str = "answered_at_terminal") -> None:
+        self.open = None
+        self.say("withdraw", prompt_id=prompt_id, reason=reason)
+
+    def end(self, exit_code: int = 0) -> None:
+        self.say("end", exit_code=exit_code, status="completed")

@@ -1,0 +1,185 @@
+"""Hubs for tests: a real process in a home of its own, or one inside the test with a clock that is set by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.channels.memory import MemoryChannel
+from atlasbridge.core.clock import ManualClock
+from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.service import ChannelPlan, Hub, HubPlan
+from atlasbridge.core.daemon.settings import HubSettings
+from atlasbridge.core.home import Home
+from atlasbridge.core.routing.courier import CourierSettings
+from atlasbridge.core.routing.policy import PolicySettings
+from atlasbridge.core.store.ledger import Ledger
+
+NO_WEB = "[channels.web]\nenabled = false\n"
+
+
+@contextmanager
+def short_home() -> Iterator[Home]:
+    """A home whose sockets fit into a socket address, wherever pytest keeps its folders."""
+    root = Path(tempfile.mkdtemp(prefix="ab-"))
+    try:
+        home = Home(root / "h")
+        home.prepare()
+        yield home
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+class HubProcess:
+    """The product's own commands against one home."""
+
+    def __init__(self, home: Home, config: str = NO_WEB) -> None:
+        self.home = home
+        home.config.write_text(config)
+        home.config.chmod(0o600)
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("ATLASBRIDGE_")}
+        self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root)}
+
+    def cli(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*arguments), env=self.environ, input=given, capture_output=True, text=True, timeout=60
+        )
+
+    def json(self, *arguments: str) -> Any:
+        done = self.cli(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def popen(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command(*arguments),
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "atlasbridge", *arguments]
+
+    def start(self) -> None:
+        done = self.cli("hub", "start")
+        assert done.returncode == 0, done.stderr
+
+    @property
+    def pid(self) -> int:
+        return lock_holder(self.home.lock) or 0
+
+    def kill_9(self) -> None:
+        pid = self.pid
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: lock_holder(self.home.lock) != pid)
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
+    """Look again and again; the deadline is generous because the machine may be busy."""
+    import time
+
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+@contextmanager
+def hub_process(config: str = NO_WEB, start: bool = True) -> Iterator[HubProcess]:
+    with short_home() as home:
+        hub = HubProcess(home, config)
+        if start:
+            hub.start()
+        try:
+            yield hub
+        finally:
+            if hub.pid:
+                os.kill(hub.pid, signal.SIGTERM)
+                wait_until(lambda: lock_holder(home.lock) is None)
+
+
+class LiveHub:
+    """A hub inside the test's event loop, with memory channels one can script."""
+
+    def __init__(self, hub: Hub, home: Home, clock: ManualClock, people: dict[str, MemoryChannel]) -> None:
+        self.hub = hub
+        self.home = home
+        self.clock = clock
+        self.people = people
+
+    @property
+    def person(self) -> MemoryChannel:
+        return self.people["memory"]
+
+    def advance(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        self.hub.scheduler.run_due()
+
+    async def event(self, name: str) -> dict[str, Any]:
+        """The newest event of this name, waited for."""
+        async with asyncio.timeout(30):
+            while True:
+                found = [event for event in self.hub.stream.recent() if event["event"] == name]
+                if found:
+                    return found[-1]
+                await asyncio.sleep(0.005)
+
+
+def channel_named(name: str, remote: bool = False) -> type[MemoryChannel]:
+    return type(name, (MemoryChannel,), {"name": name, "remote": remote})
+
+
+@asynccontextmanager
+async def live_hub(
+    policy: PolicySettings | None = None,
+    channels: tuple[type[MemoryChannel], ...] = (MemoryChannel,),
+    courier: CourierSettings | None = None,
+    **settings: Any,
+) -> AsyncIterator[LiveHub]:
+    with short_home() as home:
+        clock = ManualClock()
+        people: dict[str, MemoryChannel] = {}
+
+        def plan_of(kind: type[MemoryChannel]) -> ChannelPlan:
+            def build(desk: Any) -> MemoryChannel:
+                people[kind.name] = kind({}, desk, clock)
+                return people[kind.name]
+
+            return ChannelPlan(kind.name, kind.remote, build)
+
+        chosen = policy or PolicySettings(allowed={kind.name: None for kind in channels})
+        plan = HubPlan(
+            HubSettings(
+                policy=chosen,
+                courier=courier or CourierSettings(call_timeout_s=0.5, first_retry_s=0.01, last_retry_s=0.05),
+                **{"type_timeout_s": 5.0, "graceful_timeout_s": 0.2, **settings},
+            ),
+            tuple(plan_of(kind) for kind in channels),
+        )
+        ledger = Ledger.open(home.root, clock, "this-boot")
+        hub = Hub(home, clock, ledger, lambda: plan)
+        ready = asyncio.Event()
+        running = asyncio.create_task(hub.run(ready.set))
+        waiting = asyncio.create_task(ready.wait())
+        try:
+            await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=30)
+            assert ready.is_set(), running
+            yield LiveHub(hub, home, clock, people)
+        finally:
+            waiting.cancel()
+            hub.stop()
+            await running
+            ledger.close()
