@@ -12,8 +12,10 @@ PtyError
 from __future__ import annotations
 
 import os
-from typing import ClassVar, Literal
-from uuid import UUID
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from uuid import UUID  # slow to import
 
 SpawnStage = Literal["program", "cwd", "terminal", "fork"]
 

@@ -5,7 +5,6 @@ A file is checked by the full model once per content; a stamp beside it says tha
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -49,6 +48,8 @@ def load_session_settings(
 
 
 def _check_once(home: Home, content: bytes, relevant: Mapping[str, str], check: Callable[[], object]) -> None:
+    import hashlib  # slow to import: only a configured session pays
+
     digest = hashlib.sha256(repr((content, sorted(relevant.items()))).encode()).hexdigest()
     stamp = home.root / STAMP
     try:

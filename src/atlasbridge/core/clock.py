@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import time
 from typing import Protocol
 
@@ -55,5 +54,7 @@ def iso(wall: float) -> str:
 
 def parse_iso(text: str) -> float:
     """The inverse of `iso`."""
+    import calendar  # slow to import, and sessions never need it
+
     whole, _, rest = text.partition(".")
     return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + int(rest[:6]) / 1_000_000

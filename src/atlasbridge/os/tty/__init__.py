@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.ports import WaitingProbe
-from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
+
+if TYPE_CHECKING:
+    from atlasbridge.core.ports import WaitingProbe
 
 
 def require_backend(name: str) -> None:
@@ -18,21 +20,13 @@ def require_backend(name: str) -> None:
 def make_probe(master_fd: int, pid: int) -> WaitingProbe:
     """The waiting probe of this system; one that knows nothing where there is none."""
     if sys.platform == "linux":
-        try:
-            from atlasbridge.os.tty.linux import LinuxProbe
-        except ImportError:
-            return NoProbe()
+        from atlasbridge.os.tty.linux import LinuxProbe
 
         return LinuxProbe(master_fd, pid)
     if sys.platform == "darwin":
         from atlasbridge.os.tty.macos import MacProbe
 
         return MacProbe(master_fd, pid)
+    from atlasbridge.os.tty.noprobe import NoProbe
+
     return NoProbe()
-
-
-class NoProbe:
-    """Says `unknown`, which is a valid answer."""
-
-    def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
-        return ProbeAnswer(ProbeState.UNKNOWN, "this system cannot tell")
