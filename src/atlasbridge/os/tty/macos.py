@@ -1,0 +1,157 @@
+"""The waiting probe of macOS, from libproc and the terminal's flags.
+
+macOS does not tell an ordinary user in which system call a thread sleeps.  So this probe can say *no* (a thread runs, a
+group is stopped, it computes) and recognise a secret; everything else is `unknown`.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import ctypes.util
+import fcntl
+import struct
+import termios
+import time
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
+
+_PROC_PGRP_ONLY = 2
+_BSD_INFO, _TASK_INFO = 3, 4
+_BSD_SIZE, _TASK_SIZE = 136, 96
+_STOPPED, _ZOMBIE = 4, 5
+_BUSY_SHARE = 0.5
+_SHORTEST_SPAN_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class MacProcess:
+    pid: int
+    parent: int
+    group: int
+    status: int
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class MacTask:
+    running_threads: int
+    processor_s: float
+
+
+def parse_bsd_info(data: bytes) -> MacProcess | None:
+    """A struct proc_bsdinfo."""
+    if len(data) < _BSD_SIZE:
+        return None
+    _, status, _, pid, parent = struct.unpack_from("=5I", data)
+    command, name = struct.unpack_from("=16s32s", data, 48)
+    (group,) = struct.unpack_from("=I", data, 100)
+    text = (name.split(b"\0")[0] or command.split(b"\0")[0]).decode("utf-8", "replace")
+    return MacProcess(pid, parent, group, status, text)
+
+
+def parse_task_info(data: bytes, tick_ns: float = 1.0) -> MacTask | None:
+    """A struct proc_taskinfo; its times count ticks of `tick_ns` nanoseconds."""
+    if len(data) < _TASK_SIZE:
+        return None
+    user, system = struct.unpack_from("=QQ", data, 16)
+    (running,) = struct.unpack_from("=i", data, 88)
+    return MacTask(running, (user + system) * tick_ns / 1e9)
+
+
+class ProcessSource(Protocol):
+    """What the probe asks of libproc."""
+
+    tick_ns: float
+
+    def list_pids(self, kind: int, value: int) -> list[int]: ...
+    def info(self, pid: int, flavour: int, size: int) -> bytes: ...
+
+
+class Libproc:
+    """libproc by ctypes."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(ctypes.util.find_library("proc") or "libproc.dylib")
+        timebase = (ctypes.c_uint32 * 2)()
+        ctypes.CDLL(None).mach_timebase_info(timebase)
+        self.tick_ns = timebase[0] / timebase[1] if timebase[1] else 1.0
+
+    def list_pids(self, kind: int, value: int) -> list[int]:
+        buffer = (ctypes.c_int * 1024)()
+        size = self._library.proc_listpids(kind, value, buffer, ctypes.sizeof(buffer))
+        return [pid for pid in buffer[: max(0, size) // 4] if pid > 0]
+
+    def info(self, pid: int, flavour: int, size: int) -> bytes:
+        buffer = ctypes.create_string_buffer(size)
+        filled = self._library.proc_pidinfo(pid, flavour, ctypes.c_uint64(0), buffer, size)
+        return buffer.raw[: max(0, filled)]
+
+
+class MacProbe:
+    def __init__(self, master_fd: int, child_pid: int, source: ProcessSource | None = None) -> None:
+        self._master = master_fd
+        self._child = child_pid
+        self._source = source or Libproc()
+        self._used = (0, 0.0, 0.0)  # foreground group, its processor seconds, when
+
+    def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
+        """`quiet_s` is left to the detector; without start times of children `input_age_s` has no use here."""
+        echo, canonical = _flags(self._master)
+        answer = self._judge(_foreground_group(self._master), secret=canonical is True and echo is False)
+        return replace(answer, echo=echo, canonical=canonical)
+
+    def _judge(self, group: int, secret: bool) -> ProbeAnswer:
+        members = [process for pid in self._source.list_pids(_PROC_PGRP_ONLY, group) if (process := self._process(pid))]
+        members = [process for process in members if process.status != _ZOMBIE]
+        if group <= 0 or not members:
+            return ProbeAnswer(ProbeState.UNKNOWN, "no foreground process")
+        last = members[-1]
+        if all(process.status == _STOPPED for process in members):
+            return ProbeAnswer(ProbeState.BUSY, "is stopped", pid=last.pid, command=last.command)
+        tasks = [self._task(process.pid) for process in members]
+        if any(task is not None and task.running_threads > 0 for task in tasks):
+            return ProbeAnswer(ProbeState.BUSY, "one of its threads runs", pid=last.pid, command=last.command)
+        if self._share(group, sum(task.processor_s for task in tasks if task is not None)) > _BUSY_SHARE:
+            return ProbeAnswer(ProbeState.BUSY, "computes", pid=last.pid, command=last.command)
+        if secret:
+            why = "sleeps, and the terminal asks for a secret"
+            return ProbeAnswer(ProbeState.READING, why, pid=last.pid, command=last.command)
+        return ProbeAnswer(
+            ProbeState.UNKNOWN, "sleeps, macOS does not tell for what", pid=last.pid, command=last.command
+        )
+
+    def _process(self, pid: int) -> MacProcess | None:
+        return parse_bsd_info(self._source.info(pid, _BSD_INFO, _BSD_SIZE))
+
+    def _task(self, pid: int) -> MacTask | None:
+        """None for a process of another user."""
+        return parse_task_info(self._source.info(pid, _TASK_INFO, _TASK_SIZE), self._source.tick_ns)
+
+    def _share(self, group: int, used: float) -> float:
+        """Processors used by the group since the last look; 0 when there is nothing to compare."""
+        now = time.monotonic()
+        last_group, last_used, then = self._used
+        if group == last_group and now - then < _SHORTEST_SPAN_S:
+            return 0.0
+        self._used = (group, used, now)
+        return (used - last_used) / (now - then) if group == last_group else 0.0
+
+
+def _foreground_group(master_fd: int) -> int:
+    group = array.array("i", [0])
+    try:
+        fcntl.ioctl(master_fd, termios.TIOCGPGRP, group)
+    except OSError:
+        return 0
+    return group[0]
+
+
+def _flags(fd: int) -> tuple[bool | None, bool | None]:
+    try:
+        local = termios.tcgetattr(fd)[3]
+    except (termios.error, OSError):
+        return None, None
+    return bool(local & termios.ECHO), bool(local & termios.ICANON)

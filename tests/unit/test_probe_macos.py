@@ -1,0 +1,113 @@
+"""The macOS probe's parsing and judgement, on structures as libproc fills them and a real terminal's flags."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from atlasbridge.core.prompt.events import ProbeState
+from atlasbridge.os.tty.macos import MacProbe, MacProcess, MacTask, parse_bsd_info, parse_task_info
+
+_LAUNCH = "import fcntl,termios,os,sys; fcntl.ioctl(0,termios.TIOCSCTTY,0); os.execvp(sys.argv[1],sys.argv[1:])"
+
+
+def bsd_info(pid: int, status: int = 3, name: bytes = b"") -> bytes:
+    head = struct.pack("=12I", 0, status, 0, pid, 1, *[0] * 7)
+    return head + struct.pack("=16s32s", b"short", name) + struct.pack("=5Ii2Q", 3, pid, 0, 0, pid, 0, 0, 0)
+
+
+def task_info(running: int, ticks: int = 0) -> bytes:
+    return struct.pack("=6Q12i", 0, 0, ticks, ticks, 0, 0, *[0] * 10, running, 31)
+
+
+@dataclass
+class FakeLibproc:
+    """One process in the foreground group."""
+
+    status: int = 3
+    running: int = 0
+    ticks: int = 0
+    tick_ns: float = 1.0
+    gone: bool = False
+    asked: list[int] = field(default_factory=list)
+
+    def list_pids(self, kind: int, value: int) -> list[int]:
+        self.asked.append(value)
+        return [] if self.gone else [value]
+
+    def info(self, pid: int, flavour: int, size: int) -> bytes:
+        data = bsd_info(pid, self.status, b"tool") if flavour == 3 else task_info(self.running, self.ticks)
+        assert len(data) == size
+        return data
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, int, int]]:
+    """A real terminal with a real foreground process: master, slave, process id."""
+    master, slave = os.openpty()
+    command = [sys.executable, "-S", "-c", _LAUNCH, "sh", "-c", "echo up; exec sleep 600"]
+    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+    shown = b""
+    while b"up" not in shown:
+        shown += os.read(master, 100)
+    yield master, slave, process.pid
+    process.kill()
+    process.wait()
+    os.close(master)
+    os.close(slave)
+
+
+def test_structures_are_read() -> None:
+    assert parse_bsd_info(bsd_info(77, 2, b"a long name")) == MacProcess(77, 1, 77, 2, "a long name")
+    assert parse_bsd_info(bsd_info(77)) == MacProcess(77, 1, 77, 3, "short")
+    assert parse_task_info(task_info(2, 500_000_000), 2.0) == MacTask(2, 2.0)
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * 50])
+def test_what_the_system_refuses_is_nothing(data: bytes) -> None:
+    assert parse_bsd_info(data) is None
+    assert parse_task_info(data) is None
+
+
+def test_a_sleeping_group_is_unknown(terminal: tuple[int, int, int]) -> None:
+    source = FakeLibproc()
+    answer = MacProbe(terminal[0], terminal[2], source).look(1.0, None)
+    assert (answer.state, answer.command, answer.echo, answer.canonical) == (ProbeState.UNKNOWN, "tool", True, True)
+    assert source.asked == [terminal[2]]
+
+
+def test_a_running_thread_is_busy(terminal: tuple[int, int, int]) -> None:
+    assert MacProbe(terminal[0], terminal[2], FakeLibproc(running=1)).look(1.0, None).state is ProbeState.BUSY
+
+
+def test_a_stopped_group_is_busy(terminal: tuple[int, int, int]) -> None:
+    assert MacProbe(terminal[0], terminal[2], FakeLibproc(status=4)).look(1.0, None).state is ProbeState.BUSY
+
+
+@pytest.mark.parametrize("source", [FakeLibproc(gone=True), FakeLibproc(status=5)])
+def test_no_process_is_unknown(terminal: tuple[int, int, int], source: FakeLibproc) -> None:
+    assert "no foreground" in MacProbe(terminal[0], terminal[2], source).look(1.0, None).why
+
+
+def test_canonical_mode_without_echo_is_a_secret(terminal: tuple[int, int, int]) -> None:
+    flags = termios.tcgetattr(terminal[1])
+    flags[3] &= ~termios.ECHO
+    termios.tcsetattr(terminal[1], termios.TCSANOW, flags)
+    answer = MacProbe(terminal[0], terminal[2], FakeLibproc()).look(1.0, None)
+    assert (answer.state, answer.echo) == (ProbeState.READING, False)
+
+
+def test_processor_use_between_looks_is_busy(terminal: tuple[int, int, int]) -> None:
+    source = FakeLibproc()
+    probe = MacProbe(terminal[0], terminal[2], source)
+    probe.look(1.0, None)
+    probe._used = (probe._used[0], 0.0, probe._used[2] - 1.0)  # the first look was a second ago
+    source.ticks = 10**13
+    assert probe.look(1.0, None).why == "computes"
