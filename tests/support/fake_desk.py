@@ -176,6 +176,9 @@ class FakeHub:
     async def restart(self) -> None:
         """A new channel on the same notes, as after a restart of the hub."""
         await self.stop()
+        await self.restart_after_stop()
+
+    async def restart_after_stop(self) -> None:
         self.channel = WebChannel(self.settings, self.desk, self.clock)
         await self.start()
 

@@ -1,0 +1,385 @@
+"""The page in a real browser: every type of prompt, two tabs, a phone, keys only, a restart, and hostile text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.keys import Keys
+from tests.support import sample_prompt as sample
+from tests.support.browser import complaints, find, open_browser, phone, text_of, wait, wait_text
+from tests.support.threaded_hub import ThreadedHub
+
+from atlasbridge.core.ports import Receipt
+from atlasbridge.core.prompt.model import Prompt, PromptState
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[webdriver.Chrome]:
+    browser = open_browser()
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[ThreadedHub]:
+    running = ThreadedHub(tmp_path)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def browser(chromium: webdriver.Chrome, hub: ThreadedHub) -> Iterator[webdriver.Chrome]:
+    """A fresh page that was let in by its link; in the end its console must have stayed clean."""
+    chromium.get_log("browser")
+    chromium.get(hub.link())
+    wait_text(chromium, "#link", "live")
+    yield chromium
+    for extra in chromium.window_handles[1:]:
+        chromium.switch_to.window(extra)
+        chromium.close()
+    chromium.switch_to.window(chromium.window_handles[0])
+    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    found = [line for line in complaints(chromium) if "Failed to load resource" not in line and "ERR_" not in line]
+    chromium.get("data:text/html,done")
+    assert found == []
+
+
+def click(browser: webdriver.Chrome, css: str) -> None:
+    """As a person does: the list ignores taps in the moment in which it moved, so tap until it has an effect."""
+    before = text_of(browser, "main")
+
+    def tapped(it: webdriver.Chrome) -> bool:
+        it.find_element("css selector", css).click()
+        return text_of(it, "main") != before
+
+    wait(browser, tapped, f"a tap on {css} had no effect")
+
+
+def answered(hub: ThreadedHub, browser: webdriver.Chrome) -> str:
+    wait(browser, lambda _: hub.hub.answered, "nothing was answered")
+    return hub.hub.answered[-1][1]
+
+
+def test_the_link_vanishes_from_the_address_and_the_cookie_is_out_of_reach(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    assert "link=" not in browser.current_url
+    assert browser.execute_script("return document.cookie") == ""
+
+
+@pytest.mark.parametrize(
+    ("prompt", "button", "value"),
+    [
+        (sample.YES_NO, "[data-value=y]", "y"),
+        (sample.YES_NO, "[data-value=n]", "n"),
+        (sample.ENTER, "[data-value=enter]", "enter"),
+        (sample.MENU, "[data-value='3']", "3"),
+        (sample.MENU, "[data-value='2']", "2"),
+    ],
+    ids=["yes", "no", "enter", "menu-refuse", "menu-always"],
+)
+def test_a_button_answers(hub: ThreadedHub, browser: webdriver.Chrome, prompt: Prompt, button: str, value: str) -> None:
+    hub.ask(prompt)
+    find(browser, button)
+    click(browser, button)
+    assert answered(hub, browser) == value
+    wait_text(browser, ".card.over .stages .done:last-child", "taken")
+    wait_text(browser, "#cards", "Nothing waits for you")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        (sample.TEXT, "my shop"),
+        (sample.IDLE, "now write tests"),
+        (sample.MENU_WITH_TEXT, "neither"),
+        (sample.UNKNOWN, "q"),
+    ],
+    ids=["text", "idle", "menu", "unknown"],
+)
+def test_text_is_sent_by_the_enter_key(hub: ThreadedHub, browser: webdriver.Chrome, prompt: Prompt, text: str) -> None:
+    hub.ask(prompt)
+    find(browser, ".say input").send_keys(text)
+    wait(browser, lambda it: (it.find_element("css selector", ".say input").send_keys(Keys.ENTER), hub.hub.answered)[1])
+    assert answered(hub, browser) == text
+
+
+def test_a_secret_is_typed_into_a_hidden_field_and_forgotten(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.SECRET)
+    field = find(browser, ".say input")
+    assert field.get_attribute("type") == "password"
+    field.send_keys("hunter2")
+    click(browser, ".send")
+    assert answered(hub, browser) == "hunter2"
+    kept = "return JSON.stringify({...localStorage}) + JSON.stringify({...sessionStorage}) + document.body.innerText"
+    assert "hunter2" not in browser.execute_script(kept)
+
+
+def test_several_marked_choices_are_sent_together(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.SEVERAL)
+    for value in ("1", "3"):
+        find(browser, f"input[type=checkbox][value='{value}']").click()
+    click(browser, ".choices button.main")
+    wait_text(browser, ".card .word", "not one of the choices")  # the small hub knows single choices only
+    assert hub.hub.answered == []
+
+
+def test_a_refusal_is_told_in_words_and_the_card_can_be_used_again(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    record = hub.ask(sample.YES_NO)
+    find(browser, "[data-value=y]")
+    hub.desk.all_prompts[record.prompt_id] = sample_closed(record)
+    click(browser, "[data-value=y]")
+    wait_text(browser, ".word.bad", "Too late: answered by telegram:7")
+    assert find(browser, "[data-value=y]").is_enabled()
+
+
+def sample_closed(record: object) -> object:
+    from dataclasses import replace
+
+    return replace(record, state=PromptState.RESOLVED, decided_by="telegram:7")  # type: ignore[type-var]
+
+
+def test_answered_elsewhere_says_by_whom(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    record = hub.ask(sample.YES_NO)
+    find(browser, "[data-prompt]")
+    receipt = Receipt("answered_elsewhere", "Answered by telegram:123.", "telegram:123")
+    hub.run(hub.hub.move(record, PromptState.REPLY_RECEIVED, receipt))
+    wait_text(browser, ".card.over .who", "by telegram (123)")
+    assert browser.find_elements("css selector", "[data-prompt]") == []
+
+
+def test_the_newest_prompt_stands_first_and_the_title_counts(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.YES_NO)
+    hub.ask(sample.TEXT)
+    wait(browser, lambda it: len(it.find_elements("css selector", "[data-prompt]")) == 2)
+    assert text_of(browser, "[data-prompt]:first-child .ask") == "Project name:"
+    assert browser.title == "(2) AtlasBridge"
+    assert text_of(browser, "#badge") == "2"
+
+
+def test_the_refusing_choice_is_set_apart_and_always_is_marked(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.MENU)
+    find(browser, "[data-prompt]")
+    assert "refuses" in text_of(browser, ".choices button:last-child.refuse")
+    assert "always" in text_of(browser, "[data-value='2'].always")
+    gap = "const box = (css) => document.querySelector(css).getBoundingClientRect();"
+    apart = browser.execute_script(gap + "return box('[data-value=\"3\"]').top - box('[data-value=\"2\"]').bottom")
+    close = browser.execute_script(gap + "return box('[data-value=\"2\"]').top - box('[data-value=\"1\"]').bottom")
+    assert apart > close
+
+
+def test_keys_alone_answer(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    for prompt, key, value in ((sample.YES_NO, "n", "n"), (sample.MENU, "1", "1"), (sample.MENU, "n", "3")):
+        count = len(hub.hub.answered)
+        hub.ask(prompt)
+        find(browser, "[data-prompt]")
+        wait(browser, lambda it, key=key, count=count: (press(it, key), len(hub.hub.answered) > count)[1])
+        assert hub.hub.answered[-1][1] == value
+        wait(browser, lambda it: not it.find_elements("css selector", "[data-prompt]"))
+
+
+def press(browser: webdriver.Chrome, key: str) -> None:
+    webdriver.ActionChains(browser).send_keys(key).perform()
+
+
+def test_a_key_answers_nothing_while_two_prompts_are_open_and_none_is_chosen(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    hub.ask(sample.YES_NO)
+    hub.ask(sample.YES_NO)
+    wait(browser, lambda it: len(it.find_elements("css selector", "[data-prompt]")) == 2)
+    wait(browser, lambda it: (press(it, "y"), it.switch_to.active_element.get_attribute("data-prompt"))[1])
+    assert hub.hub.answered == []
+    chosen = browser.switch_to.active_element.get_attribute("data-prompt")
+    press(browser, "y")
+    assert answered(hub, browser) == "y"
+    assert hub.hub.answered[0][0] == chosen
+
+
+def test_a_letter_in_a_text_field_is_text(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.MENU_WITH_TEXT)
+    field = find(browser, ".say input")
+    field.send_keys("1yn2")
+    assert field.get_attribute("value") == "1yn2"
+    assert hub.hub.answered == []
+
+
+def test_two_tabs_see_the_same_and_only_one_answer_counts(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.YES_NO)
+    find(browser, "[data-prompt]")
+    first = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    browser.get(hub.url)
+    find(browser, "[data-value=y]")
+    click(browser, "[data-value=y]")
+    assert answered(hub, browser) == "y"
+    browser.switch_to.window(first)
+    wait_text(browser, ".card.over .who", "by this page")
+    assert browser.find_elements("css selector", "[data-prompt]") == []
+    assert len(hub.hub.answered) == 1
+
+
+def test_the_page_says_that_it_is_cut_off_and_comes_back_after_a_restart(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    hub.run(hub.hub.stop())
+    wait_text(browser, "#link", "not connected")
+    record = hub.ask(sample.YES_NO)
+    hub.run(hub.hub.restart_after_stop())
+    wait_text(browser, "#link", "live")
+    find(browser, f"[data-prompt='{record.prompt_id}']")
+    click(browser, "[data-value=y]")
+    assert answered(hub, browser) == "y"
+
+
+def test_nothing_is_wider_than_a_small_phone(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    phone(browser)
+    session = hub.add_session(tool="claude", cwd="/a/very/long/path/" + "x" * 120, label="L" * 60)
+    hub.show(session.session_id, ["─" * 200])
+    hub.ask(sample.hostile_prompt("W" * 180), session)
+    hub.ask(sample.MENU, session)
+    wait(browser, lambda it: len(it.find_elements("css selector", "[data-prompt]")) == 2)
+    views = ("prompts", "sessions", f"session/{session.session_id}", "history", "audit", "figures", "settings")
+    for view in views:
+        browser.execute_script(f"location.hash = '#{view}'")
+        wait(browser, lambda it, view=view: it.execute_script("return location.hash") == f"#{view}")
+        wide = browser.execute_script("return document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0, view
+    browser.execute_script("location.hash = '#prompts'")
+    find(browser, "[data-value='3']")
+    small = (
+        "return [...document.querySelectorAll('.choice')].filter((it) => it.getBoundingClientRect().height < 44).length"
+    )
+    assert browser.execute_script(small) == 0
+    click(browser, "[data-value='1']")
+    assert answered(hub, browser) == "1"
+
+
+@pytest.mark.parametrize("text", sample.HOSTILE)
+def test_hostile_text_is_shown_as_text_in_every_view(hub: ThreadedHub, browser: webdriver.Chrome, text: str) -> None:
+    session = hub.add_session(tool=text, cwd=f"/{text}", label=text)
+    hub.show(session.session_id, [text, [[text, "red;background:url(x)", "<b>", 0]]])
+    hub.ask(sample.hostile_prompt(text), session)
+    find(browser, "[data-prompt]")
+    assert text_of(browser, "[data-prompt] .ask") == text
+    hub.desk.note(text, identity=text, detail=text)
+    for view in ("sessions", f"session/{session.session_id}", "history", "audit", "figures", "prompts"):
+        browser.execute_script(f"location.hash = '#{view}'")
+        wait(browser, lambda it: "h1" and it.find_elements("css selector", "main h1"))
+        assert browser.execute_script("return window.owned") is None
+    find(browser, "[data-prompt]")
+    planted = (
+        "return document.querySelectorAll('main script, main iframe, main img, main [onerror], main [onload]').length"
+    )
+    assert browser.execute_script(planted) == 0
+
+
+def test_a_session_is_watched_typed_into_and_ended(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    session = hub.add_session(tool="bash")
+    hub.show(session.session_id, [[["red", 1, None, 1], [" true", "#12ab34", None, 0]]])
+    browser.execute_script(f"location.hash = '#session/{session.session_id}'")
+    wait_text(browser, ".term", "red true")
+    colours = [
+        browser.execute_script(
+            "return getComputedStyle(document.querySelectorAll('.term span')[arguments[0]]).color", at
+        )
+        for at in (0, 1)
+    ]
+    assert colours == ["rgb(224, 108, 117)", "rgb(18, 171, 52)"]
+    hub.show(session.session_id, ["changed"])
+    wait_text(browser, ".term", "changed")
+    find(browser, "#typing").click()
+    wait(browser, lambda it: it.find_element("css selector", ".keybar").is_displayed())
+    find(browser, "input[aria-label='Text to type']").send_keys("ls")
+    browser.find_element("xpath", "//button[text()='Type']").click()
+    browser.find_element("xpath", "//button[text()='Enter']").click()
+    wait(browser, lambda _: [data for _, data, _ in hub.desk.typed] == [b"ls", b"\r"])
+    browser.find_element("xpath", "//button[text()='End it']").click()
+    wait(browser, lambda it: it.switch_to.alert).accept()
+    wait(browser, lambda _: hub.desk.killed == [(session.session_id, False)])
+
+
+def test_a_screen_is_sent_only_while_somebody_looks(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    session = hub.add_session(tool="bash")
+    browser.execute_script(f"location.hash = '#session/{session.session_id}'")
+    wait(browser, lambda _: hub.desk.watching == 1)
+    browser.execute_script("location.hash = '#prompts'")
+    wait(browser, lambda _: hub.desk.watching == 0)
+
+
+def test_not_a_prompt_writes_a_report(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    record = hub.ask(sample.MENU)
+    find(browser, "[data-prompt]")
+    click(browser, "[data-prompt] .quiet")
+    wait_text(browser, "[data-prompt] .quiet", "Reported")
+    (report,) = (hub.desk.home / "reports").glob("*.json")
+    assert record.prompt_id in report.read_text()
+
+
+def test_every_control_has_a_name_and_every_colour_enough_contrast(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    hub.ask(sample.MENU)
+    hub.ask(sample.SECRET)
+    wait(browser, lambda it: len(it.find_elements("css selector", "[data-prompt]")) == 2)
+    for scheme in ("light", "dark"):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        wait(browser, lambda it: not it.execute_script("return document.getAnimations().length"))
+        assert browser.execute_script(CONTRAST) == [], scheme
+    nameless = """return [...document.querySelectorAll('button, a, input, [role]')].filter((node) =>
+        !(node.textContent.trim() || node.getAttribute('aria-label') || node.labels?.length || node.hidden
+          || ['status', 'group', 'timer'].includes(node.getAttribute('role')))).map((node) => node.outerHTML)"""
+    assert browser.execute_script(nameless) == []
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+CONTRAST = """
+const channel = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+const pen = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+const parse = (text) => { pen.clearRect(0, 0, 1, 1); pen.fillStyle = text; pen.fillRect(0, 0, 1, 1);
+  return [...pen.getImageData(0, 0, 1, 1).data]; };
+const light = (c) => 0.2126 * channel(c[0]) + 0.7152 * channel(c[1]) + 0.0722 * channel(c[2]);
+const behind = (node) => { for (let it = node; it; it = it.parentElement) {
+  const c = parse(getComputedStyle(it).backgroundColor); if (c[3] > 250) return c; } return [255, 255, 255, 255]; };
+const poor = [];
+const parts = 'h2, small, label, button, .ask, .tag, .soft, summary, .tabs a, .brand, .link';
+for (const node of document.querySelectorAll(parts)) {
+  if (!node.textContent.trim() || !node.checkVisibility() || node.closest('.term')) continue;
+  const [a, b] = [light(parse(getComputedStyle(node).color)), light(behind(node))].sort((x, y) => y - x);
+  const ratio = (a + 0.05) / (b + 0.05);
+  if (ratio < 4.5) poor.push(`${node.className || node.tagName} ${node.textContent.slice(0, 20)} ${ratio.toFixed(2)}`);
+}
+return poor;
+"""
+
+
+def test_a_page_without_login_shows_how_to_get_in_and_takes_a_pasted_link(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    browser.execute_script("localStorage.clear(); location.hash = ''; location.reload()")
+    wait_text(browser, ".login", "atlasbridge web")
+    find(browser, "#pass").send_keys("http://127.0.0.1/#link=wrong", Keys.ENTER)
+    wait_text(browser, ".login .word", "does not open")
+    find(browser, "#pass").clear()
+    find(browser, "#pass").send_keys(hub.link(), Keys.ENTER)
+    wait_text(browser, "#link", "live")
+
+
+def test_a_notification_is_shown_when_the_page_is_out_of_sight(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+    browser.execute_cdp_cmd("Browser.grantPermissions", {"origin": hub.url, "permissions": ["notifications"]})
+    browser.execute_script("localStorage.setItem('atlasbridge-notify', 'on')")
+    wait(browser, lambda it: it.execute_async_script("navigator.serviceWorker.ready.then(() => arguments[0](true))"))
+    first = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    browser.switch_to.window(first)
+    hide = "Object.defineProperty(document, 'visibilityState', {get: () => 'hidden', configurable: true})"
+    browser.execute_script(hide)
+    hub.ask(sample.MENU)
+    shown = """navigator.serviceWorker.ready.then((worker) => worker.getNotifications())
+        .then((list) => arguments[0](list.map((item) => item.title + '|' + item.body)))"""
+    found = wait(browser, lambda it: it.execute_async_script(shown))
+    assert found == ["claude is waiting for you|Do you want to proceed?"]
