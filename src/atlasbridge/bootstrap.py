@@ -3,9 +3,10 @@ command pays for what it uses."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -285,3 +286,21 @@ def _line_settings(plan: Plan) -> list[Any] | None:
         except termios.error:
             continue
     return None
+
+
+def verify_audit_offline(home: Home) -> dict[str, Any]:
+    """The verdict on the audit log while no hub runs; nothing is repaired."""
+    from atlasbridge.core.store.verify import verify_home
+
+    return verify_home(home.root).to_json()
+
+
+def read_audit_file(home: Home) -> Iterator[dict[str, Any]]:
+    """The entries of audit.log, one after the other; whether they are genuine is `verify`'s business."""
+    from atlasbridge.core.audit.log import read_lines
+
+    for line in read_lines(home.audit):
+        try:
+            yield dict(json.loads(line))
+        except ValueError:
+            continue  # a torn last line: the next hub repairs it

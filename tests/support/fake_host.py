@@ -106,4 +106,4 @@ class FakeHost:
         self.say("withdraw", prompt_id=prompt_id, reason=reason)
 
     def end(self, exit_code: int = 0) -> None:
-        self.say("end", exit_code=exit_code, status="completed")
+        self.say("end", exit_code=exit_code, status=exit_code)

@@ -120,7 +120,7 @@ class HubDesk:
         return self.ledger.history(search, limit, before or None)
 
     def statistics(self) -> dict[str, Any]:
-        return self.ledger.statistics()
+        return {**self.ledger.statistics(), **self.ledger.figures()}
 
     def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
         if before is None:

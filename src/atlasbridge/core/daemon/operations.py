@@ -76,15 +76,17 @@ class Operations:
                 return await self._kill(message)
             case "screen":
                 return await self._screen(message)
+            case "audit":
+                return self._audit(message)
             case "audit.verify":
-                return self._verify()
+                return {"ok": True, "verdict": self._desk.ledger.verify_audit().to_json()}
             case "reload":
                 return self._reload_now()
             case other:
                 return _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
 
     def status(self) -> dict[str, Any]:
-        count, head = self._desk.ledger.audit_head()
+        head = self._desk.ledger.audit_head()
         return {
             "ok": True,
             "pid": os.getpid(),
@@ -92,7 +94,8 @@ class Operations:
             "channels": self._router.health(),
             "sessions": len(self._desk.sessions()),
             "open_prompts": len(self._desk.open_prompts()),
-            "audit_head": {"count": count, "hash": head},
+            "audit_head": {"count": head.count, "hash": head.hash},
+            "alarm": self._desk.ledger.alarm,
         }
 
     def _prompt(self, record: Any) -> dict[str, Any]:
@@ -159,9 +162,16 @@ class Operations:
             return _refuse("unavailable", "the session does not show its screen", "list them with: atlasbridge ps")
         return {"ok": True, "screen": screen}
 
-    def _verify(self) -> dict[str, Any]:
-        verdict = self._desk.ledger.verify_audit()
-        return {"ok": True, "verdict": verdict.to_json()}
+    def _audit(self, message: dict[str, Any]) -> dict[str, Any]:
+        entries = self._desk.ledger.audit_entries(
+            after=int(message.get("after", 0)),
+            limit=min(int(message.get("limit", 1000)), 10_000),
+            session_id=str(message.get("session_id", "")),
+            prompt_id=str(message.get("prompt_id", "")),
+            event=str(message.get("event", "")),
+            newest=bool(message.get("newest")),
+        )
+        return {"ok": True, "entries": entries}
 
     def _reload_now(self) -> dict[str, Any]:
         try:

@@ -57,7 +57,18 @@ class PromptLife:
         self._hosts = hosts
         self._router = router
         self._scheduler = scheduler
+        self._ttl: dict[str, float] = {}
         self._typing: dict[str, asyncio.Future[Receipt | Reject]] = {}
+
+    def use_ttl(self, session_id: str, ttl_s: float | None) -> None:
+        """`run --ttl`: how long this session's prompts may wait; None: as configured."""
+        if ttl_s is None:
+            self._ttl.pop(session_id, None)
+        else:
+            self._ttl[session_id] = float(ttl_s)
+
+    def _ttl_s(self, session_id: str, prompt: Prompt) -> float:
+        return self._ttl.get(session_id) or decide_ttl(prompt, self._router.policy)
 
     def raise_prompt(self, session: SessionRecord, prompt_id: str, prompt: Prompt) -> None:
         """A host saw a waiting moment.  Raising the same id again changes nothing."""
@@ -66,7 +77,7 @@ class PromptLife:
         for older in self._ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
         at_once = decide_default_at_once(prompt, self._router.policy)
-        ttl_s = 0.0 if at_once else decide_ttl(prompt, self._router.policy)
+        ttl_s = 0.0 if at_once else self._ttl_s(session.session_id, prompt)
         record = self._ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
         self._stream.publish("prompt.raised", **record.to_json())
         if at_once:
@@ -219,7 +230,7 @@ class PromptLife:
     def _watch(self, record: PromptRecord) -> None:
         prompt_id = record.prompt_id
         self._scheduler.set(f"expire:{prompt_id}", record.deadline, lambda: self.expire(prompt_id))
-        asked = record.deadline - decide_ttl(record.prompt, self._router.policy)
+        asked = record.deadline - self._ttl_s(record.session_id, record.prompt)
         for number, after_s in enumerate(decide_reminders(record.prompt, self._router.policy)):
             if asked + after_s > self._clock.now():
                 self._scheduler.set(f"remind:{prompt_id}:{number}", asked + after_s, lambda: self._remind(prompt_id))

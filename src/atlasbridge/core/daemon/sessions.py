@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from typing import Any
 
 from atlasbridge.core.clock import Clock
@@ -53,6 +54,7 @@ class SessionLife:
         self._hosts.add(link)
         self._scheduler.cancel(f"lost:{session.session_id}")
         self._know(session)
+        self._life.use_ttl(session.session_id, message.get("ttl_s"))
         link.send("welcome")
         outcomes = {str(prompt_id): str(outcome) for prompt_id, outcome in message.get("typed", [])}
         shown = message.get("open")
@@ -105,7 +107,7 @@ class SessionLife:
             case "screen":
                 link.screen_arrived(message)
             case "end":
-                self.end(link.session_id, message.get("exit_code"), SessionState(message.get("status", "completed")))
+                self.end(link.session_id, int(message["exit_code"]), _ending(int(message.get("status", 0))))
             case other:
                 log.warning("a host said something unknown: %r", other)
 
@@ -130,12 +132,14 @@ class SessionLife:
         for record in self._ledger.end_session(session_id, exit_code, state, reason):
             self._life.close(record, reason)
         self._scheduler.cancel(f"lost:{session_id}")
+        self._life.use_ttl(session_id, None)
         self._stream.publish("session.ended", session_id=session_id, exit_code=exit_code, state=state.value)
         self._router.notify(f"Session ended: {session.tool} (exit {exit_code})", session)
 
     def lost(self, link: HostLink) -> None:
         """The connection is gone.  The host lives and will be back, or it is dead and so is its session."""
-        if self._hosts.remove(link):
+        session = self._ledger.session(link.session_id) if self._hosts.remove(link) else None
+        if session is not None and session.state is SessionState.ACTIVE:
             self.expect(link.session_id, link.host_pid, self._clock.now() + self.settings.host_lost_s)
 
     def expect(self, session_id: str, host_pid: int, until: float) -> None:
@@ -162,6 +166,14 @@ class SessionLife:
                 self.expect(session.session_id, session.host_pid, until)
             else:
                 self.end(session.session_id, None, SessionState.CRASHED)
+
+
+def _ending(status: int) -> SessionState:
+    """A negative status is the signal that ended the tool: on somebody's wish, or by a fault of its own."""
+    if status >= 0:
+        return SessionState.COMPLETED
+    wished = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGQUIT)
+    return SessionState.TERMINATED if -status in wished else SessionState.CRASHED
 
 
 def _alive(pid: int) -> bool:

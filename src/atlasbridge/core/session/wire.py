@@ -3,9 +3,9 @@
 A peer's first line tells the hub what it is: {"m": "hello", ...} is a session host, {"op": ...} is a command.
 
 host -> hub
-    hello     session, open: {prompt_id, prompt} or null, typed: [[prompt_id, outcome], ...]   also after every reconnect
+    hello     session, open: {prompt_id, prompt} or null, typed: [[prompt_id, outcome], ...]  also after every reconnect
               session is SessionRecord.to_wire(); prompt is prompt.codec.encode_prompt(); outcome is "typed", "stale",
-              "failed", "taken" or "still_there", the last that is known
+              "failed", "taken" or "still_there", the last that is known; ttl_s: the session's own, or null
     raise     prompt_id, prompt: {...}                the detector saw a waiting moment
     withdraw  prompt_id, reason                       it is no longer there
     typed     prompt_id, outcome, detail              outcome: "typed", "stale" or "failed"; answers `type` and `ask`
@@ -13,7 +13,7 @@ host -> hub
     state     attached, rows, cols                    something about the session changed
     screen    request, rows, cols, cursor: [row, col], cursor_visible, title, lines: [...] or styled: [[run, ...], ...]
                                                       answers `capture`; also sent by itself while watched (styled)
-    end       exit_code, status                       the tool has ended
+    end       exit_code, status                       the tool has ended; a negative status is the signal's number
 hub -> host
     welcome
     type      prompt_id, answer: {...}                compare, type once, answer with `typed`

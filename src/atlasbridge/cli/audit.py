@@ -1,0 +1,112 @@
+"""`atlasbridge audit`: is the log whole, what does it say, and a copy of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from atlasbridge.bootstrap import read_audit_file, verify_audit_offline
+from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
+from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.visible import visible
+
+_FIXED = ("seq", "ts", "event", "session_id", "prompt_id", "prev_hash", "hash")
+
+
+@click.group("audit")
+def command() -> None:
+    """Verify, show or export the audit log."""
+
+
+@command.command()
+@json_option
+def verify(as_json: bool) -> int:
+    """Check the whole chain; names the first bad entry.  Exit status 1 when something is wrong."""
+    verdict = _verdict()
+    if as_json:
+        print_json(verdict)
+    elif verdict["ok"]:
+        click.echo(f"the audit log is whole: {verdict['count']} entries, head {verdict['head']}")
+        if verdict["repairs"]:
+            click.echo(f"it was repaired {verdict['repairs']} times after a crash; each repair is an entry of its own")
+    else:
+        click.echo(f"entry {verdict['bad_entry']} of {verdict['where']} {verdict['problem']}", err=True)
+    return 0 if verdict["ok"] else 1
+
+
+def _verdict() -> dict[str, Any]:
+    """The hub looks at its own store; without one, the files are read as they are."""
+    if lock_holder(home().lock) is not None:
+        with hub_client() as hub:
+            return dict(hub.ask("audit.verify")["verdict"])
+    return verify_audit_offline(home())
+
+
+@command.command()
+@click.option("-n", "--limit", default=20, show_default=True, help="How many, from the end.")
+@click.option("--session", default="", help="Only this session (full id).")
+@click.option("--prompt", default="", help="Only this prompt (full id).")
+@click.option("--event", default="", help="Only this event, such as REPLY_INJECTED.")
+@json_option
+def show(limit: int, session: str, prompt: str, event: str, as_json: bool) -> None:
+    """Show the last entries."""
+    entries = [
+        entry
+        for entry in read_audit_file(home())
+        if entry.get("session_id", "").startswith(session)
+        and entry.get("prompt_id", "").startswith(prompt)
+        and event in ("", entry["event"])
+    ][-limit:]
+    if as_json:
+        print_json(entries)
+        return
+    print_table(("seq", "time", "event", "session", "prompt", "what"), [entry_row(entry) for entry in entries], "empty")
+
+
+def entry_row(entry: dict[str, Any]) -> tuple[object, ...]:
+    rest = "  ".join(f"{name}={value}" for name, value in entry.items() if name not in _FIXED)
+    return (
+        entry["seq"],
+        entry["ts"][:19],
+        entry["event"],
+        entry.get("session_id", "")[:8],
+        entry.get("prompt_id", "")[:8],
+        visible(rest, keep_lines=False),
+    )
+
+
+@command.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A file; standard output when left out.")
+@click.option("--format", "form", type=click.Choice(["jsonl", "json", "csv"]), default="jsonl", show_default=True)
+def export(output: Path | None, form: str) -> None:
+    """Copy the log, entry by entry, as it stands."""
+    entries = read_audit_file(home())
+    if output is None:
+        _write(entries, form, sys.stdout)
+    else:
+        output.touch(mode=0o600)
+        with output.open("w", encoding="utf-8", newline="") as file:
+            _write(entries, form, file)
+        click.echo(f"written to {output}", err=True)
+
+
+def _write(entries: Iterator[dict[str, Any]], form: str, file: Any) -> None:
+    if form == "jsonl":
+        for entry in entries:
+            file.write(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n")
+    elif form == "json":
+        json.dump(list(entries), file, ensure_ascii=False, indent=2)
+        file.write("\n")
+    else:
+        import csv
+
+        writer = csv.writer(file)
+        writer.writerow((*_FIXED, "fields"))
+        for entry in entries:
+            rest = {name: value for name, value in entry.items() if name not in _FIXED}
+            writer.writerow((*(entry.get(name, "") for name in _FIXED), json.dumps(rest, ensure_ascii=False)))

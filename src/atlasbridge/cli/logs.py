@@ -1,0 +1,77 @@
+"""`atlasbridge logs`: what was decided, from the audit log, or what the hub says of itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from atlasbridge.cli.audit import entry_row
+from atlasbridge.cli.printing import home
+from atlasbridge.core.visible import visible
+
+POLL_S = 0.2
+
+
+@click.command("logs")
+@click.option("--tail", "-f", "follow", is_flag=True, help="Go on printing as entries come.")
+@click.option("-n", "--lines", default=20, show_default=True, help="How many to begin with.")
+@click.option("--hub", "of_hub", is_flag=True, help="The hub's own log instead of the audit log.")
+@click.option("--json", "as_json", is_flag=True, help="The lines as they are.")
+def command(follow: bool, lines: int, of_hub: bool, as_json: bool) -> None:
+    """Show the newest entries of the audit log."""
+    path = home().log if of_hub else home().audit
+    for line in read_lines(path, lines, follow):
+        click.echo(line if as_json else (hub_line(line) if of_hub else audit_line(line)))
+
+
+def read_lines(path: Path, last: int, follow: bool) -> Iterator[str]:
+    """The last whole lines, then those that come; a file that is rotated away is followed to its successor."""
+    position, inode = 0, -1
+    first = True
+    while True:
+        try:
+            with path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                if status.st_ino != inode or status.st_size < position:
+                    position, inode = 0, status.st_ino
+                file.seek(position)
+                whole, newline, _ = file.read().rpartition(b"\n")
+        except FileNotFoundError:
+            whole, newline = b"", b""
+        position += len(whole) + len(newline)
+        found = whole.decode(errors="replace").split("\n") if newline else []
+        yield from (found[-last:] if first and last else [] if first else found)
+        first = False
+        if not follow:
+            return
+        time.sleep(POLL_S)
+
+
+def audit_line(line: str) -> str:
+    entry = _parse(line)
+    if entry is None or "event" not in entry:
+        return visible(line, keep_lines=False)
+    seq, at, event, session, prompt, rest = entry_row(entry)
+    return f"{at}  {seq:>5}  {event:18}  {session:8}  {prompt:8}  {rest}".rstrip()
+
+
+def hub_line(line: str) -> str:
+    entry = _parse(line)
+    if entry is None:
+        return visible(line, keep_lines=False)
+    text = f"{entry.get('ts', '')[:19]}  {entry.get('level', ''):7}  {entry.get('message', '')}"
+    return visible(text + ("\n" + entry["traceback"] if "traceback" in entry else ""))
+
+
+def _parse(line: str) -> dict[str, Any] | None:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return None
+    return entry if isinstance(entry, dict) else None

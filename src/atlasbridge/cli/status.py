@@ -1,0 +1,38 @@
+"""`atlasbridge status`: one page of how things are."""
+
+from __future__ import annotations
+
+import click
+
+from atlasbridge.cli.hub import print_status
+from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
+
+
+@click.command("status")
+@click.option("--all", "include_ended", is_flag=True, help="Also sessions that have ended.")
+@json_option
+def command(include_ended: bool, as_json: bool) -> None:
+    """Show the hub, its channels, sessions and open prompts."""
+    with hub_client(start=True) as hub:
+        status = hub.ask("status")
+        sessions = hub.ask("sessions", all=include_ended)["sessions"]
+        prompts = hub.ask("prompts")["prompts"]
+    status.pop("ok")
+    if as_json:
+        print_json({"hub": status, "sessions": sessions, "prompts": prompts})
+        return
+    print_status(status)
+    rows = [
+        (
+            item["session_id"][:8],
+            item["label"] or item["tool"],
+            item["state"],
+            "" if item["exit_code"] is None else item["exit_code"],
+            ago(item["started_at"]),
+            item["cwd"],
+        )
+        for item in sessions
+    ]
+    print_table(("session", "tool", "state", "exit", "started", "folder"), rows, "no sessions")
+    waiting = [(item["prompt_id"][:8], item["tool"], item["type"], item["excerpt"]) for item in prompts]
+    print_table(("prompt", "tool", "type", "question"), waiting, "no open prompts")
