@@ -81,7 +81,7 @@ class FakeDesk:
         return _drain(queue)
 
     def note(self, event: str, **fields: Any) -> None:
-        entry = {"seq": len(self.audit) + 1, "event": event, "at": iso(self.clock.wall()), "hash": "0" * 64, **fields}
+        entry = {"seq": len(self.audit) + 1, "event": event, "ts": iso(self.clock.wall()), "hash": "0" * 64, **fields}
         self.audit.append(entry)
 
     async def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:

@@ -100,7 +100,7 @@ class Desk(Protocol):
         """Prompts of every state, newest first; `before` is the id of the last one of the page before."""
 
     def statistics(self) -> dict[str, Any]:
-        """Counts over all prompts, as the store's `statistics` gives them."""
+        """Counts over all prompts, and per day and person: the store's `statistics` and `figures`."""
 
     def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
         """The audit log's entries, newest first; `before` is a `seq`."""

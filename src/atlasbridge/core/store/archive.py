@@ -8,6 +8,7 @@ from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.prompt.model import Answer, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store import audit_events, deliveries, notes, prompts, replies, sessions
+from atlasbridge.core.store.figures import read_figures
 from atlasbridge.core.store.journal import Journal
 from atlasbridge.core.store.replies import ReplyRecord
 from atlasbridge.core.store.verify import AuditVerdict, verify
@@ -83,6 +84,9 @@ class Archive:
             "replies": dict(rows("SELECT source, count(*) FROM replies GROUP BY source")),
             "audit_entries": self.audit_head().entries,
         }
+
+    def figures(self) -> dict[str, Any]:
+        return read_figures(self._journal.database.rows)
 
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         with self._journal.reading() as connection:

@@ -46,7 +46,7 @@ export function auditView(main) {
   show(main, el("div", { cls: "head" }, el("h1", {}, "Audit log")), el("div", { cls: "stack" }, state, list, more));
   get("/audit/state").then((head) => {
     state.className = `word ${head.ok ? "good" : "bad"}`;
-    state.textContent = `${head.ok ? "The chain is whole" : "THE CHAIN IS BROKEN"}: ${head.count} entries, head ${String(head.hash).slice(0, 16)}. ${head.ok ? "" : head.detail}`;
+    state.textContent = `${head.ok ? "The chain is whole" : "THE CHAIN IS BROKEN"}: ${head.count} entries, head ${String(head.hash).replace("sha256:", "").slice(0, 12)}. ${head.ok ? "" : head.detail}`;
   }, (error) => { state.textContent = error.message; });
 
   async function load(before) {
@@ -60,10 +60,10 @@ export function auditView(main) {
 }
 
 function auditEntry(record) {
-  const { seq, event, hash, prev_hash: before, at, timestamp, ...rest } = record;
+  const { seq, event, hash, prev_hash: before, ts, ...rest } = record;
   return el("li", { cls: "item" },
     el("div", { cls: "row" }, el("strong", {}, String(event)), el("small", {}, `#${seq}`)),
-    el("small", {}, [moment(at || timestamp), rest.decided_by || rest.identity].filter(Boolean).join(" · ")),
+    el("small", {}, [moment(ts), rest.decided_by || rest.identity].filter(Boolean).join(" · ")),
     el("details", {}, el("summary", {}, "Details"), el("pre", { cls: "term" }, JSON.stringify({ ...rest, prev_hash: before, hash }, null, 1))));
 }
 

@@ -1,0 +1,50 @@
+"""What the page plots: prompts per day, how long answers took, and who gave them.  It only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+DAYS = 30
+SAMPLES = 5000
+BUCKETS_S = (5, 15, 60, 300, 900, 3600)
+
+Rows = Callable[[str], list[tuple[Any, ...]]]
+
+
+def read_figures(rows: Rows) -> dict[str, Any]:
+    days = rows(
+        "SELECT substr(created_at, 1, 10) AS day, count(*), count(decided_at) FROM prompts"
+        f" GROUP BY day ORDER BY day DESC LIMIT {DAYS}"
+    )
+    waits = rows(
+        "SELECT (julianday(decided_at) - julianday(created_at)) * 86400 FROM prompts"
+        f" WHERE decided_at IS NOT NULL ORDER BY rowid DESC LIMIT {SAMPLES}"
+    )
+    people = rows(
+        "SELECT decided_by, count(*) FROM prompts WHERE decided_by IS NOT NULL AND decided_by != ''"
+        " GROUP BY decided_by ORDER BY count(*) DESC LIMIT 20"
+    )
+    return {
+        "days": [{"day": day, "raised": raised, "answered": answered} for day, raised, answered in reversed(days)],
+        "answer_s": summarise_waits([max(0.0, seconds) for (seconds,) in waits]),
+        "answered_by": dict(people),
+    }
+
+
+def summarise_waits(waits: list[float]) -> dict[str, Any]:
+    """Median, ninth decile, and counts by how long it took; the last bucket has no upper end."""
+    waits = sorted(waits)
+    lower = (0, *BUCKETS_S)
+    upper = (*BUCKETS_S, None)
+    counts = [
+        [high, sum(1 for wait in waits if low < wait + (low == 0) and (high is None or wait <= high))]
+        for low, high in zip(lower, upper, strict=True)
+    ]
+    return {
+        "count": len(waits),
+        "median": round(median(waits), 1) if waits else None,
+        "p90": round(waits[min(len(waits) - 1, len(waits) * 9 // 10)], 1) if waits else None,
+        "buckets": counts if waits else [],
+    }
