@@ -12,7 +12,9 @@ from collections.abc import Callable
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.prompt.events import ProbeState, ReplyTyped
+from atlasbridge.core.prompt.highlight import is_highlighted
 from atlasbridge.core.prompt.model import Answer, Prompt, Step
+from atlasbridge.core.prompt.view import View
 from atlasbridge.core.session.inlet import GateTimeout, Inlet
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.session.tty import Pty
@@ -100,7 +102,7 @@ class Typist:
             return Outcome("stale", "the prompt is no longer on the screen")
         prompt = watch.detector.open_prompt or watch.open[1]  # with keys that fit the highlight as it is now
         looked = watch.look()
-        if looked.state is ProbeState.BUSY:
+        if looked.state is ProbeState.BUSY and not watch.detector.despite_busy:
             return Outcome("stale", f"the tool does not wait any more ({looked.why})")
         steps = tuple(self._encode(prompt, answer, watch.screen))
         if not steps:
@@ -173,14 +175,9 @@ class Typist:
         return look
 
     def _shows(self, text: str) -> bool:
-        """TEXT stands on the cursor's line or on a highlighted one."""
+        """TEXT is the choice that is highlighted now."""
         with self._watch.lock:
-            screen = self._watch.screen
-            for row, line in enumerate(screen.lines()):
-                at = line.find(text)
-                if at >= 0 and (row == screen.cursor[0] or any(screen.is_reverse(row, col) for col in (at, 0))):
-                    return True
-        return False
+            return is_highlighted(View.of(self._watch.screen), text)
 
     def type_keys(self, data: bytes) -> bool:
         """Keys outside any prompt, as they are.  False: the gate stayed shut."""

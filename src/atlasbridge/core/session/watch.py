@@ -43,6 +43,7 @@ class DetectorLike(Protocol):
 
     screen: Any
     open_prompt: Prompt | None
+    despite_busy: bool
 
     def handle(self, event: Event, now: float) -> list[Command]: ...
     def still_shows(self, digest: str) -> bool: ...

@@ -1,0 +1,56 @@
+"""Where do the keys go?  The check a typist makes before Enter: is this the choice that is highlighted now?"""
+
+from __future__ import annotations
+
+from atlasbridge.core.prompt.menu import find_menu, find_row, odd_one, unframed
+from atlasbridge.core.prompt.recognise_box import current_button, find_buttons, find_frame, find_list
+from atlasbridge.core.prompt.view import View
+
+POINTERS = "❯›»▸▶→➜➤⮞>*●◉"
+
+
+def is_highlighted(view: View, label: str) -> bool:
+    """Whether `label` is the highlighted choice of a menu, a box or a row of buttons on this picture."""
+    shown = [_squeezed(text) for text in highlighted(view)]
+    wanted = _squeezed(label)
+    if any(text.startswith(wanted) or wanted.startswith(text) for text in shown if text):
+        return True
+    return any(wanted in _squeezed(view.lines[row]) and _stands_out(view, row, label) for row in range(len(view.lines)))
+
+
+def highlighted(view: View) -> list[str]:
+    """The labels that are highlighted, as each of the finders sees it."""
+    out = []
+    for menu in (find_menu(view, POINTERS), find_row(view)):
+        if menu is not None and menu.current >= 0:
+            out.append(menu.items[menu.current].label)
+    frame = find_frame(view)
+    if frame is not None:
+        buttons = find_buttons(view, frame)
+        listed = find_list(view, frame, buttons)
+        if listed is not None:
+            out.append(listed.items[listed.current].label)
+        elif len(buttons) >= 2 and current_button(view, buttons) >= 0:
+            out.append(buttons[current_button(view, buttons)].label)
+    return out
+
+
+def _stands_out(view: View, row: int, label: str) -> bool:
+    """The cursor is on it, or it looks different from the words beside, above and below it."""
+    words = label.split()
+    col = view.lines[row].find(words[0]) if words else -1
+    if col < 0:
+        return False
+    if view.row == row and col - 2 <= view.col <= col + len(label) + 2:
+        return True
+    style = view.style(row, col)
+    if style & 0x20:
+        return True
+    beyond = view.style(row, min(col + len(label) + 3, view.cols - 1))
+    near = [(at, col) for at in (row - 1, row, row + 1) if 0 <= at < len(view.lines) and view.lines[at][col:].strip()]
+    odd = odd_one(view, near) if len(near) == 3 else -1
+    return (odd >= 0 and near[odd] == (row, col)) or (style >> 34 != beyond >> 34)
+
+
+def _squeezed(text: str) -> str:
+    return "".join(unframed(text).split())
