@@ -31,7 +31,7 @@ from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.picture import digest_of, picture_key, prompt_of
 from atlasbridge.core.prompt.recognise import recognise, stated
 from atlasbridge.core.prompt.screen import Screen
-from atlasbridge.core.prompt.signals import OVERRIDES_BUSY, Moment, Patience, decide_raise, gather
+from atlasbridge.core.prompt.signals import OVERRIDES_BUSY, Moment, Patience, decide_raise, gather, reads_unseen
 from atlasbridge.core.prompt.structured import ToolSays
 from atlasbridge.core.prompt.view import View
 
@@ -67,6 +67,7 @@ class Detector:
         self.settings = settings or DetectorSettings()
         self.screen = Screen(rows, cols)
         self.open_prompt: Prompt | None = None
+        self.despite_busy = False  # the open prompt was raised although no reader could be seen
         self.tool = ToolSays()
         self._open_row = 0
         self._open_core = ""
@@ -196,7 +197,8 @@ class Detector:
     def _moment(self, now: float) -> Moment:
         times = list(self._changes)
         gaps = [later - earlier for earlier, later in pairwise(times)]
-        rhythm = 2 * max(gaps) + 0.05 if len(gaps) == 3 and max(gaps) < 1.3 else 0.0
+        regular = len(gaps) == 3 and max(gaps) < 1.3 and max(gaps) < 2.5 * min(gaps) + 0.03
+        rhythm = 2 * max(gaps) + 0.05 if regular else 0.0
         calm = now - times[-1] if times else now - self._key_since
         since = min(self._key_since, self._seen_since) if self._seen else self._key_since
         settled = now - since + 1e-4  # a wake-up may be early by the clock's grain
@@ -219,9 +221,9 @@ class Detector:
         return self._withdraw(self._reason())
 
     def _still_there(self, found: Finding, probe: ProbeAnswer, now: float) -> list[Command]:
-        if probe.state is not ProbeState.BUSY:
+        if probe.state is not ProbeState.BUSY or self.despite_busy:
             return self._asked_again(found, now)
-        if self._busy_looks >= 3 and not self._answered:
+        if self._busy_looks >= 3 and (self._answered is None or self._answered.key != self._key):
             return self._withdraw(self._reason())
         self._unsure = True
         return []
@@ -271,11 +273,14 @@ class Detector:
         return [RaisePrompt(prompt)]
 
     def _verdict(self, found: Finding | None, view: View, probe: ProbeAnswer, moment: Moment) -> tuple[bool, str]:
-        own_word = found is not None and found.priority >= OVERRIDES_BUSY
-        if probe.state is ProbeState.BUSY and not own_word:
-            return False, "it is busy: no prompt"
         if found is None:
             return False, "nothing on the screen could be a prompt"
+        own_word = found.priority >= OVERRIDES_BUSY
+        if probe.state is ProbeState.BUSY and not own_word:
+            self.despite_busy = reads_unseen(found, probe, moment, self.dialect)
+            return self.despite_busy, "busy, but its terminal takes single keys and a question stands there" if (
+                self.despite_busy
+            ) else "it is busy: no prompt"
         if self._tool_works(found, view):
             return False, "the tool says that it works"
         if probe.state is ProbeState.POLLING and self._votes.count(ProbeState.BUSY) + 1 >= len(self._votes) > 1:
@@ -292,6 +297,7 @@ class Detector:
 
     def _withdraw(self, reason: str) -> list[Command]:
         prompt, self.open_prompt, self._answered = self.open_prompt, None, None
+        self.despite_busy = False
         self.tool.forget()
         return [WithdrawPrompt(prompt.digest, reason)] if prompt else []
 

@@ -82,6 +82,7 @@ class Dialect:
     commands: tuple[str, ...] = ()
     blinking: str = ""  # characters that come and go while nothing happens
     counting: tuple[str, ...] = ()  # stretches that count by themselves
+    passing: tuple[str, ...] = ()  # questions that say themselves that they go on without an answer
     noise: tuple[str, ...] = ()  # lines that tell a person nothing: left out of excerpts
     refuse: tuple[str, ...] = ()
     always: tuple[str, ...] = ()
@@ -150,6 +151,7 @@ _TOP = {
     "pointers": str,
     "counting": tuple,
     "noise": tuple,
+    "passing": tuple,
     "quiet_programs": tuple,
     "screen_programs": tuple,
 }
@@ -187,8 +189,8 @@ class _Reader:
             if key not in _WORDS:
                 raise self.fail(key, f"unknown setting words.{key!r}")
             values[key] = self._patterns(self._typed(words, key, tuple), key)
-        self._patterns(values.get("counting", ()), "counting")
-        self._patterns(values.get("noise", ()), "noise")
+        for key in ("counting", "noise", "passing"):
+            self._patterns(values.get(key, ()), key)
         busy = self._tables(data, "busy", Mark)
         titles = self._tables(data, "title", Mark, region="title")
         values["marks"] = (*busy, *titles)

@@ -8,20 +8,26 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 
-from atlasbridge.core.prompt.dialect import Dialect, compiled
+from atlasbridge.core.prompt.dialect import compiled
 from atlasbridge.core.prompt.view import View
 
 MAX_ITEMS = 60
 _FRAMES = {**dict.fromkeys(range(0x2500, 0x25A0), " "), **dict.fromkeys(map(ord, "|◆◇▲▼"), " ")}
 _BOXES = "◯○◉●◎◻◼☐☑☒⬡⬢□■▢▣✔✓✘"
 CHECKED = "◉●◼☑☒⬢■▣✔✓xX*"
-_ROW = re.compile(
+_ROW = (
     r"^(?P<indent>\s*)(?P<pointer>[{pointers}](?=\s|[" + _BOXES + r"\[(]))?(?P<gap>\s*)"
     r"(?:(?P<box>[" + _BOXES + r"]|\[[ xX*✔✓]?\]|\([ xX*•]?\))(?P<boxgap>\s*))?"
     r"(?:(?P<number>\d{1,2})(?P<dot>[.)]|:(?=\s))\s+)?"
     r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s+)?(?P<label>\S.*)$"
 )
+
+
+_MARKED = re.compile(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
+_TOGGLE = re.compile(r"[›»…]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
+_HINT_ROW = re.compile(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +65,16 @@ class Menu:
 
     @property
     def several(self) -> bool:
-        """A list where more than one may be marked: square boxes, or more than one mark at once."""
+        """A list where more than one may be marked: square boxes, a mark beside the pointer, or several marks."""
         boxes = [item.box for item in self.items if item.box]
         square = sum(box[0] in "[☐☑☒◻◼□■▢▣" for box in boxes)
-        return len(boxes) >= 2 and (square >= 2 or sum(item.checked for item in self.items) > 1)
+        beside = self.how == "pointer"
+        return len(boxes) >= 2 and (beside or square >= 2 or sum(item.checked for item in self.items) > 1)
+
+
+@lru_cache(maxsize=8)
+def _row_pattern(pointers: str) -> re.Pattern[str]:
+    return re.compile(_ROW.replace("{pointers}", re.escape(pointers)))
 
 
 def unframed(line: str) -> str:
@@ -70,9 +82,9 @@ def unframed(line: str) -> str:
     return line.translate(_FRAMES)
 
 
-def find_menu(view: View, dialect: Dialect) -> Menu | None:
+def find_menu(view: View, pointers: str) -> Menu | None:
     """The lowest menu on the screen."""
-    pattern = re.compile(_ROW.pattern.replace("{pointers}", re.escape(dialect.pointers)))
+    pattern = _row_pattern(pointers)
     rows = [unframed(line) for line in view.lines]
     for at in range(len(rows) - 1, -1, -1):
         start = pattern.match(rows[at])
@@ -83,9 +95,9 @@ def find_menu(view: View, dialect: Dialect) -> Menu | None:
     return _radio(view, rows, pattern)
 
 
-def find_numbered(view: View, dialect: Dialect) -> Menu | None:
+def find_numbered(view: View, pointers: str) -> Menu | None:
     """The lowest rows that count from 1, with no pointer: only a dialect can say that they are a menu."""
-    pattern = re.compile(_ROW.pattern.replace("{pointers}", re.escape(dialect.pointers)))
+    pattern = _row_pattern(pointers)
     rows = [unframed(line) for line in view.lines]
     for at in range(len(rows) - 1, -1, -1):
         start = pattern.match(rows[at])
@@ -148,7 +160,7 @@ def _walk(
             if blanks > (2 if numbered else 0) or (not found and not numbered):
                 break
             continue
-        match = pattern.match(rows[at])
+        match = None if _HINT_ROW.match(rows[at]) else pattern.match(rows[at])
         if match and _column(match) == column and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
             found.append(_item(rows, at, match))
             blanks = 0
@@ -206,30 +218,31 @@ def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
     return -1
 
 
-def is_highlighted(view: View, label: str, pointers: str = "❯›»▸▶→➜➤⮞>*●◉◆") -> bool:
-    """Whether `label` stands where the keys go: on the cursor's row, behind a pointer, or in other colours."""
-    wanted = "".join(label.split())
-    for row, line in enumerate(view.lines):
-        if wanted not in "".join(unframed(line).split()):
-            continue
-        first = label.split()[0] if label.split() else label
-        col = line.find(first)
-        pointed = any(char in pointers for char in line[:col])
-        here = row == view.row and view.cursor_visible
-        if pointed or here or _stands_out(view, row, max(col, 0), label):
-            return True
-    return False
+def find_below(view: View) -> Menu | None:
+    """A list directly under the line with the cursor, of which one row is coloured: what a filter offers."""
+    items: list[Item] = []
+    for at in range(view.row + 1, len(view.lines)):
+        text = unframed(view.lines[at])
+        col = len(text) - len(text.lstrip())
+        if not text.strip() or _HINT_ROW.match(text) or (items and col != items[0].col):
+            break
+        items.append(Item(at, col, " ".join(text.split())))
+    current = odd_one(view, [(item.row, item.col) for item in items]) if len(items) >= 2 else -1
+    return Menu(tuple(items), current, "colour") if current >= 0 else None
 
 
-def _stands_out(view: View, row: int, col: int, label: str) -> bool:
-    style = view.style(row, col)
-    if style & 0x20:
-        return True
-    around = [
-        view.style(at, col) for at in (row - 1, row + 1) if 0 <= at < len(view.lines) and view.lines[at][col:].strip()
-    ]
-    beyond = view.style(row, col + len(label) + 2)
-    return _weight(style) > 0 and (all(style != other for other in around) if around else style != beyond)
+def find_row(view: View) -> Menu | None:
+    """Choices side by side in the lowest row that has them: `● Yes / ○ No`, or `no / yes` behind an arrow."""
+    for at in range(view.bottom(), max(-1, view.bottom() - 6), -1):
+        marked = [Item(at, m.start(2), m[2].strip(), box=m[1]) for m in _MARKED.finditer(view.lines[at])]
+        if len(marked) >= 2:
+            filled = [place for place, item in enumerate(marked) if item.box in "●◉"]
+            return Menu(tuple(marked), filled[0] if len(filled) == 1 else -1, "radio")
+        toggle = _TOGGLE.search(view.lines[at])
+        if toggle:
+            pair = [Item(at, toggle.start(1), toggle[1]), Item(at, toggle.start(2), toggle[2])]
+            return Menu(tuple(pair), odd_one(view, [(at, item.col) for item in pair]), "colour")
+    return None
 
 
 def _weight(style: int) -> int:

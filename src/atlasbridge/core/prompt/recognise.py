@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled, matches_any
-from atlasbridge.core.prompt.finding import Facts, Finding, cut, excerpt_of
+from atlasbridge.core.prompt.finding import Facts, Finding, cut
 from atlasbridge.core.prompt.menu import unframed
-from atlasbridge.core.prompt.model import PromptType, Step
+from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType, Step
 from atlasbridge.core.prompt.recognise_box import recognise_box, recognise_keys
 from atlasbridge.core.prompt.recognise_line import Line, finding_of, recognise_line
 from atlasbridge.core.prompt.recognise_menu import recognise_menu
@@ -53,7 +53,8 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
             found = recogniser(view, facts, dialect)
             if found:
                 return found
-    if view.alternate and facts.canonical is not True:
+    full = view.alternate or facts.command in dialect.screen_programs
+    if full and facts.canonical is not True:
         return recognise_line(view, facts, dialect, strict=True) or whole_screen(view, facts, dialect)
     return recognise_line(view, facts, dialect)
 
@@ -96,7 +97,18 @@ def last_words(view: View, row: int, dialect: Dialect) -> str:
 
 def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:
     """A full-screen program at rest of which nothing is known: a person must look."""
-    row = view.row if view.lines[view.row].strip() else max(0, view.bottom())
-    shown = excerpt_of(view, row, view.lines[row].strip())
     name = f" ({facts.command})" if facts.command else ""
-    return Finding("whole-screen" + name, PromptType.TYPE_UNKNOWN, 0.62, cut(shown), view.text(), row, line_mode=False)
+    row = min(view.row, max(0, view.bottom()))
+    return Finding(
+        "whole-screen" + name, PromptType.TYPE_UNKNOWN, 0.62, _glimpse(view, row), view.text(), row, line_mode=False
+    )
+
+
+def _glimpse(view: View, row: int) -> str:
+    """What stands around the cursor, as much as fits; from the cursor on where it is high up, else up to it."""
+    words = [" ".join(unframed(line).split()) for line in view.lines]
+    below = [text for text in words[row:] if text]
+    above = [text for text in words[:row] if text]
+    if sum(map(len, below)) + len(below) >= EXCERPT_LIMIT:
+        return "\n".join(below)[:EXCERPT_LIMIT].strip()
+    return cut("\n".join([*above, *below]))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from atlasbridge.core.prompt.dialect import Dialect, MenuRule, matches_any
 from atlasbridge.core.prompt.finding import ENTER, Facts, Finding, cut
 from atlasbridge.core.prompt.menu import Item, Menu, odd_one, unframed
 from atlasbridge.core.prompt.model import Choice, PromptType, Step
-from atlasbridge.core.prompt.recognise_menu import menu_finding, move_steps
+from atlasbridge.core.prompt.recognise_menu import menu_finding, move_steps, question_above
 from atlasbridge.core.prompt.view import View
+from atlasbridge.core.prompt.vt_style import REVERSE
 
 _BUTTON = re.compile(r"<\s*([^<>]{1,24}?)\s*>|\[\s+([^\[\]]{1,24}?)\s+\]")
 _PRESS = re.compile(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
-_FRAME_ROW = re.compile(r"[─━═╌q]{8,}|[┌╭╔├┐╮╗]|^\s*\+-{6,}\+|^\s*[lx]q{6,}k")
+_WORDS = re.compile(r"\S+(?: \S+)*")
 _BOX_MENU = MenuRule("box-list")
-_OK = re.compile(r"^(?:ok|continue|done|close|next|finish|exit)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +38,16 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     words = " ".join(" ".join(unframed(line).split()) for line in inside)
     buttons = find_buttons(view, frame)
     listed = find_list(view, frame, buttons)
-    text = _text_of(inside, buttons, listed, frame)
-    if listed is not None:
-        found = menu_finding(view, listed, _BOX_MENU, text, frame.top, dialect)
-        return replace(found, score=0.9)
-    if view.cursor_visible and matches_any(dialect.secret, words) and _field(view, frame, buttons):
+    text = _question(view, frame, inside, buttons, listed)
+    field = _field(view, frame, buttons)
+    if listed is not None and not (
+        field and view.cursor_visible and view.row not in {item.row for item in listed.items}
+    ):
+        return replace(menu_finding(view, listed, _BOX_MENU, text, frame.top, dialect), score=0.9)
+    if buttons and matches_any(dialect.secret, words):
         return _input(text, frame, {"secret": True})
-    if len(buttons) >= 2 and _field(view, frame, buttons) and view.cursor_visible:
+    if len(buttons) >= 2 and field and view.cursor_visible:
         return _input(text, frame, {})
-    if matches_any(dialect.secret, words) and buttons:
-        return _input(text, frame, {"secret": True})
     if len(buttons) >= 2:
         return _buttons(view, buttons, text, frame, dialect)
     if len(buttons) == 1:
@@ -64,17 +65,23 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
 
 
 def find_frame(view: View) -> Frame | None:
-    """The innermost box with corners, the lowest of several."""
-    best: Frame | None = None
+    """The smallest box with buttons, else the smallest box; the lowest of several."""
+    frames = list(_frames(view))
+    with_buttons = [frame for frame in frames if find_buttons(view, frame)]
+    candidates = with_buttons or frames
+    return min(candidates, key=lambda frame: (frame.bottom - frame.top, -frame.bottom)) if candidates else None
+
+
+def _frames(view: View) -> Iterator[Frame]:
     for at, line in enumerate(view.lines):
         for match in re.finditer(r"[┌╭╔+l](?:[^┐╮╗]*?)[┐╮╗+k]", line):
             bar = line[match.start() + 1 : match.end() - 1]
-            if len(bar) < 6 or sum(char in "─━═-q" for char in bar) < len(bar) // 3:
+            drawn = sum(char in "─━═-q" for char in bar)
+            if len(bar) < 6 or drawn < (2 if line[match.start()] in "┌╭╔" else len(bar) // 3):
                 continue
             bottom = _floor(view, at, match.start(), match.end() - 1)
-            if bottom and (best is None or bottom - at < best.bottom - best.top or best.bottom < at):
-                best = Frame(at, bottom, match.start(), match.end() - 1)
-    return best
+            if bottom:
+                yield Frame(at, bottom, match.start(), match.end() - 1)
 
 
 def _floor(view: View, top: int, left: int, right: int) -> int:
@@ -87,8 +94,14 @@ def _floor(view: View, top: int, left: int, right: int) -> int:
     return 0
 
 
+def _question(view: View, frame: Frame, inside: list[str], buttons: list[Item], listed: Menu | None) -> str:
+    title = " ".join(unframed(view.lines[frame.top][frame.left : frame.right]).strip("+-| ").split())
+    text = "\n".join(part for part in (title, _text_of(inside, buttons, listed, frame)) if part)
+    return text or question_above(view, frame.top)[0]
+
+
 def find_buttons(view: View, frame: Frame) -> list[Item]:
-    """The lowest row of `<Yes>  <No>`, or of `[ Yes ]  [ No ]`."""
+    """The lowest row of `<Yes>  <No>`, of `[ Yes ]  [ No ]`, or of words side by side of which one is highlighted."""
     for at in range(frame.bottom - 1, frame.top, -1):
         line = view.lines[at]
         found = [
@@ -98,7 +111,19 @@ def find_buttons(view: View, frame: Frame) -> list[Item]:
         ]
         if found:
             return found
+        plain = _plain_buttons(view, at, frame)
+        if plain:
+            return plain
     return []
+
+
+def _plain_buttons(view: View, at: int, frame: Frame) -> list[Item]:
+    inside = unframed(view.lines[at][: frame.right])
+    words = [Item(at, match.start(), match.group()) for match in _WORDS.finditer(inside, frame.left + 1)]
+    if not 2 <= len(words) <= 4 or any(len(item.label) > 24 for item in words):
+        return []
+    lit = [item for item in words if view.style(at, item.col) & REVERSE]
+    return words if len(lit) == 1 else []
 
 
 def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
@@ -150,7 +175,7 @@ def _input(text: str, frame: Frame, constraints: dict[str, object]) -> Finding:
 
 
 def _buttons(view: View, buttons: list[Item], text: str, frame: Frame, dialect: Dialect) -> Finding:
-    current = odd_one(view, [(item.row, item.col) for item in buttons])
+    current = current_button(view, buttons)
     names = [item.label.lower() for item in buttons]
     yes_no = names in (["yes", "no"], ["no", "yes"])
     choices = tuple(
@@ -167,6 +192,14 @@ def _buttons(view: View, buttons: list[Item], text: str, frame: Frame, dialect: 
     kind = PromptType.TYPE_YES_NO if yes_no else PromptType.TYPE_MULTIPLE_CHOICE
     core = text + "\0" + "\0".join(names)
     return Finding("box-buttons", kind, 0.92, cut(text), core, frame.top, choices, line_mode=False, structural=True)
+
+
+def current_button(view: View, buttons: list[Item]) -> int:
+    """The button the keys go to: the one the cursor stands on, else the one that looks different."""
+    for at, item in enumerate(buttons):
+        if view.row == item.row and item.col - 2 <= view.col <= item.col + len(item.label) + 1:
+            return at
+    return odd_one(view, [(item.row, item.col) for item in buttons])
 
 
 def _text_of(inside: list[str], buttons: list[Item], listed: Menu | None, frame: Frame) -> str:

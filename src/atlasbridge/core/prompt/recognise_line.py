@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from atlasbridge.core.prompt.choice_list import inline_choices, listed_choices
 from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.prompt.finding import ENTER, Facts, Finding, excerpt_of, typed_line
+from atlasbridge.core.prompt.menu import unframed
 from atlasbridge.core.prompt.model import Choice, PromptType, Step
 from atlasbridge.core.prompt.view import View
 
@@ -44,13 +45,13 @@ def asking_line(view: View, facts: Facts) -> Line | None:
     """The logical line of the cursor; on an empty line the last line above it that says something."""
     before = view.before_cursor()
     start = view.line_start(view.row)
-    if before.strip():
+    if unframed(before).strip():
         filled = _PREFILLED.match(before) if facts.canonical is False and not before.endswith(" ") else None
         if filled and filled["value"][-1] not in ":?>])…%#$" and not before.rstrip().endswith("..."):
             return Line(filled["ask"].strip(), start, filled["value"])
         return Line(before.strip(), start)
     for at in range(view.row - 1, -1, -1):
-        if view.lines[at].strip():
+        if unframed(view.lines[at]).strip():
             start = view.line_start(at)
             return Line("".join(view.lines[start : at + 1]).strip(), start, detached=True)
     return None
@@ -59,7 +60,7 @@ def asking_line(view: View, facts: Facts) -> Line | None:
 def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = False) -> Finding | None:
     """`strict`: only what a rule knows; on a full screen a line with the cursor behind it says nothing."""
     line = asking_line(view, facts)
-    if line is None:
+    if line is None or matches_any(dialect.passing, line.text):
         return None
     if facts.canonical and facts.echo is False:
         return _secret(view, line, 0.97, "echo-off")
@@ -67,14 +68,18 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
         return None if line.detached else _by_rule(view, line, facts, dialect) or _offered(view, line, facts, dialect)
     if facts.canonical is not True and matches_any(dialect.secret, line.text):
         return _secret(view, line, 0.85, "secret-words")
-    found = _listed(view, line, facts, dialect) or _by_rule(view, line, facts, dialect)
+    ruled = _by_rule(view, line, facts, dialect)
+    if ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score >= 0.9:
+        return ruled  # a list further up belongs to an earlier question
+    found = _listed(view, line, facts, dialect) or ruled
     if found is None and not line.detached:
         found = _offered(view, line, facts, dialect)
     return found or _plain(view, line, facts)
 
 
 def _base(view: View, line: Line, facts: Facts, rule: str, kind: PromptType, score: float) -> Finding:
-    found = Finding(rule, kind, score, excerpt_of(view, line.row, line.text), line.text, line.row)
+    row = view.line_start(view.row) if line.detached else line.row
+    found = Finding(rule, kind, score, excerpt_of(view, line.row, line.text), line.text, row)
     found = replace(found, line_mode=facts.canonical is not False, constraints=limits(line.text))
     return replace(found, text_steps=(Step(KILL_LINE, "drained"),)) if line.filled else found
 
@@ -187,7 +192,7 @@ def _offered(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding 
     default = _default(line.text)
     choices = []
     for word in words:
-        key, label = keyed(word)
+        key, label = keyed(word, as_written=", " in line.text)
         single = facts.one_key or (view.alternate and facts.canonical is False)
         steps = (Step(key.encode()),) if single else (*found.text_steps, *typed_line(key))
         refuses, always = matches_any(dialect.refuse, label), matches_any(dialect.always, label)
@@ -196,11 +201,11 @@ def _offered(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding 
     return replace(found, choices=tuple(choices))
 
 
-def keyed(word: str) -> tuple[str, str]:
+def keyed(word: str, as_written: bool = False) -> tuple[str, str]:
     """`(D)on't ask` -> d, Don't ask; a plain word is its own key."""
     marked = re.search(r"[\[(](\w)[\])]", word)
     if marked and len(word) > 3:
-        return marked[1].lower(), re.sub(r"[\[(](\w)[\])]", r"\1", word).strip()
+        return marked[1].lower(), word if as_written else re.sub(r"[\[(](\w)[\])]", r"\1", word).strip()
     plain = word.strip("[]() ")
     return plain, plain
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from atlasbridge.core.prompt.dialect import Dialect, MenuRule, compiled, matches_any
 from atlasbridge.core.prompt.finding import ENTER, Facts, Finding, cut
 from atlasbridge.core.prompt.keys import arrow, parse_keys
-from atlasbridge.core.prompt.menu import Menu, find_across, find_menu, find_numbered, unframed
+from atlasbridge.core.prompt.menu import Menu, find_across, find_below, find_menu, find_numbered, find_row, unframed
 from atlasbridge.core.prompt.model import Choice, PromptType, Step
 from atlasbridge.core.prompt.view import View
 
@@ -24,14 +24,38 @@ _HINT = re.compile(
     re.IGNORECASE,
 )
 _DEFAULT_RULE = MenuRule("arrow-menu")
+_ROW_RULE = MenuRule("side-by-side", across=True)
 
 
 def recognise_menu(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    return _by_dialect(view, dialect) or _by_looks(view, dialect)
+    found = _by_dialect(view, dialect) or _side_by_side(view, dialect) or _by_looks(view, dialect)
+    return found or _filtered(view, dialect)
+
+
+def _filtered(view: View, dialect: Dialect) -> Finding | None:
+    """A line to type into, and below it the choices that match."""
+    asked = " ".join(view.before_cursor().split())
+    menu = find_below(view) if len(asked) > 3 and not view.alternate else None
+    return menu_finding(view, menu, _DEFAULT_RULE, asked, view.row, dialect) if menu else None
+
+
+def _side_by_side(view: View, dialect: Dialect) -> Finding | None:
+    menu = find_row(view)
+    if menu is None:
+        return None
+    question, row = question_above(view, menu.top)
+    if menu.how == "colour":  # the question stands in the same row
+        question, row = " ".join(view.lines[menu.top].split()), menu.top
+    found = menu_finding(view, menu, _ROW_RULE, question, row, dialect)
+    names = [item.label.lower() for item in menu.items]
+    if sorted(names) != ["no", "yes"]:
+        return found
+    choices = tuple(replace(choice, value=choice.label.lower()[0]) for choice in found.choices)
+    return replace(found, type=PromptType.TYPE_YES_NO, choices=choices)
 
 
 def _by_looks(view: View, dialect: Dialect) -> Finding | None:
-    menu = find_menu(view, dialect)
+    menu = find_menu(view, dialect.pointers)
     if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS or not _believable(view, menu):
         return None
     question, row = question_above(view, menu.top)
@@ -42,8 +66,8 @@ def _by_dialect(view: View, dialect: Dialect) -> Finding | None:
     """A menu that one of the dialect's entries knows by what stands around it."""
     if not dialect.menus:
         return None
-    pointed = find_menu(view, dialect)
-    counted = find_numbered(view, dialect)
+    pointed = find_menu(view, dialect.pointers)
+    counted = find_numbered(view, dialect.pointers)
     for rule in dialect.menus:
         menu = find_across(view, rule.labels) if rule.labels else pointed or counted
         if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS or not _surrounds(view, menu, rule):

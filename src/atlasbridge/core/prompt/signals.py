@@ -17,6 +17,8 @@ MEDIUM = 0.60
 CAP = 0.99
 MORE = 0.05  # for every further signal that agrees
 KNOWN = 0.8  # a pattern this sure is no accident
+SURE = 0.9
+UNSEEN_S = 1.5
 OVERRIDES_BUSY = 100  # a rule of this priority is the tool's own word
 
 PROBE_SCORE = {ProbeState.READING: 0.95, ProbeState.POLLING: 0.65, ProbeState.UNKNOWN: 0.0, ProbeState.BUSY: 0.0}
@@ -77,6 +79,18 @@ def decide_raise(
     if probe.state is ProbeState.POLLING:
         return _polling(found, probe, moment, dialect, structured, patience)
     return _unknown(found, probe, moment, structured, patience)
+
+
+def reads_unseen(found: Finding, probe: ProbeAnswer, moment: Moment, dialect: Dialect) -> bool:
+    """No reader can be seen (a loop that sleeps, a process of another session), yet the terminal was put into a mode
+    that only a reader of keys wants, and a question that is beyond doubt has stood there for a while."""
+    return (
+        probe.canonical is False
+        and not dialect.idles
+        and found.score >= SURE
+        and not found.constraints.get("idle")
+        and moment.settled_s >= UNSEEN_S
+    )
 
 
 def _polling(

@@ -1,0 +1,243 @@
+"""Line-oriented programs: what is asked, when it is raised, and when it must not be."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.playbook import (
+    BLIND,
+    BUSY,
+    HIDDEN,
+    ONE_KEY,
+    RAW,
+    READING,
+    Keys,
+    Nothing,
+    Playbook,
+    Raised,
+    Withdrawn,
+)
+
+YES_NO = [
+    "rm: remove regular file 'a.txt'? ",
+    "mv: overwrite 'b'? ",
+    "rm: remove write-protected regular empty file 'd/f'? ",
+    "< rm ... ./one.log > ? ",
+    "Continue with the upgrade (yes/no)? ",
+    "do you wish to overwrite (y or n)? ",
+    "Reversed (or previously applied) patch detected!  Assume -R? [n] ",
+    "Do you want to remove the signature? [Y]es/[N]o: ",
+    "Yes/No? ",
+    "Are you sure? (Type 'yes' in capital letters): ",
+    "Overwrite (y/n)? ",
+    "Are you sure you want to continue connecting (yes/no/[fingerprint])? ",
+    "Are you sure you would like to delete mail? [y/N] ",
+    "Proceed (Y/n)? ",
+    "Would you like to go on interactively? (yes/no) [yes] ",
+    "Do you really want to exit ([y]/n)? ",
+    "Ok to proceed? (y) ",
+    "Enable the foo driver (FOO) [N/y] ",
+    "Create new file? (Y)es/(N)o [Yes]: ",
+    "Press y to continue, or n to stop: ",
+    "zsh: sure you want to delete all 3 files in /x [yn]? ",
+]
+
+
+@pytest.mark.parametrize("question", YES_NO)
+def test_a_question_of_yes_or_no_is_one(question: str) -> None:
+    play = Playbook()
+    play >> question >> 0.2 << Raised("yes_no", question.strip()[-12:])
+    assert play.prompt.safe_default == "n"
+
+
+CONFIRM = [
+    "Press any key to continue...",
+    "Press Enter to continue",
+    "[Press Enter]",
+    "Hit ENTER to proceed",
+    "Hit return to start merge resolution tool (mytool):",
+    "--More--(12%)",
+    "Press RETURN to continue or q to quit",
+]
+
+
+@pytest.mark.parametrize("question", CONFIRM)
+def test_a_line_that_wants_enter_is_a_confirmation(question: str) -> None:
+    play = Playbook()
+    play >> question >> 0.2 << Raised("confirm_enter", question[:8])
+    assert play.prompt.safe_default == "enter"
+
+
+FREE = [
+    "Enter the name of the release: ",
+    "Where should the report be saved? ",
+    "File to patch: ",
+    ">>> ",
+    "sqlite> ",
+    "% ",
+]
+
+
+@pytest.mark.parametrize("question", FREE)
+def test_any_other_line_that_is_read_wants_text(question: str) -> None:
+    Playbook() >> question >> 0.2 << Raised("free_text", question.strip())
+
+
+def test_a_program_that_reads_without_a_word_is_waiting_too() -> None:
+    Playbook() >> "This is free software with ABSOLUTELY NO WARRANTY.\n" >> 0.2 << Raised("free_text", "NO WARRANTY")
+
+
+def test_echo_off_in_line_mode_asks_for_a_secret_whatever_the_words() -> None:
+    play = Playbook(HIDDEN)
+    play >> "Vault key: " >> 0.2 << Raised("free_text", "Vault key:")
+    assert play.prompt.secret
+    assert play.prompt.safe_default == ""
+
+
+def test_a_blocked_read_is_raised_within_sixty_milliseconds() -> None:
+    play = Playbook() >> "Continue? [y/N] " >> 1.0
+    assert play.raised_after() <= 0.06
+
+
+def test_text_that_looks_like_a_prompt_is_none_while_the_program_is_busy() -> None:
+    Playbook(BUSY) >> "Do you accept the licence? [y/N] " >> 30.0 << Nothing()
+
+
+def test_a_prompt_is_raised_once_the_program_begins_to_read() -> None:
+    play = Playbook(BUSY) >> "Continue? [y/N] " >> 5.0 << Nothing()
+    play >> READING >> 0.6 << Raised("yes_no")
+
+
+def test_where_nobody_can_tell_a_pattern_needs_two_seconds_of_silence() -> None:
+    play = Playbook(BLIND) >> "Continue? [y/N] " >> 1.9 << Nothing()
+    play >> 0.5 << Raised("yes_no")
+
+
+def test_where_nobody_can_tell_silence_alone_raises_nothing() -> None:
+    Playbook(BLIND) >> "Fitting the model" >> 60.0 << Nothing()
+
+
+def test_half_a_prompt_is_not_raised_while_the_rest_is_on_its_way() -> None:
+    play = Playbook() >> "Do you want to con" >> 0.03 << Nothing()
+    play >> "tinue? [Y/n] " >> 0.2 << Raised("yes_no", "Do you want to continue? [Y/n]") << Nothing()
+
+
+def test_a_line_overwritten_by_carriage_return_counts_as_it_stands() -> None:
+    (
+        Playbook()
+        >> "Loading... 10%\rLoading... 90%\r\x1b[KReady? [y/n] "
+        >> 0.2
+        << Raised("yes_no", "Ready?")
+        << Nothing()
+    )
+
+
+def test_the_same_question_twice_is_raised_twice() -> None:
+    play = Playbook() >> "Delete? [y/n] " >> 0.2 << Raised("yes_no")
+    play.reply() >> "y\nDelete? [y/n] " >> 0.5 << Withdrawn("answered") << Raised("yes_no") << Nothing()
+
+
+def test_the_same_question_twice_at_the_bottom_of_the_screen_is_raised_twice() -> None:
+    play = Playbook(rows=5) >> "a\nb\nc\nd\nDelete? [y/n] " >> 0.2 << Raised("yes_no")
+    play.reply() >> "y\nDelete? [y/n] " >> 0.5 << Withdrawn("answered") << Raised("yes_no") << Nothing()
+
+
+def test_the_next_question_is_seen_even_when_it_comes_at_once() -> None:
+    play = Playbook() >> "First? [y/n] " >> 0.2 << Raised("yes_no", "First?")
+    play.reply() >> "y\nSecond? [y/n] " >> 0.2 << Withdrawn("answered") << Raised("yes_no", "Second?")
+
+
+def test_the_echo_of_an_answer_is_never_a_prompt() -> None:
+    play = Playbook() >> "Name: " >> 0.2 << Raised("free_text")
+    play.reply() >> "really? [y/n]" >> 0.2 << Nothing()
+    play >> BUSY >> "\n" >> 5.0 << Withdrawn("answered") << Nothing()
+
+
+def test_an_answer_that_changes_nothing_is_asked_again_after_a_while() -> None:
+    play = Playbook() >> "Delete? [y/n] " >> 0.2 << Raised("yes_no")
+    play.reply() >> 2.0 << Nothing()
+    play >> 2.0 << Raised("yes_no")
+
+
+def test_an_answer_at_the_keyboard_withdraws_the_prompt() -> None:
+    play = Playbook() >> "Delete? [y/n] " >> 0.2 << Raised("yes_no")
+    play >> BUSY >> Keys("y\r") >> "y\n" >> 0.3 << Withdrawn("answered_at_terminal")
+
+
+def test_a_prompt_stays_while_a_person_is_typing_the_answer() -> None:
+    play = Playbook() >> "Name: " >> 0.2 << Raised("free_text")
+    for letter in "alice":
+        play >> Keys(letter) >> letter >> 0.4
+    play << Nothing()
+    assert not play.detector.still_shows(play.prompt.digest), "a reply must not be appended to half a word"
+
+
+def test_output_that_moves_on_withdraws_the_prompt() -> None:
+    play = Playbook() >> "Continue? [Y/n] " >> 0.2 << Raised("yes_no")
+    play >> BUSY >> "\nno answer, going on\n" >> 0.3 << Withdrawn("moved_on") << Nothing()
+
+
+def test_a_program_that_stops_reading_without_a_word_withdraws_the_prompt() -> None:
+    play = Playbook() >> "Continue? [Y/n] " >> 0.2 << Raised("yes_no")
+    play >> BUSY >> 3.0 << Withdrawn("moved_on")
+
+
+def test_the_end_of_the_program_withdraws_the_prompt() -> None:
+    from atlasbridge.core.prompt.events import ChildExited
+
+    play = Playbook() >> "Continue? [Y/n] " >> 0.2 << Raised("yes_no")
+    play >> ChildExited() << Withdrawn("exited")
+    play >> "Really? [y/n] " >> 1.0 << Nothing()
+
+
+def test_what_the_terminal_itself_sends_is_no_keystroke_of_a_person() -> None:
+    play = Playbook(BUSY) >> "x" >> 0.2
+    play >> Keys("\x1b[?62;c\x1b[24;80R\x1b[I\x1b]11;rgb:0000/0000/0000\x1b\\")
+    assert not play.detector._keys_since_raise
+
+
+def test_a_key_without_enter_answers_where_the_program_reads_single_keys() -> None:
+    play = Playbook(ONE_KEY) >> "Continue? [y/N] " >> 0.2 << Raised("yes_no")
+    assert [step.keys for step in play.prompt.choices[0].steps] == [b"y"]
+
+
+def test_a_line_that_is_filled_in_is_cleared_first() -> None:
+    menu = "Please select the area.\n\n  1. Africa   3. Asia\n  2. America  4. Etc\n\nGeographic area: 4"
+    play = Playbook(RAW) >> menu >> 0.2 << Raised("multiple_choice", "Geographic area:")
+    assert [choice.label for choice in play.prompt.choices] == ["Africa", "America", "Asia", "Etc"]
+    assert [step.keys for step in play.prompt.choices[2].steps] == [b"\x15", b"3", b"\r"]
+
+
+def test_a_menu_that_counts_from_zero_is_chosen_by_position() -> None:
+    menu = "* 0            /bin/nano   40   auto mode\n  1            /bin/ed   -100   manual mode\n\nType selection number: "
+    play = Playbook() >> menu >> 0.2 << Raised("multiple_choice", "selection number")
+    assert [(choice.value, choice.label.split(":")[0]) for choice in play.prompt.choices] == [("1", "0"), ("2", "1")]
+    assert play.prompt.choices[1].steps[0].keys == b"1"
+
+
+def test_limits_in_the_question_become_constraints() -> None:
+    play = Playbook() >> "Enter name (max 20 chars): " >> 0.2 << Raised("free_text")
+    assert play.prompt.constraints["max_length"] == 20
+    play = Playbook() >> "1) a\n2) b\n3) c\nEnter choice [1-3]: " >> 0.2 << Raised("multiple_choice")
+    assert (play.prompt.constraints["min_choice"], play.prompt.constraints["max_choice"]) == (1, 3)
+
+
+def test_wide_and_right_to_left_text_is_read_like_any_other() -> None:
+    Playbook() >> "ファイルを削除しますか? [y/N] " >> 0.2 << Raised("yes_no", "削除しますか? [y/N]")
+    Playbook() >> "להמשיך? (y/n) " >> 0.2 << Raised("yes_no", "(y/n)")
+
+
+def test_a_question_that_wraps_in_a_tiny_window_is_one_question() -> None:
+    play = Playbook(rows=6, cols=20)
+    (
+        play
+        >> "Are you sure you want to delete all of it? [y/N] "
+        >> 0.2
+        << Raised("yes_no", "Are you sure you want to delete all of it?")
+    )
+
+
+def test_an_excerpt_holds_no_secret_and_no_escape() -> None:
+    play = Playbook() >> "token=ghp_abcdefghijklmnopqrstuvwxyz0123\nContinue\u202e? [y/n] " >> 0.2 << Raised("yes_no")
+    assert "ghp_" not in play.prompt.excerpt + play.prompt.screen
+    assert "\u202e" not in play.prompt.excerpt
