@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -36,15 +38,11 @@ def read_figures(rows: Rows) -> dict[str, Any]:
 def summarise_waits(waits: list[float]) -> dict[str, Any]:
     """Median, ninth decile, and counts by how long it took; the last bucket has no upper end."""
     waits = sorted(waits)
-    lower = (0, *BUCKETS_S)
-    upper = (*BUCKETS_S, None)
-    counts = [
-        [high, sum(1 for wait in waits if low < wait + (low == 0) and (high is None or wait <= high))]
-        for low, high in zip(lower, upper, strict=True)
-    ]
+    counts = Counter(bisect_left(BUCKETS_S, wait) for wait in waits)
+    buckets = [[upper, counts[at]] for at, upper in enumerate((*BUCKETS_S, None))]
     return {
         "count": len(waits),
         "median": round(median(waits), 1) if waits else None,
         "p90": round(waits[min(len(waits) - 1, len(waits) * 9 // 10)], 1) if waits else None,
-        "buckets": counts if waits else [],
+        "buckets": buckets if waits else [],
     }
