@@ -304,3 +304,50 @@ def read_audit_file(home: Home) -> Iterator[dict[str, Any]]:
             yield dict(json.loads(line))
         except ValueError:
             continue  # a torn last line: the next hub repairs it
+
+
+def versions() -> dict[str, str]:
+    """What a bug report needs to know."""
+    import platform
+
+    from atlasbridge import __version__
+    from atlasbridge.core.store.database import engine_version
+
+    return {
+        "atlasbridge": __version__,
+        "python": platform.python_version(),
+        "sqlite": ".".join(str(number) for number in engine_version()),
+        "platform": platform.platform(),
+    }
+
+
+def database_schema(home: Home) -> str:
+    from atlasbridge.core.store.database import read_schema
+
+    return read_schema(home.database) if home.database.exists() else ""
+
+
+def describe_adapters(home: Home) -> list[dict[str, Any]]:
+    """Every tool with rules of its own: what it is called, which versions were seen, whether it is installed."""
+    import shutil
+
+    from atlasbridge.adapters.dialect_files import available, load_dialect
+
+    own = home.root / "dialects"
+    found = []
+    for name in available(own):
+        dialect = load_dialect(name, own)
+        commands = dialect.commands or (name,)
+        places = [place for place in map(shutil.which, commands) if place]
+        found.append(
+            {
+                "name": name,
+                "commands": list(commands),
+                "versions": list(dialect.versions),
+                "installed": places[0] if places else "",
+                "rules": [rule.id for rule in dialect.rules],
+                "menus": [menu.id for menu in dialect.menus],
+                "own": (own / f"{name}.toml").is_file(),
+            }
+        )
+    return found

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import sqlite3
-import sys
-
 import click
 
 from atlasbridge import __version__
@@ -19,11 +15,6 @@ def command(as_json: bool) -> None:
     if not as_json:
         click.echo(f"atlasbridge {__version__}")
         return
-    print_json(
-        {
-            "atlasbridge": __version__,
-            "python": platform.python_version(),
-            "sqlite": sqlite3.sqlite_version,
-            "platform": sys.platform,
-        }
-    )
+    from atlasbridge.bootstrap import versions
+
+    print_json(versions())

@@ -86,7 +86,7 @@ class Operations:
                 return _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
 
     def status(self) -> dict[str, Any]:
-        head = self._desk.ledger.audit_head()
+        count, head = self._desk.ledger.audit_head()
         return {
             "ok": True,
             "pid": os.getpid(),
@@ -94,7 +94,7 @@ class Operations:
             "channels": self._router.health(),
             "sessions": len(self._desk.sessions()),
             "open_prompts": len(self._desk.open_prompts()),
-            "audit_head": {"count": head.count, "hash": head.hash},
+            "audit_head": {"count": count, "hash": head},
             "alarm": self._desk.ledger.alarm,
         }
 

@@ -55,8 +55,8 @@ class HubServer:
             await self._serve(reader, writer)
         except (ConnectionError, asyncio.CancelledError):
             pass  # the peer went, or the hub ends: both close the connection below
-        except (ValueError, KeyError, TypeError) as error:
-            log.warning("a peer sent something unreadable: %s: %s", type(error).__name__, error)
+        except Exception:  # the session boundary: one peer's fault, or ours with it, ends one connection
+            log.exception("a connection failed")
         finally:
             self._peers.discard(task)
             writer.close()

@@ -121,3 +121,18 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def engine_version() -> tuple[int, ...]:
+    """The version of the SQLite library in use."""
+    return sqlite3.sqlite_version_info
+
+
+def read_schema(path: Path) -> str:
+    """The structure of a database as SQL, without any of its content."""
+    database = Database.open_read_only(path)
+    try:
+        found = database.rows("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
+        return "".join(f"{sql};\n" for (sql,) in found)
+    finally:
+        database.close()

@@ -1,0 +1,44 @@
+"""`atlasbridge adapters`: the tools whose dialogs are known, and how well."""
+
+from __future__ import annotations
+
+import click
+
+from atlasbridge.bootstrap import describe_adapters
+from atlasbridge.cli.printing import home, json_option, print_json, print_table
+from atlasbridge.core.errors import AtlasBridgeError
+
+
+@click.group("adapters")
+def command() -> None:
+    """List the tools AtlasBridge knows well; any other interactive program works with the generic rules."""
+
+
+@command.command("list")
+@json_option
+def list_command(as_json: bool) -> None:
+    """Every tool with rules of its own."""
+    found = describe_adapters(home())
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (item["name"], " ".join(item["commands"]), ", ".join(item["versions"]), item["installed"] or "not installed")
+        for item in found
+    ]
+    print_table(("tool", "commands", "versions seen", "installed"), rows, "none")
+
+
+@command.command()
+@click.argument("name")
+@json_option
+def show(name: str, as_json: bool) -> None:
+    """What is known of one tool: its rules and menus."""
+    found = {item["name"]: item for item in describe_adapters(home())}
+    if name not in found:
+        raise AtlasBridgeError(f"there are no rules for {name!r}", f"known: {', '.join(found)}")
+    if as_json:
+        print_json(found[name])
+        return
+    for title, value in found[name].items():
+        click.echo(f"{title:10} {', '.join(map(str, value)) if isinstance(value, list) else value}")
