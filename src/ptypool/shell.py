@@ -29,8 +29,10 @@ __ptypool_end() {
   printf '\036E%s %d\036' "$__ptypool_nonce" "$__ptypool_status" >/dev/tty
 }
 """
-_BASH_PROMPT = "PROMPT_COMMAND='{ __ptypool_end; } 2>/dev/null' PS1= PS2=\n"
-_POSIX_PROMPT = "PS1='$(__ptypool_end 2>/dev/null)' PS2=\n"
+_BASH_PROMPT = "PROMPT_COMMAND='{ __ptypool_end; } 2>/dev/null' PS1= PS2="
+_POSIX_PROMPT = "PS1='$(__ptypool_end 2>/dev/null)' PS2="
+# A command may set the prompt for itself (an rc file does, a virtual environment too): put ours back after each.
+_KEEP_PROMPT = "__ptypool_keep() { __ptypool_kept=$?; @PROMPT@; return $__ptypool_kept; }\n__ptypool_keep\n"
 _KILL_LINE = b"\x15"
 
 
@@ -48,10 +50,10 @@ class ShellFiles:
         start_up = self.folder / "start-up"
         reporting = _REPORTING.replace("@FOLDER@", shlex.quote(str(self.folder)))
         reporting = reporting.replace("@ENV@", shlex.quote(shutil.which("env") or "/usr/bin/env"))
+        prompt = _BASH_PROMPT if name == "bash" else _POSIX_PROMPT
+        start_up.write_text(reporting + _KEEP_PROMPT.replace("@PROMPT@", prompt))
         if name == "bash":
-            start_up.write_text(reporting + _BASH_PROMPT)
             return ["--noediting", "--noprofile", "--rcfile", str(start_up), "-i"], {}
-        start_up.write_text(reporting + _POSIX_PROMPT)
         return ["-i"], {"ENV": str(start_up)}
 
     def expect(self, nonce: str) -> None:
@@ -63,7 +65,7 @@ class ShellFiles:
         (self.folder / "command").write_bytes(os.fsencode(command) + b"\n")
         self.expect(nonce)
         file = shlex.quote(str(self.folder / "command"))
-        return _KILL_LINE + f" __ptypool_begin {nonce} {last_status}; . {file}\n".encode()
+        return _KILL_LINE + f" __ptypool_begin {nonce} {last_status}; . {file}; __ptypool_keep\n".encode()
 
     def reported_cwd(self) -> str:
         return os.fsdecode((self.folder / "cwd").read_bytes())

@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 
 DEFAULT_GRACE_S = 3.0
 _KILL_WAIT_S = 2.0
+_Steps = Generator[float, None, bool]
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.002, 0.05
 
 
@@ -40,8 +40,9 @@ def termination_steps(pids: Collection[int], *, grace_s: float = DEFAULT_GRACE_S
 
     Leaders are not reaped here, so that their numbers cannot be reused meanwhile: the caller reaps them afterwards.
     """
-    yield from _signal_until_gone(pids, signal.SIGTERM, grace_s)
-    yield from _signal_until_gone(pids, signal.SIGKILL, _KILL_WAIT_S)
+    gone = yield from _signal_until_gone(pids, signal.SIGTERM, grace_s)
+    if not gone:
+        yield from _signal_until_gone(pids, signal.SIGKILL, _KILL_WAIT_S)
 
 
 def reap(pid: int) -> int | None:
@@ -63,7 +64,7 @@ def session_groups(sessions: Collection[int]) -> set[int]:
     return groups
 
 
-def _signal_until_gone(sessions: Collection[int], number: signal.Signals, limit_s: float) -> Iterator[float]:
+def _signal_until_gone(sessions: Collection[int], number: signal.Signals, limit_s: float) -> _Steps:
     """SIGTERM goes once to each group, also to a late one; SIGKILL at every look, since a fork may race it."""
     give_up_at = time.monotonic() + limit_s
     pause_s = _FIRST_PAUSE_S
@@ -73,9 +74,10 @@ def _signal_until_gone(sessions: Collection[int], number: signal.Signals, limit_
             _signal_group(group, number)
         told |= groups
         if time.monotonic() >= give_up_at:
-            return
+            return False
         yield pause_s
         pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
+    return True
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
@@ -112,6 +114,8 @@ if sys.platform == "linux":
 else:
 
     def _all_pids() -> list[int]:
+        import subprocess  # slow to import, and Linux never needs it
+
         listing = subprocess.run(["ps", "-A", "-o", "pid=,stat="], capture_output=True, text=True, check=True).stdout
         rows = (line.split() for line in listing.splitlines())
         return [int(pid) for pid, state in rows if not state.startswith("Z")]
