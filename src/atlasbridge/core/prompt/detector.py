@@ -85,6 +85,7 @@ class Detector:
         self._dirty_since: float | None = None
         self._typed_at: float | None = None  # last key of a person that was no Enter
         self._keys_since_raise = False
+        self._attended = False  # the last keys came from a person at the terminal, not from us
         self._busy_looks = 0
         self._exited = False
         self._facts = Facts()
@@ -148,7 +149,7 @@ class Detector:
         typed = _TERMINAL_SPEAKS.sub(b"", data)
         if not typed:
             return []
-        self._keys_since_raise = True
+        self._keys_since_raise = self._attended = True
         self._typed_at = None if typed[-1:] in b"\r\n" else now
         self._changes.clear()
         return self._look_soon(now)
@@ -157,6 +158,7 @@ class Detector:
         if self.open_prompt and self.open_prompt.digest == digest:
             self._answered = _Answered(now, self._key)
         self._typed_at = None
+        self._attended = False
         self._changes.clear()
         return self._look_soon(now)
 
@@ -206,6 +208,7 @@ class Detector:
             settled_s=settled,
             rest_s=rhythm if calm < rhythm else 0.0,
             typed_s=None if self._typed_at is None else now - self._typed_at,
+            attended=self._attended,
         )
 
     def _check_open(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:

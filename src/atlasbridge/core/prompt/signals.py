@@ -31,6 +31,7 @@ class Moment:
     settled_s: float  # since the last cell that counts changed
     rest_s: float  # how long it must be settled because it has been moving in a rhythm
     typed_s: float | None  # since a person typed something that was no Enter
+    attended: bool = False  # the last keys came from a person at the terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Patience:
     silence_s: float = 2.0
     timer_s: float = 12.0  # an event loop with a timer, and nothing on the screen that asks
     typing_s: float = 1.0
+    attended_s: float = 0.4  # a shell's own prompt, while somebody sits in front of it and types commands
     idle_s: float = 0.5  # "what next?" is in no hurry, and boxes flicker between two steps of work
     stranger_s: float = 10.0  # a screen that a tool's own dialect does not know
 
@@ -74,6 +76,8 @@ def decide_raise(
         return False, f"the screen changed {moment.settled_s * 1000:.0f} ms ago"
     if found.type is PromptType.TYPE_UNKNOWN and moment.typed_s is not None and moment.typed_s < patience.typing_s:
         return False, "somebody is typing"
+    if moment.attended and found.score < KNOWN and moment.settled_s < patience.attended_s:
+        return False, "a prompt for the next command, and somebody is there"
     if probe.state is ProbeState.READING:
         return True, "a process blocks in read on the terminal"
     if probe.state is ProbeState.POLLING:

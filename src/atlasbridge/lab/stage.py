@@ -1,0 +1,237 @@
+"""A real AI CLI on a stage: under `atlasbridge run` in a terminal of its own, against the mock model, with a person
+who answers through `atlasbridge reply`.  Used by `lab canary` and by the tests on the real tools.
+
+Which dialogs to walk, and what counts as right, is left to `canary` and to the tests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.prompt.screen import Screen
+from atlasbridge.lab.mockmodel import MockModel
+from atlasbridge.lab.realtool import find_tool, prepare_launch
+from ptypool.process import spawn_process
+
+PATIENCE_S = 45.0
+_STATUS_ANSWER = b"\x1b]7501"  # an ordinary terminal does not know program status: the host answers it
+_CLOCK = SystemClock()
+
+
+class StageError(AtlasBridgeError):
+    """What was waited for did not come; the message shows the screen."""
+
+
+class Stage:
+    """One tool in one session.  `root` is removed at the end."""
+
+    def __init__(
+        self,
+        tool: str,
+        *,
+        rows: int = 40,
+        cols: int = 120,
+        first_run: str = "",
+        arguments: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
+        prepare: Callable[[Path, Path], None] | None = None,
+    ) -> None:
+        binary = find_tool(tool)
+        if binary is None:
+            raise StageError(f"{tool} is not installed", "Set ATLASBRIDGE_TOOLS, or run tools/install-extras.")
+        self.tool = tool
+        self.root = Path(tempfile.mkdtemp(prefix="ab"))
+        self.model = MockModel(str(self.root / "work"))
+        self.model.start()
+        launch = prepare_launch(tool, binary, self.root, self.model.address, first_run)
+        self.folder, self.home = launch.folder, self.root / "home"
+        self.bridge = self.root / "b"
+        if prepare is not None:
+            prepare(self.home, self.folder)
+        self.env = {**launch.env, **(env or {}), "ATLASBRIDGE_HOME": str(self.bridge)}
+        self.events: list[dict[str, Any]] = []
+        self.output = bytearray()
+        self._seen = 0
+        self._changed = threading.Condition()
+        self.screen = Screen(rows, cols)
+        self.command = (*launch.argv, *arguments)
+        self._follower = self._follow()
+        program = (sys.executable, "-m", "atlasbridge", "run", *options, "--", *self.command)
+        child = spawn_process(program, env=self.env, cwd=self.folder, size=(rows, cols))
+        self.pid, self._master = child.pid, child.master_fd
+        self._closing = threading.Event()
+        self._pump = threading.Thread(target=self._read, name="stage-terminal", daemon=True)
+        self._pump.start()
+
+    def __enter__(self) -> Stage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------ the terminal
+
+    def _read(self) -> None:
+        while not self._closing.is_set():
+            readable, _, _ = select.select([self._master], [], [], 0.1)
+            if not readable:
+                continue
+            try:
+                data = os.read(self._master, 65536)
+            except OSError:
+                return
+            with self._changed:
+                self.output += data
+                self.screen.feed(data)
+                answers = [a for a in self.screen.take_queries() if not a.startswith(_STATUS_ANSWER)]
+                self._changed.notify_all()
+            if answers:
+                self.type(b"".join(answers))
+
+    def text(self) -> str:
+        with self._changed:
+            return "\n".join(self.screen.lines()).rstrip()
+
+    def type(self, keys: bytes | str) -> None:
+        data = keys.encode() if isinstance(keys, str) else keys
+        while data:
+            data = data[os.write(self._master, data) :]
+
+    def say(self, text: str) -> None:
+        """Type an instruction and send it once all of it stands on the screen."""
+        self.type(text)
+        wanted = "".join(text.split())
+        self.wait(lambda: wanted in "".join(self.text().split()), f"the echo of {text!r}")
+        self.type(b"\r")
+
+    # ------------------------------------------------------------ waiting
+
+    def wait(self, condition: Callable[[], Any], what: str, deadline_s: float = PATIENCE_S) -> Any:
+        """The condition's value once it is true."""
+        give_up_at = _CLOCK.now() + deadline_s
+        while True:
+            found = condition()
+            if found:
+                return found
+            left_s = give_up_at - _CLOCK.now()
+            if left_s <= 0:
+                raise StageError(f"waited for {what} in vain; the screen shows:\n{self.text()}")
+            with self._changed:
+                self._changed.wait(min(left_s, 0.1))
+
+    def wait_text(self, text: str, deadline_s: float = PATIENCE_S) -> None:
+        self.wait(lambda: text in self.text(), repr(text), deadline_s)
+
+    def pass_time(self, seconds: float) -> None:
+        """Let the tool go on: for moments in which nothing must happen."""
+        until = _CLOCK.now() + seconds
+        with self._changed:
+            while (left_s := until - _CLOCK.now()) > 0:
+                self._changed.wait(left_s)
+
+    # ------------------------------------------------------------ the person elsewhere
+
+    def _follow(self) -> subprocess.Popen[bytes]:
+        command = (sys.executable, "-m", "atlasbridge", "events", "--json", "--follow")
+        environ = {**os.environ, "ATLASBRIDGE_HOME": str(self.bridge)}
+        follower = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        threading.Thread(target=self._collect, args=(follower,), name="stage-events", daemon=True).start()
+        return follower
+
+    def _collect(self, follower: subprocess.Popen[bytes]) -> None:
+        assert follower.stdout is not None
+        for line in follower.stdout:
+            with self._changed:
+                self.events.append(json.loads(line))
+                self._changed.notify_all()
+
+    def named(self, name: str) -> list[dict[str, Any]]:
+        with self._changed:
+            return [event for event in self.events if event["event"] == name]
+
+    def next_prompt(self, deadline_s: float = PATIENCE_S, idle: bool = False) -> dict[str, Any]:
+        """The next prompt that was raised and has not been returned before; the idle box only when asked for."""
+
+        def look() -> dict[str, Any] | None:
+            with self._changed:
+                while self._seen < len(self.events):
+                    event = self.events[self._seen]
+                    self._seen += 1
+                    if event["event"] == "prompt.raised" and bool(event["constraints"].get("idle")) == idle:
+                        return event
+            return None
+
+        found: dict[str, Any] = self.wait(look, "a prompt" if not idle else "the idle box", deadline_s)
+        return found
+
+    def reply(self, prompt: Mapping[str, Any], value: str, *options: str) -> tuple[int, dict[str, Any]]:
+        """Through `atlasbridge reply`: its exit status and what it printed."""
+        command = [sys.executable, "-m", "atlasbridge", "reply", str(prompt["prompt_id"]), "--json", *options]
+        done = subprocess.run(
+            command if options[:1] == ("--keys",) else [*command, "--", value],
+            env={**os.environ, "ATLASBRIDGE_HOME": str(self.bridge)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, json.loads(done.stdout or "{}") or {"message": done.stderr}
+
+    def outcome(self, prompt: Mapping[str, Any], deadline_s: float = PATIENCE_S) -> str:
+        """How the prompt ended: "resolved", "withdrawn", "failed", ..."""
+        ends = ("prompt.resolved", "prompt.withdrawn", "prompt.expired", "prompt.canceled", "prompt.failed")
+
+        def look() -> str:
+            with self._changed:
+                for event in self.events:
+                    if event.get("prompt_id") == prompt["prompt_id"] and event["event"] in ends:
+                        return str(event["event"]).removeprefix("prompt.")
+            return ""
+
+        return str(self.wait(look, "the end of the prompt", deadline_s))
+
+    # ------------------------------------------------------------ the end
+
+    def close(self) -> None:
+        for arguments in (("kill", "--force"), ("hub", "stop")):
+            self._ours(arguments)
+        self._closing.set()
+        for pid in (self.pid,):
+            try:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            except (ProcessLookupError, ChildProcessError):
+                pass
+        self._pump.join()
+        os.close(self._master)
+        self._follower.kill()
+        self._follower.wait()
+        if self._follower.stdout is not None:
+            self._follower.stdout.close()
+        self.model.stop()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def _ours(self, arguments: tuple[str, ...]) -> None:
+        sessions = [event["session_id"] for event in self.named("session.started")]
+        words = [*arguments, *sessions[:1]] if arguments[0] == "kill" else list(arguments)
+        if arguments[0] == "kill" and not sessions:
+            return
+        subprocess.run(
+            (sys.executable, "-m", "atlasbridge", *words),
+            env={**os.environ, "ATLASBRIDGE_HOME": str(self.bridge)},
+            capture_output=True,
+            check=False,
+        )
