@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from tests.channels.mini_hub import MiniHub
+from tests.support.fake_slack import APP_TOKEN, BOT_TOKEN, TEAM, FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 
+from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.ports import Channel
@@ -62,4 +64,33 @@ async def serving(desk: MiniHub, *channels: Channel) -> AsyncIterator[None]:
 async def channel(server: FakeTelegram, desk: MiniHub) -> AsyncIterator[TelegramChannel]:
     made = TelegramChannel(telegram_settings(server), desk, SystemClock())
     async with serving(desk, made):
+        yield made
+
+
+def slack_settings(slack: FakeSlack, **changes: Any) -> dict[str, Any]:
+    return {
+        "bot_token": BOT_TOKEN,
+        "app_token": APP_TOKEN,
+        "team_id": TEAM,
+        "allowed_users": ["U0ADA"],
+        "api_url": f"{slack.url}/api/",
+        "backoff_first_s": 0.02,
+        "messages_per_s": 1000.0,
+        "ping_interval_s": 1.0,
+        "host_name": "atlas",
+        **changes,
+    }
+
+
+@pytest.fixture
+def slack() -> Iterator[FakeSlack]:
+    with FakeSlack(ack_s=1.0) as fake:
+        yield fake
+
+
+@pytest.fixture
+async def slack_channel(slack: FakeSlack, desk: MiniHub) -> AsyncIterator[SlackChannel]:
+    made = SlackChannel(slack_settings(slack), desk, SystemClock())
+    async with serving(desk, made):
+        await slack.until(lambda: slack.sockets, "the socket")
         yield made

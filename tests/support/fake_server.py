@@ -117,10 +117,16 @@ class FakeServer:
 
     def wait_for(self, look: Callable[[], T], what: str = "", deadline_s: float = DEADLINE_S) -> T:
         """Block until look() is true and give what it gave; the assertion names what never came."""
-        with self.changed:
-            found = self.changed.wait_for(look, deadline_s)
-        assert found, f"never happened: {what or look}"
+        until = time.monotonic() + deadline_s
+        while not (found := self._look(look)):
+            assert time.monotonic() < until, f"never happened: {what or look}"
+            with self.changed:
+                self.changed.wait(0.05)  # what is looked at may also change elsewhere, unannounced
         return found
+
+    def _look(self, look: Callable[[], T]) -> T:
+        with self.lock:
+            return look()
 
     async def until(self, look: Callable[[], T], what: str = "", deadline_s: float = DEADLINE_S) -> T:
         """wait_for() for a test whose own event loop must go on meanwhile."""

@@ -335,24 +335,32 @@ class FakeSlack(FakeServer):
             if not self.sockets:
                 self._give_up_for_now(envelope)
                 return
-            socket = self.sockets[-1]
-            envelope.envelope_id = f"env-{self.number()}"
-            sent = {"envelope_id": envelope.envelope_id, "type": envelope.kind, "payload": envelope.payload}
-            sent["accepts_response_payload"] = envelope.kind != "events_api"
-            if envelope.kind in RETRY_METHODS:
-                sent |= {"retry_attempt": envelope.attempts, "retry_reason": "timeout" if envelope.attempts else ""}
-            envelope.attempts += 1
-            try:
-                await socket.send_json(sent)
-            except ConnectionError:
-                continue
-            deadline = asyncio.get_running_loop().time() + self.ack_s
-            while not envelope.acked and asyncio.get_running_loop().time() < deadline and not socket.closed:
-                await asyncio.sleep(0.005)
-            if not envelope.acked and envelope.kind not in RETRY_METHODS:
+            if await self._try(envelope, self.sockets[-1]) == "lost":
+                await asyncio.sleep(0.02)
+                envelope.attempts -= 1
+            elif envelope.kind not in RETRY_METHODS:
                 break
         envelope.failed = not envelope.acked
         self.tell()
+
+    async def _try(self, envelope: Envelope, socket: web.WebSocketResponse) -> str:
+        """ "acked", "timeout", or "lost" when the socket died under it."""
+        envelope.envelope_id = f"env-{self.number()}"
+        sent = {"envelope_id": envelope.envelope_id, "type": envelope.kind, "payload": envelope.payload}
+        sent["accepts_response_payload"] = envelope.kind != "events_api"
+        if envelope.kind in RETRY_METHODS:
+            sent |= {"retry_attempt": envelope.attempts, "retry_reason": "timeout" if envelope.attempts else ""}
+        envelope.attempts += 1
+        try:
+            await socket.send_json(sent)
+        except ConnectionError:
+            return "lost"
+        deadline = asyncio.get_running_loop().time() + self.ack_s
+        while not envelope.acked and asyncio.get_running_loop().time() < deadline:
+            if socket not in self.sockets:
+                return "lost"
+            await asyncio.sleep(0.005)
+        return "acked" if envelope.acked else "timeout"
 
     def _give_up_for_now(self, envelope: Envelope) -> None:
         """No socket: events wait for the next one, a click is an error on the person's screen."""

@@ -6,7 +6,8 @@ Edits of one message overtake each other: only the newest is sent.  How a messag
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 from atlasbridge.channels.limits import Backoff, TokenBucket
@@ -63,20 +64,20 @@ class Outbox:
         Without `still_wanted` there is one try, and a ChannelError says that it failed; with it, an outage or a long
         flood limit is waited for until the message is no longer wanted.
         """
-        async with self._turns.setdefault(chat, asyncio.Lock()):
-            backoff = Backoff(self._backoff_first_s)
-            while still_wanted is None or still_wanted():
-                await self._wait_for_turn(chat, patient=still_wanted is not None)
-                try:
+        backoff = Backoff(self._backoff_first_s)
+        while still_wanted is None or still_wanted():
+            await self._wait_out_flood(chat, patient=still_wanted is not None)
+            try:
+                async with self._turn(chat):
                     message = await self._wire.post(chat, params)
-                except (Refused, Unreachable) as fault:
-                    wait_s = self._wait_after(chat, fault, backoff)
-                    if still_wanted is None and isinstance(fault, Unreachable):
-                        raise
-                    await asyncio.sleep(wait_s)
-                else:
-                    self.gone.discard(chat)
-                    return message
+            except (Refused, Unreachable) as fault:
+                wait_s = self._wait_after(chat, fault, backoff)
+                if still_wanted is None and isinstance(fault, Unreachable):
+                    raise
+                await asyncio.sleep(wait_s)
+            else:
+                self.gone.discard(chat)
+                return message
         raise ChannelError("it was no longer wanted when the service could be reached")
 
     def post(self, chat: str, params: Params) -> None:
@@ -96,32 +97,38 @@ class Outbox:
 
     async def _edit(self, place: Place) -> None:
         try:
-            async with self._turns.setdefault(place[0], asyncio.Lock()):
-                await self._edit_until_done(place)
+            await self._edit_until_done(place)
         finally:
             self._edits.pop(place, None)
 
     async def _edit_until_done(self, place: Place) -> None:
         backoff = Backoff(self._backoff_first_s)
         while place in self._edits:
-            await self._wait_for_turn(place[0])
-            params = self._edits[place]
+            await self._wait_out_flood(place[0])
             try:
-                await self._wire.edit(place, params)
+                async with self._turn(place[0]):
+                    params = self._edits[place]
+                    await self._wire.edit(place, params)
             except (Refused, Unreachable) as fault:
                 await asyncio.sleep(self._wait_after(place[0], fault, backoff))
                 continue
             if self._edits[place] is params:
                 del self._edits[place]
 
-    async def _wait_for_turn(self, chat: str, patient: bool = True) -> None:
-        """Our own rate, and the moment before which the service wants to hear nothing."""
-        now = self._clock.now()
-        wait_s = self._not_before.get(chat, now) - now
+    @asynccontextmanager
+    async def _turn(self, chat: str) -> AsyncIterator[None]:
+        """One at a time in each chat, at our own rate.  Waiting for better times is done outside of it."""
+        async with self._turns.setdefault(chat, asyncio.Lock()):
+            bucket = self._buckets.setdefault(chat, TokenBucket(self._rate(chat), BURST))
+            await asyncio.sleep(bucket.reserve(self._clock.now()))
+            yield
+
+    async def _wait_out_flood(self, chat: str, patient: bool = True) -> None:
+        """The moment before which the service wants to hear nothing."""
+        wait_s = self._not_before.get(chat, 0.0) - self._clock.now()
         if wait_s > SHORT_WAIT_S and not patient:
             raise ChannelError(f"the service wants no message to {chat} for {wait_s:.0f} s")
-        bucket = self._buckets.setdefault(chat, TokenBucket(self._rate(chat), BURST))
-        await asyncio.sleep(max(wait_s, bucket.reserve(now)))
+        await asyncio.sleep(max(0.0, wait_s))
 
     def _wait_after(self, chat: str, fault: Refused | Unreachable, backoff: Backoff) -> float:
         """How long to wait before the next try; raises the fault when there is no sense in one."""

@@ -1,0 +1,49 @@
+"""What a Slack button carries, and what a person's text in Slack says.  Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from atlasbridge.core.prompt.model import PromptRecord
+
+ANSWER, SHOW, WRITE = "ans", "shw", "wrt"
+VALUE_LIMIT = 1800  # Slack takes 2000 characters in all
+_ENTITY = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    verb: str
+    prompt_id: str
+    session_id: str
+    nonce: str
+    value: str
+
+
+def encode_action(record: PromptRecord, value: str, verb: str = ANSWER) -> str:
+    """`verb:prompt:session:nonce:value` in full; a value that is too long travels as its place, `@3`."""
+    if value.startswith("@") or len(value) > VALUE_LIMIT:
+        value = f"@{[choice.value for choice in record.prompt.choices].index(value) + 1}"
+    return f"{verb}:{record.prompt_id}:{record.session_id}:{record.nonce}:{value}"
+
+
+def parse_action(data: object) -> Action | None:
+    """None for anything that is not exactly ours: parsing fails closed."""
+    parts = data.split(":", 4) if isinstance(data, str) else []
+    if len(parts) != 5 or parts[0] not in (ANSWER, SHOW, WRITE) or not all(parts[1:4]):
+        return None
+    return Action(*parts)
+
+
+def full_value(action: Action, record: PromptRecord) -> str:
+    if not (action.value.startswith("@") and action.value[1:].isdecimal()):
+        return action.value
+    place = int(action.value[1:])
+    return record.prompt.choices[place - 1].value if 1 <= place <= len(record.prompt.choices) else ""
+
+
+def plain_text(text: str) -> str:
+    """A message as it was typed: Slack wraps links and mentions in <...> and escapes & < >."""
+    typed = _ENTITY.sub(lambda match: match[2] if match[2] is not None else match[1], text)
+    return typed.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -1,0 +1,173 @@
+"""The Slack channel: prompts as Block Kit messages to every approver, clicks, modals and threads in.
+
+It carries; the gate decides.  The wire is in api and link, what people do is read in inbound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.delivery import Delivery
+from atlasbridge.channels.outbox import Outbox, Place
+from atlasbridge.channels.shown import Shown
+from atlasbridge.channels.slack import blocks
+from atlasbridge.channels.slack.api import SlackApi
+from atlasbridge.channels.slack.inbound import Inbound, Origin
+from atlasbridge.channels.slack.link import Link
+from atlasbridge.channels.slack.settings import SlackSettings
+from atlasbridge.channels.tasks import TaskSet
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.errors import ChannelError
+from atlasbridge.core.ports import Desk, InboundReply, Receipt
+from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.visible import visible
+
+log = logging.getLogger(__name__)
+HINT = "invite the app to the channel, check its scopes, and see: atlasbridge hub status"
+PAUSED = "Replies to this session are paused for a minute: there were too many."
+
+
+class SlackChannel(BaseChannel):
+    name = "slack"
+
+    def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
+        super().__init__(settings, desk, clock)
+        own = self._own = SlackSettings.model_validate(dict(settings))
+        self._host = own.host_name or platform.node() or "this machine"
+        self._rooms: dict[str, str] = {}
+        self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
+        self._tasks = TaskSet("Slack")
+        self._shown = Shown(desk, "slack")
+        self._api = SlackApi(own.bot_token.get_secret_value(), own.api_url, own.request_timeout_s)
+        self._outbox = Outbox(self._api, clock, lambda room: own.messages_per_s, own.backoff_first_s)
+        self._delivery = Delivery(desk, clock, self._outbox, self._shown, self._tasks)
+        self._inbound = Inbound(own, desk, clock, self._shown, self)
+        self._link = Link(own, self._api, self)
+
+    async def start(self) -> None:
+        self._shown.load()
+        self._tasks.hold(self._link.run())
+
+    async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
+        def render(room: str) -> dict[str, Any]:
+            return blocks.render_prompt(event, session, self.clock.now(), self._host)
+
+        return await self._delivery.send(event, await self._targets(), render, HINT)
+
+    async def receive_reply(self) -> InboundReply:
+        return await self._replies.get()
+
+    async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
+        """Only refusals are told apart: what was accepted shows in the message itself."""
+        origin = reply.token
+        if isinstance(outcome, Reject) and isinstance(origin, Origin):
+            copy = origin.seen_before and outcome.reason in (Refusal.NOT_OPEN, Refusal.BAD_NONCE)
+            if not copy:
+                self.say(origin, outcome.sentence)
+
+    async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
+        session = self._session(event)
+        for room, ts in self._shown.places(event.prompt_id, message_id):
+            if receipt.stage == "reminder":
+                notice = blocks.render_notice(receipt.sentence, session, self._host)
+                self._outbox.post(room, notice | {"thread_ts": ts, "reply_broadcast": True})
+            else:
+                who = self._display(receipt.by)
+                self._outbox.edit((room, ts), blocks.render_outcome(event, session, receipt, who, self._host))
+
+    async def notify(self, message: str, session: SessionRecord | None = None) -> None:
+        if session is None or self._own.session_notices:
+            params = blocks.render_notice(message, session, self._host)
+            self._tasks.hold(self._notify(params))
+
+    async def close(self) -> None:
+        await self._tasks.close()
+        await self._outbox.close()
+        await self._api.close()
+
+    def health(self) -> dict[str, Any]:
+        return {
+            "state": self._link.state,
+            "detail": self._link.detail,
+            "bot": self._link.bot_user,
+            "operators": len(self._own.allowed_users),
+            "unreachable_chats": sorted(self._outbox.gone),
+            "pending": self._outbox.pending,
+        }
+
+    # what the link calls
+
+    async def admit(self, kind: str, payload: dict[str, Any]) -> bool:
+        return await self._inbound.admit(kind, payload)
+
+    async def take(self, kind: str, payload: dict[str, Any]) -> None:
+        await self._inbound.take(kind, payload)
+
+    def state_changed(self, state: str) -> None:
+        if state == "unauthorized":
+            self.desk.note("CHANNEL_UNAUTHORIZED", channel="slack")
+
+    # what inbound calls
+
+    def deliver(self, reply: InboundReply) -> None:
+        self._replies.put_nowait(reply)
+
+    def say(self, origin: Origin, sentence: str) -> None:
+        """In the thread for written words; for a click, a message that only its presser sees."""
+        where = {"thread_ts": origin.thread} if origin.thread else {"only_for": origin.user}
+        if origin.room:
+            self._outbox.post(origin.room, blocks.render_notice(sentence, None, self._host) | where)
+
+    def show_more(self, place: Place, record: PromptRecord) -> None:
+        screen = record.prompt.screen or record.prompt.excerpt
+        params = blocks.render_screen("Last output:", screen)
+        if params is None:
+            params = {"text": "Last output", "document": ("screen.txt", visible(screen))}
+        self._outbox.post(place[0], params | {"thread_ts": place[1]})
+
+    async def open_modal(self, origin: Origin, trigger_id: str, record: PromptRecord) -> None:
+        """The trigger lives three seconds: no queue, one try."""
+        view = blocks.render_modal(record, self._session(record))
+        try:
+            await self._api.call("views.open", {"trigger_id": trigger_id, "view": view})
+        except ChannelError as fault:
+            log.warning("a text field could not be shown: %s", fault)
+            self.say(origin, "The text field could not be shown. Reply in the thread of the prompt instead.")
+
+    def warn(self, record: PromptRecord) -> None:
+        self.desk.note("CHANNEL_RATE_LIMITED", channel="slack", session_id=record.session_id)
+        self._tasks.hold(self.notify(PAUSED, self._session(record)))
+
+    # the rest
+
+    async def _targets(self) -> list[str]:
+        """The approvers' direct messages and the channels that were opted in; people who cannot be reached are left."""
+        faults: list[str] = []
+        for user_id in self._own.allowed_users:
+            if user_id not in self._rooms:
+                try:
+                    self._rooms[user_id] = await self._api.open_dm(user_id)
+                except ChannelError as fault:
+                    faults.append(str(fault))
+        rooms = [*self._rooms.values(), *self._own.channels]
+        if not rooms:
+            raise ChannelError("nobody was reached: " + "; ".join(sorted(set(faults))), HINT)
+        return rooms
+
+    async def _notify(self, params: dict[str, Any]) -> None:
+        for room in await self._targets():
+            self._outbox.post(room, params)
+
+    def _session(self, event: PromptRecord) -> SessionRecord:
+        sessions = self.desk.sessions(include_ended=True)
+        found = [session for session in sessions if session.session_id == event.session_id]
+        return found[0] if found else SessionRecord(event.session_id, "?", (), "", 0, 0, "")
+
+    def _display(self, identity: str) -> str:
+        return self._inbound.names.get(identity.rpartition("/")[2]) or identity

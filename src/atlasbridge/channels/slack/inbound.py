@@ -1,0 +1,196 @@
+"""What people do in Slack, turned into replies.  Workspace, person and room are checked; the gate decides the rest."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from atlasbridge.channels import listening
+from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle, guess_target
+from atlasbridge.channels.outbox import Place
+from atlasbridge.channels.shown import Shown
+from atlasbridge.channels.slack.actions import SHOW, WRITE, Action, full_value, parse_action, plain_text
+from atlasbridge.channels.slack.blocks import CALLBACK, FIELD
+from atlasbridge.channels.slack.settings import SlackSettings
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.ports import Desk, InboundReply
+from atlasbridge.core.prompt.model import PromptRecord, PromptType
+from atlasbridge.core.visible import visible
+
+SEVERAL = "Multiple active sessions. Please reply in the thread of the prompt."
+NOT_OURS = "This button is not one of mine."
+EDITED = "An edit changes nothing that was already taken. Write a new message instead."
+HEARD_SUBTYPES = (None, "thread_broadcast")
+Payload = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a reply came from.  `thread` is set for written words: they are answered where they stand."""
+
+    room: str
+    user: str
+    thread: str = ""
+    seen_before: bool = False
+
+
+class Doors(Protocol):
+    """Where inbound things go: the channel."""
+
+    def deliver(self, reply: InboundReply) -> None: ...
+    def say(self, origin: Origin, sentence: str) -> None: ...
+    def show_more(self, place: Place, record: PromptRecord) -> None: ...
+    async def open_modal(self, origin: Origin, trigger_id: str, record: PromptRecord) -> None: ...
+    def warn(self, record: PromptRecord) -> None: ...
+
+
+class Inbound:
+    def __init__(self, settings: SlackSettings, desk: Desk, clock: Clock, shown: Shown, doors: Doors) -> None:
+        self._settings, self._desk, self._clock = settings, desk, clock
+        self._shown, self._doors = shown, doors
+        self._seen = SeenUpdates(desk, "slack")
+        self._strangers = Strangers(desk, "slack")
+        self._throttle = Throttle(settings.replies_per_minute)
+        self._again: set[str] = set()
+        self.names: dict[str, str] = {}
+
+    async def admit(self, kind: str, payload: Payload) -> bool:
+        """Into the inbox once; strangers and the bot's own echo never get there."""
+        if not self._is_ours(kind, payload):
+            return False
+        key = _key(kind, payload)
+        news = await self._seen.take(key, json.dumps(payload, ensure_ascii=False))
+        if news == "again":
+            self._again.add(key)
+        return news != "copy"
+
+    async def take(self, kind: str, payload: Payload) -> None:
+        match kind, payload.get("type"):
+            case "interactive", "block_actions":
+                await self._on_click(payload)
+            case "interactive", "view_submission":
+                self._on_modal(payload)
+            case "events_api", _:
+                self._on_event(payload)
+
+    def _is_ours(self, kind: str, payload: Payload) -> bool:
+        """The workspace and the person, both by id; people of a connected workspace carry its id."""
+        if kind == "events_api":
+            event: Payload = payload.get("event") or {}
+            author: Payload = event.get("message", event) if event.get("subtype") == "message_changed" else event
+            if event.get("type") != "message" or author.get("bot_id") or not author.get("user"):
+                return False
+            user_id, teams = str(author["user"]), {payload.get("team_id"), event.get("team", payload.get("team_id"))}
+        elif kind == "interactive":
+            user = payload.get("user") or {}
+            team_id = (payload.get("team") or {}).get("id")
+            user_id, teams = str(user.get("id")), {team_id, user.get("team_id", team_id)}
+            self.names[user_id] = visible(str(user.get("name") or ""), keep_lines=False)[:40]
+        else:
+            return False
+        if teams == {self._settings.team_id} and user_id in self._settings.allowed_users:
+            return True
+        self._strangers.note(f"{'+'.join(sorted(map(str, teams)))}/{user_id}")
+        return False
+
+    async def _on_click(self, payload: Payload) -> None:
+        room = str((payload.get("channel") or {}).get("id") or "")
+        place = (room, str((payload.get("container") or {}).get("message_ts") or ""))
+        origin = Origin(room, str(payload["user"]["id"]), seen_before=self._was_seen("interactive", payload))
+        clicked = (payload.get("actions") or [{}])[0]
+        action = parse_action(clicked.get("value"))
+        record = self._desk.prompt(action.prompt_id) if action else None
+        known = self._shown.prompt_at(place)
+        if action is None or (known and (record is None or known != record.prompt_id)):
+            self._doors.say(origin, NOT_OURS)
+        elif action.verb == SHOW and record is not None:
+            self._doors.show_more(place, record)
+        elif action.verb == WRITE and record is not None:
+            await self._doors.open_modal(origin, str(payload.get("trigger_id") or ""), record)
+        else:
+            self._pass_click(origin, place, action, record)
+
+    def _pass_click(self, origin: Origin, place: Place, action: Action, record: PromptRecord | None) -> None:
+        if record is not None and record.nonce == action.nonce:
+            self._shown.add(record.prompt_id, place)  # a copy whose sending was never confirmed is edited too
+        if self._is_within_limit(origin, record):
+            value = full_value(action, record) if record else action.value
+            self._deliver(origin, action.prompt_id, value, session_id=action.session_id, nonce=action.nonce)
+
+    def _on_modal(self, payload: Payload) -> None:
+        view = payload.get("view") or {}
+        action = parse_action(view.get("private_metadata"))
+        values = (view.get("state") or {}).get("values") or {}
+        text = ((values.get(FIELD) or {}).get(FIELD) or {}).get("value")
+        if view.get("callback_id") != CALLBACK or action is None or not isinstance(text, str):
+            return
+        record = self._desk.prompt(action.prompt_id)
+        places = self._shown.places(record.prompt_id) if record else []
+        room = places[0][0] if places else ""
+        origin = Origin(room, str(payload["user"]["id"]), seen_before=self._was_seen("interactive", payload))
+        if self._is_within_limit(origin, record):
+            as_text = record is not None and record.prompt.type is PromptType.TYPE_FREE_TEXT
+            ids = {"session_id": action.session_id, "nonce": action.nonce}
+            self._deliver(origin, action.prompt_id, text, as_text=as_text, **ids)
+
+    def _on_event(self, payload: Payload) -> None:
+        event = payload["event"]
+        changed = event.get("subtype") == "message_changed"
+        message = event.get("message", {}) if changed else event
+        room, thread = str(event.get("channel")), str(message.get("thread_ts") or "")
+        replied = self._shown.prompt_at((room, thread)) if thread else ""
+        if event.get("channel_type") != "im" and not replied:
+            return  # talk among people in a channel
+        seen = self._was_seen("events_api", payload)
+        origin = Origin(room, str(message["user"]), thread or str(message["ts"]), seen)
+        if changed:
+            self._doors.say(origin, EDITED)
+        elif event.get("subtype") in HEARD_SUBTYPES:
+            self._on_text(origin, replied, plain_text(str(event.get("text") or "")))
+
+    def _on_text(self, origin: Origin, replied: str, text: str) -> None:
+        record, why = self._target(origin, replied)
+        if record is None:
+            self._doors.say(origin, why)
+        elif record.prompt.secret:
+            self._doors.say(origin, listening.refuse_secret(record))
+        elif self._is_within_limit(origin, record):
+            as_text = record.prompt.type is PromptType.TYPE_FREE_TEXT
+            self._deliver(origin, record.prompt_id, text, as_text=as_text, session_id=record.session_id)
+
+    def _target(self, origin: Origin, replied: str) -> tuple[PromptRecord | None, str]:
+        if replied:
+            return self._desk.prompt(replied), listening.NOT_OPEN
+        if origin.seen_before:
+            return None, listening.RESTARTED
+        return guess_target(self._desk, "", SEVERAL)
+
+    def _deliver(self, origin: Origin, prompt_id: str, value: str, **fields: Any) -> None:
+        identity = f"slack:{self._settings.team_id}/{origin.user}"
+        self._doors.deliver(InboundReply("slack", identity, prompt_id, value, token=origin, **fields))
+
+    def _is_within_limit(self, origin: Origin, record: PromptRecord | None) -> bool:
+        sentence, warn = self._throttle.admit(record.session_id if record else "", self._clock.now())
+        if sentence:
+            self._doors.say(origin, sentence)
+        if warn and record is not None:
+            self._doors.warn(record)
+        return not sentence
+
+    def _was_seen(self, kind: str, payload: Payload) -> bool:
+        key = _key(kind, payload)
+        seen = key in self._again
+        self._again.discard(key)
+        return seen
+
+
+def _key(kind: str, payload: Payload) -> str:
+    """What stays the same when Slack sends a thing again: envelope ids do not."""
+    if kind == "events_api":
+        return str(payload.get("event_id"))
+    if payload.get("type") == "view_submission":
+        view = payload.get("view") or {}
+        return f"view:{view.get('id')}:{view.get('hash')}"
+    clicked = (payload.get("actions") or [{}])[0]
+    return f"click:{payload.get('user', {}).get('id')}:{clicked.get('action_ts')}:{clicked.get('action_id')}"
