@@ -29,7 +29,7 @@ _HANDLED = (
     signal.SIGTSTP,
     signal.SIGCONT,
 )
-_LEAVE_S = 0.5  # how long a client that must go waits for the host to let its terminal go
+_LEAVE_S = 2.0  # how long a client that must go waits for the host to let its terminal go
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +185,20 @@ class Client:
         self._connection.settimeout(_LEAVE_S)
         while self._attached and (message := self._next()) is not None:
             self._attached = message["m"] not in ("detached", "ended")
+        if self._attached:
+            self._reset_terminal()
         return Ending(128 + number, f"session {short_id(self._session_id)} goes on without this terminal")
 
     def _host_died(self) -> Ending:
-        if os.isatty(1):
-            os.write(1, SAFE_RESET)
+        self._reset_terminal()
         return Ending(
             1, "the session host died, and the tool with it", f"its log: sessions/{short_id(self._session_id)}.log"
         )
+
+    def _reset_terminal(self) -> None:
+        """The host cannot take back what the tool has switched on: do what is safe without knowing."""
+        if self._terminal is not None:
+            os.write(1, SAFE_RESET)
 
     def _say(self, message: dict[str, Any]) -> None:
         try:

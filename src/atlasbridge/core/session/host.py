@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.session.attachment import Attachment
 from atlasbridge.core.session.caller import Caller, peer_uid
 from atlasbridge.core.session.detachkey import DetachKey
 from atlasbridge.core.session.inlet import Inlet
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from atlasbridge.core.session.watch import DetectorLike, StallWatchdog
 
 _LONGEST_GRACE_S = 2.0  # for what an ended tool left behind and that never stops to write
+_AFTER_BROKEN_PIPE_S = 1.0  # for a tool that ignores SIGPIPE
 _FIRST_ATTACH_S = 5.0  # how long a tool's output waits for the terminal that started it
 
 
@@ -76,7 +78,8 @@ class SessionHost:
         self._listener: socket.socket | None = None
         self._socket_path: Path | None = None
         self._ended_at: float | None = None
-        self._was_stopped = False
+        self._stop_told = False
+        self._end_by: float | None = None
         self._last_words = ""
         self._supervisor = Supervisor(clock, settings, journal, self._wakeup.set)
         self._judgement = Judgement(
@@ -98,7 +101,7 @@ class SessionHost:
             self._ring,
             clock,
             noticed=self._judgement.notice,
-            lost=lambda attachment: self._seat.vacate(attachment, "closed"),
+            lost=self._output_lost,
         )
         self._seat = Seat(pty, size, self._output, self._keyboard, self._judgement, self._wakeup.set)
 
@@ -156,6 +159,15 @@ class SessionHost:
             self._wait_and_serve()
         return self._pty.poll() or 0
 
+    def _output_lost(self, attachment: Attachment) -> None:
+        """A terminal that is gone is left.  Behind a pipe that nobody reads a tool ends, as it would without us."""
+        if attachment.output_is_terminal:
+            self._seat.vacate(attachment, "closed")
+            return
+        self._pty.signal(signal.SIGPIPE)
+        self._end_by = self._clock.now() + _AFTER_BROKEN_PIPE_S
+        self._wakeup.set()
+
     def _start_reading(self) -> None:
         """Not before somebody can see the output, so that a fast tool's first bytes reach its terminal."""
         if not self._output.started:
@@ -174,6 +186,8 @@ class SessionHost:
             timeout_s = min(timeout_s, self._settings.exit_grace_ms / 4000)
         elif not self._output.started:
             timeout_s = min(timeout_s, _FIRST_ATTACH_S)
+        elif self._end_by is not None:
+            timeout_s = self._hang_up_in_time(timeout_s)
         ready = [fd for fd, _ in waiter.poll(timeout_s * 1000)]
         self._wakeup.clear()
         for fd in ready:
@@ -181,6 +195,14 @@ class SessionHost:
                 self._accept()
             elif fd in self._callers:
                 self._hear(self._callers[fd])
+
+    def _hang_up_in_time(self, timeout_s: float) -> float:
+        left_s = (self._end_by or 0.0) - self._clock.now()
+        if left_s > 0:
+            return min(timeout_s, left_s)
+        self._end_by = None
+        self._pty.signal(signal.SIGHUP)
+        return timeout_s
 
     def _is_over(self) -> bool:
         if self._pty.poll() is None:
@@ -201,8 +223,10 @@ class SessionHost:
 
     def _notice_stop(self) -> None:
         """A tool that stops itself (job control) gives the terminal back, as it would without us."""
-        before, self._was_stopped = self._was_stopped, self._pty.stopped()
-        if self._was_stopped and not before:
+        if not self._pty.stopped():
+            self._stop_told = False
+        elif self._seat.taken and not self._stop_told:
+            self._stop_told = True
             self._seat.vacate(self._seat.attachment, "stopped")
 
     def _accept(self) -> None:

@@ -9,6 +9,7 @@ import select
 import struct
 import sys
 import termios
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 
 from atlasbridge.core.session.tty import LineFlags, Size, SpawnRefused
@@ -29,6 +30,7 @@ class PosixPTY(BasePTY):
         self._master = master_fd
         self._status: int | None = None
         self._stopped = False
+        self._reaping = threading.Lock()
         os.set_blocking(master_fd, False)
 
     @classmethod
@@ -106,18 +108,19 @@ class PosixPTY(BasePTY):
             os.killpg(os.tcgetpgrp(self._master), number)
 
     def poll(self) -> int | None:
-        while self._status is None:
-            try:
-                pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
-            except ChildProcessError:
-                self._status = 0  # reaped by somebody else: nothing is known of its end
-                break
-            if pid == 0:
-                break
-            self._stopped = os.WIFSTOPPED(status)
-            if os.WIFEXITED(status) or os.WIFSIGNALED(status):
-                self._status = os.waitstatus_to_exitcode(status)
-        return self._status
+        with self._reaping:  # several threads ask: a child can be reaped only once
+            while self._status is None:
+                try:
+                    pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
+                except ChildProcessError:
+                    self._status = 0  # reaped by somebody else: nothing is known of its end
+                    break
+                if pid == 0:
+                    break
+                self._stopped = os.WIFSTOPPED(status)
+                if os.WIFEXITED(status) or os.WIFSIGNALED(status):
+                    self._status = os.waitstatus_to_exitcode(status)
+            return self._status
 
     def stopped(self) -> bool:
         return self._stopped

@@ -1,0 +1,170 @@
+"""Leaving a session and coming back to it, from this terminal or another."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from tests.support.sessions import host_pids, wait_no_session
+from tests.support.terminal import ATLASBRIDGE, Terminal, run_in, wait_for
+
+PAINTED = """
+import os, signal, sys, tty
+def draw(*_):
+    cols, rows = os.get_terminal_size()
+    sys.stdout.write("\\x1b[?1049h\\x1b[?2004h\\x1b[?1000h\\x1b[?1h\\x1b[2J\\x1b[1;1H\\x1b[1;31m")
+    sys.stdout.write("title %dx%d\\x1b[0m\\x1b[5;10Hfield: " % (cols, rows))
+    sys.stdout.flush()
+tty.setraw(0)
+signal.signal(signal.SIGWINCH, draw)
+draw()
+while True:
+    key = os.read(0, 100)
+    if key == b"q":
+        sys.stdout.write("\\x1b[?1049l\\x1b[?2004l\\x1b[?1000l\\x1b[?1lbye\\r\\n")
+        sys.exit(9)
+    sys.stdout.write(key.decode()); sys.stdout.flush()
+"""
+
+
+def attach(home: Path, name: str = "", rows: int = 24, cols: int = 80) -> Terminal:
+    return Terminal((*ATLASBRIDGE, "attach", *([name] if name else [])), home, rows, cols)
+
+
+def session_name(home: Path) -> str:
+    wait_for(lambda: list((home / "sessions").glob("*.sock")), "the session's socket")
+    return next((home / "sessions").glob("*.sock")).stem
+
+
+def test_the_detach_key_leaves_and_attach_comes_back_redrawn(home: Path) -> None:
+    with run_in(home, sys.executable, "-c", PAINTED) as first:
+        first.wait_for("field:")
+        first.type(b"abc")
+        first.wait_for("field: abc")
+        first.type(b"\x1dd")
+        assert first.wait_exit() == 0
+        assert "detached" in first.text()
+        assert first.settings() == first.settings_before
+        assert not first.screen.alternate
+        assert not {2004, 1000, 1} & set(first.screen.modes)
+    with attach(home, session_name(home)) as second:
+        second.wait_for("field: abc")
+        assert second.screen.alternate
+        assert {2004, 1000, 1} <= set(second.screen.modes)
+        assert second.screen.lines()[0].startswith("title 80x24")
+        assert second.screen.cursor == (4, 19)
+        assert second.screen.style(0, 0) & 1, "bold is kept"
+        second.type(b"d")
+        second.wait_for("field: abcd")
+        second.type(b"q")
+        assert second.wait_exit() == 9
+        assert second.settings() == second.settings_before
+    wait_no_session(home)
+
+
+def test_the_prefix_twice_sends_it_once_and_other_keys_follow_it(home: Path) -> None:
+    script = """
+import os, tty
+tty.setraw(0)
+os.write(1, b"ready")
+data = b""
+while len(data) < 4:
+    data += os.read(0, 9)
+os.write(1, data.hex().encode())
+"""
+    with run_in(home, sys.executable, "-c", script) as terminal:
+        terminal.wait_for("ready")
+        terminal.type(b"\x1d\x1d")
+        terminal.type(b"\x1dx")
+        terminal.type(b"y")
+        terminal.wait_exit()
+        assert "1d1d7879" in terminal.text()
+
+
+def test_a_terminal_of_another_size_makes_the_tool_draw_again(home: Path) -> None:
+    with run_in(home, sys.executable, "-c", PAINTED) as first:
+        first.wait_for("field:")
+        first.type(b"\x1dd")
+        first.wait_exit()
+    with attach(home, rows=30, cols=100) as second:
+        second.wait_for("title 100x30")
+        second.type(b"q")
+        assert second.wait_exit() == 9
+
+
+def test_the_newest_terminal_takes_over_and_the_older_one_is_told(home: Path) -> None:
+    with run_in(home, sys.executable, "-c", PAINTED) as first:
+        first.wait_for("field:")
+        with attach(home) as second:
+            assert first.wait_exit() == 0
+            assert "taken over" in first.text()
+            assert first.settings() == first.settings_before
+            assert not first.screen.alternate
+            second.wait_for("field:")
+            second.type(b"z")
+            second.wait_for("field: z")
+            second.type(b"q")
+            assert second.wait_exit() == 9
+
+
+def test_a_session_whose_client_was_killed_can_be_attached_again(home: Path) -> None:
+    first = run_in(home, sys.executable, "-c", PAINTED)
+    first.wait_for("field:")
+    first.kill(signal.SIGKILL)
+    first.wait_until(lambda: first.settings() == first.settings_before, "the old settings")
+    first.close()
+    with attach(home) as second:
+        second.wait_for("field:")
+        second.type(b"q")
+        assert second.wait_exit() == 9
+
+
+def test_a_detached_session_is_shown_as_it_stands(home: Path) -> None:
+    with Terminal(
+        (*ATLASBRIDGE, "run", "--no-hub", "--detach", "--", "sh", "-c", "echo hello; read a; exit 4"), home
+    ) as starter:
+        assert starter.wait_exit() == 0
+    with attach(home) as terminal:
+        terminal.wait_for("hello")
+        terminal.type(b"\r")
+        assert terminal.wait_exit() == 4
+
+
+def test_attaching_to_nothing_says_so(home: Path) -> None:
+    with attach(home, "12345678") as terminal:
+        assert terminal.wait_exit() == 1
+        assert "no running session '12345678'" in terminal.text()
+
+
+def test_a_socket_without_a_host_is_swept_away(home: Path) -> None:
+    with run_in(home, "sleep", "100") as terminal:
+        terminal.wait_raw()
+        os.kill(host_pids(home)[0], signal.SIGKILL)
+        terminal.wait_exit()
+    with attach(home) as terminal:
+        assert terminal.wait_exit() == 1
+    assert not list((home / "sessions").glob("*.sock"))
+
+
+def test_several_sessions_need_a_name(home: Path) -> None:
+    for _ in range(2):
+        with Terminal((*ATLASBRIDGE, "run", "--no-hub", "--detach", "--", "sleep", "100"), home) as starter:
+            starter.wait_exit()
+    with attach(home) as terminal:
+        assert terminal.wait_exit() == 1
+        assert "several sessions run" in terminal.text()
+
+
+def test_a_tool_that_stops_itself_gives_the_terminal_back_until_it_continues(home: Path) -> None:
+    script = "echo before; kill -STOP $$; echo after; exit 6"
+    with Terminal(("bash", "--norc", "-i"), home, env={"PS1": "$ "}) as terminal:
+        terminal.wait_for("$")
+        terminal.type(f"{sys.executable} -m atlasbridge run --no-hub -- sh -c '{script}'\r")
+        terminal.wait_for("Stopped")
+        terminal.type(b"fg; echo status=$?\r")
+        terminal.wait_for("status=6")
+        assert "after" in terminal.text()
+        terminal.type(b"exit\r")
+        terminal.wait_exit()
