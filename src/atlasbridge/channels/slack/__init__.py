@@ -1,10 +1,22 @@
-"""Slack: prompts as Block Kit messages, through Socket Mode.  Needs the `slack` extra."""
+"""Slack: prompts as Block Kit messages, through Socket Mode.  The channel itself needs the `slack` extra."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.errors import ConfigError
 
-try:
+if TYPE_CHECKING:
     from atlasbridge.channels.slack.channel import SlackChannel
-except ModuleNotFoundError as missing:
-    raise ConfigError(f"the Slack channel needs {missing.name}", "pip install 'atlasbridge[slack]'") from None
 
 __all__ = ["SlackChannel"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "SlackChannel":
+        raise AttributeError(name)
+    try:
+        from atlasbridge.channels.slack.channel import SlackChannel
+    except ModuleNotFoundError as missing:
+        raise ConfigError(f"the Slack channel needs {missing.name}", "pip install 'atlasbridge[slack]'") from None
+    return SlackChannel
