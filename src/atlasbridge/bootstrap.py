@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -73,7 +74,11 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
         graceful_timeout_s=hub.graceful_timeout_seconds,
         cleanup_every_s=keep.cleanup_every_seconds,
         retention=Retention(
-            keep.prompts_days * day_s, keep.sessions_days * day_s, keep.inbox_days * day_s, keep.logs_days * day_s
+            prompts_s=keep.prompts_days * day_s,
+            sessions_s=keep.sessions_days * day_s,
+            inbox_s=keep.inbox_days * day_s,
+            session_logs_s=keep.logs_days * day_s,
+            listed_s=keep.session_max_age_hours * 3600,
         ),
     )
     launchers = tuple(
@@ -257,8 +262,26 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
 def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) -> DetectorSettings:
     """The `[detection]` table in the detector's words."""
     from atlasbridge.core.prompt.detector import DetectorSettings
+    from atlasbridge.core.prompt.signals import Patience
 
-    return DetectorSettings()
+    usual, patience = DetectorSettings(), Patience()
+    return DetectorSettings(
+        patience=replace(
+            patience,
+            settle_s=detection.get("settle_ms", patience.settle_s * 1000) / 1000,
+            silence_s=detection.get("stuck_timeout_seconds", patience.silence_s),
+            threshold=detection.get("detection_threshold", patience.threshold),
+        ),
+        slow_look_s=detection.get("stuck_poll_interval_seconds", usual.slow_look_s),
+        secrets=secret_values(environ),
+    )
+
+
+def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of the tool's environment that look like secrets: they never leave in an excerpt."""
+    from atlasbridge.config.secrets import is_secret_name
+
+    return tuple(value for name, value in environ.items() if is_secret_name(name) and len(value) >= 6)
 
 
 def _dialect(home: Home, plan: Plan) -> Any:

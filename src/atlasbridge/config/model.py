@@ -67,44 +67,43 @@ class Grant(Table):
 
 class Detection(Table):
     settle_ms: Annotated[int, Field(ge=5, le=5000)] = Field(
-        default=50, description="How long a screen must stand still."
+        default=50, description="How long the screen must stand still before it is judged."
     )
     detection_threshold: Annotated[float, Field(gt=0, le=0.99)] = Field(
-        default=0.65, description="The least score at which a prompt is raised without asking the waiting probe."
+        default=0.65,
+        description="The least score of a pattern that is believed while nothing says that the tool reads.",
     )
     stuck_timeout_seconds: PositiveSeconds = Field(
-        default=2.0, description="Silence after which a prompt is suspected."
+        default=2.0, description="Silence after which waiting is suspected, where the system cannot tell."
     )
-    stuck_poll_interval_seconds: PositiveSeconds = Field(default=0.5, description="How often the watchdog looks.")
+    stuck_poll_interval_seconds: PositiveSeconds = Field(
+        default=0.5, description="How often a tool that has long been silent is looked at."
+    )
     buffer_size_bytes: Annotated[int, Field(ge=4096, le=16_777_216)] = Field(
-        default=65_536, description="Raw output kept for explanations."
-    )
-    echo_suppression_ms: Annotated[int, Field(ge=0, le=10_000)] = Field(
-        default=500, description="How long after typing the effect is not yet judged."
+        default=262_144, description="Output kept until the screen is judged; more is skipped in a flood."
     )
 
 
 class Session(Table):
-    detach_key: str = Field(default="^] d", description="Keys that leave a session running and give the terminal back.")
-    effect_timeout_seconds: PositiveSeconds = Field(
-        default=10.0, description="How long a typed answer may take to make its prompt leave the screen."
+    detach_key: str = Field(
+        default="^] d", description="A prefix key and a letter that leave a session running; the prefix twice sends it."
     )
-    inject_settle_ms: Annotated[int, Field(ge=0, le=10_000)] = Field(default=100, description="Pause after typing.")
+    effect_timeout_seconds: PositiveSeconds = Field(
+        default=5.0, description="How long a typed answer may take to make its prompt leave the screen."
+    )
+    inject_settle_ms: Annotated[int, Field(ge=0, le=10_000)] = Field(
+        default=100, description="Pause after typing, before the keyboard's keys go through again."
+    )
     injection_timeout_seconds: PositiveSeconds = Field(default=5.0, description="How long typing waits for its turn.")
-    task_timeout_seconds: PositiveSeconds = Field(default=30.0, description="After how long a stuck task is cancelled.")
+    step_timeout_seconds: PositiveSeconds = Field(
+        default=2.0, description="How long one step of an answer may take to show on the screen."
+    )
+    task_timeout_seconds: PositiveSeconds = Field(
+        default=30.0, description="After how long a stuck task of a session is cancelled."
+    )
     max_task_restarts: Count = Field(default=3, description="How often a task is restarted before the session ends.")
     task_restart_delay_seconds: Seconds = Field(default=1.0, description="Pause before a task is restarted.")
-    queue_timeout_seconds: PositiveSeconds = Field(
-        default=1.0, description="How long a task waits before it looks around."
-    )
-    read_timeout_seconds: PositiveSeconds = Field(default=0.05, description="How long one wait for output may last.")
-    alive_timeout_seconds: PositiveSeconds = Field(
-        default=0.1, description="How long the tool may take to prove it lives."
-    )
     kill_grace_seconds: Seconds = Field(default=3.0, description="Between SIGTERM and SIGKILL.")
-    session_max_age_hours: PositiveSeconds = Field(
-        default=24.0, description="How long an ended session is listed by default."
-    )
 
 
 class Hub(Table):
@@ -134,6 +133,9 @@ class Retention(Table):
     sessions_days: PositiveSeconds = Field(default=90, description="How long ended sessions are kept.")
     inbox_days: PositiveSeconds = Field(default=14, description="How long messages that channels received are kept.")
     logs_days: PositiveSeconds = Field(default=14, description="How long logs of ended sessions are kept.")
+    session_max_age_hours: PositiveSeconds = Field(
+        default=168, description="How long an ended session is listed by `ps --all` and `status --all`."
+    )
     cleanup_every_seconds: PositiveSeconds = Field(
         default=3600, description="How often old rows and files are removed."
     )

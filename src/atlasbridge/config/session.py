@@ -14,16 +14,18 @@ from atlasbridge.core.session.settings import SessionSettings
 STAMP = "config.checked"
 _SECTIONS = ("ATLASBRIDGE_SESSION_", "ATLASBRIDGE_DETECTION_")
 
-# setting in config.toml -> (field of SessionSettings, factor)
-_FIELDS: dict[tuple[str, str], tuple[str, float]] = {
-    ("session", "detach_key"): ("detach_key", 0),
-    ("session", "effect_timeout_seconds"): ("effect_timeout_s", 1),
-    ("session", "inject_settle_ms"): ("inject_settle_ms", 1),
-    ("session", "injection_timeout_seconds"): ("injection_timeout_seconds", 1),
-    ("session", "task_timeout_seconds"): ("task_timeout_seconds", 1),
-    ("session", "max_task_restarts"): ("max_task_restarts", 1),
-    ("session", "task_restart_delay_seconds"): ("restart_delay_s", 1),
-    ("session", "kill_grace_seconds"): ("kill_grace_s", 1),
+# setting in config.toml -> field of SessionSettings
+_FIELDS: dict[tuple[str, str], str] = {
+    ("session", "detach_key"): "detach_key",
+    ("session", "effect_timeout_seconds"): "effect_timeout_s",
+    ("session", "inject_settle_ms"): "inject_settle_ms",
+    ("session", "injection_timeout_seconds"): "injection_timeout_seconds",
+    ("session", "step_timeout_seconds"): "step_timeout_s",
+    ("session", "task_timeout_seconds"): "task_timeout_seconds",
+    ("session", "max_task_restarts"): "max_task_restarts",
+    ("session", "task_restart_delay_seconds"): "restart_delay_s",
+    ("session", "kill_grace_seconds"): "kill_grace_s",
+    ("detection", "buffer_size_bytes"): "ring_bytes",
 }
 
 
@@ -79,9 +81,5 @@ def _number(text: str) -> Any:
 
 
 def _settings(data: Mapping[str, Any]) -> SessionSettings:
-    values: dict[str, Any] = {}
-    for (section, key), (field, factor) in _FIELDS.items():
-        given = data.get(section, {}).get(key)
-        if given is not None:
-            values[field] = given if factor in (0, 1) else given * factor
-    return SessionSettings(**values)
+    given = {field: data.get(section, {}).get(key) for (section, key), field in _FIELDS.items()}
+    return SessionSettings(**{field: value for field, value in given.items() if value is not None})

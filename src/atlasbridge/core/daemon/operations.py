@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from atlasbridge.core.clock import Clock
+from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.replies import LOCAL, ReplyDesk
 from atlasbridge.core.daemon.stream import EventStream
@@ -61,8 +61,7 @@ class Operations:
             case "status":
                 return self.status()
             case "sessions":
-                found = self._desk.sessions(bool(message.get("all")))
-                return {"ok": True, "sessions": [session.to_json() for session in found]}
+                return {"ok": True, "sessions": self._sessions(bool(message.get("all")))}
             case "prompts":
                 return {"ok": True, "prompts": [self._prompt(record) for record in self._desk.open_prompts()]}
             case "history":
@@ -97,6 +96,11 @@ class Operations:
             "audit_head": {"count": count, "hash": head},
             "alarm": self._desk.ledger.alarm,
         }
+
+    def _sessions(self, include_ended: bool) -> list[dict[str, Any]]:
+        oldest = iso(self._clock.wall() - self._desk.settings.retention.listed_s)
+        found = self._desk.sessions(include_ended)
+        return [session.to_json() for session in found if not session.ended_at or session.ended_at >= oldest]
 
     def _prompt(self, record: Any) -> dict[str, Any]:
         session = self._desk.session(record.session_id)

@@ -52,6 +52,7 @@ class Hub:
     """`plan` is called at the start and at every reload; it raises ConfigError when the configuration is bad."""
 
     def __init__(self, home: Home, clock: Clock, ledger: Ledger, plan: Callable[[], HubPlan]) -> None:
+        self._home = home
         self._read_plan = plan
         self._plan = plan()
         settings = self._plan.settings
@@ -168,11 +169,19 @@ class Hub:
                 )
             )
 
+    def _remove_old_logs(self, before: float) -> None:
+        """Of sessions that have ended; a session that lives writes to its log or holds its socket."""
+        living = {session.session_id[:8] for session in self.ledger.sessions()}
+        for path in self._home.sessions.glob("*.log"):
+            if path.stem not in living and path.stat().st_mtime < before:
+                path.unlink(missing_ok=True)
+
     def _schedule_upkeep(self) -> None:
         """Old rows go, and an audit file that could not be written is tried again."""
         settings = self._plan.settings
         keep = settings.retention
         self.ledger.cleanup(prompts_s=keep.prompts_s, sessions_s=keep.sessions_s, inbox_s=keep.inbox_s)
+        self._remove_old_logs(self.clock.wall() - keep.session_logs_s)
         if self.ledger.alarm:
             self.ledger.flush()
         every_s = min(settings.cleanup_every_s, 30.0) if self.ledger.alarm else settings.cleanup_every_s

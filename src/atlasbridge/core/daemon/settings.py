@@ -16,6 +16,7 @@ class Retention:
     sessions_s: float = 90 * 86_400.0
     inbox_s: float = 14 * 86_400.0
     session_logs_s: float = 14 * 86_400.0
+    listed_s: float = 7 * 86_400.0  # an ended session is listed for so long
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class Patience:
     """How long to wait before each kind of certainty is good enough."""
 
     settle_s: float = 0.05
+    threshold: float = 0.65  # the least score of a line that is believed while nothing says that the tool reads
     polling_s: float = 0.15
     silence_s: float = 2.0
     timer_s: float = 12.0  # an event loop with a timer, and nothing on the screen that asks
@@ -111,7 +112,7 @@ def _polling(
         return enough, "a screen that this tool's dialect does not know" + ("" if enough else ": give it time")
     if probe.command in dialect.quiet_programs:
         return False, f"{probe.command} shows, it does not ask"
-    if found.score >= 0.65 and found.type is not PromptType.TYPE_UNKNOWN:
+    if found.score >= patience.threshold and found.type is not PromptType.TYPE_UNKNOWN:
         return True, "an event loop watches the terminal, and a line asks"
     if not probe.timer or probe.command in dialect.screen_programs:
         return True, "an event loop watches nothing but the terminal, and has come to rest"

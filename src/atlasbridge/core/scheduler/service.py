@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable
 
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.errors import StoreError
+from atlasbridge.core.scheduler.deadlines import Deadlines
 
 log = logging.getLogger(__name__)
 
@@ -18,26 +20,35 @@ class Scheduler:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._due: dict[str, tuple[float, Callable[[], None]]] = {}
+        self._deadlines = Deadlines()
+        self._actions: dict[str, Callable[[], None]] = {}
         self._changed = asyncio.Event()
 
     def set(self, key: str, at: float, action: Callable[[], None]) -> None:
-        self._due[key] = (at, action)
+        self._deadlines.set(key, at)
+        self._actions[key] = action
         self._changed.set()
 
     def cancel(self, key: str) -> None:
-        self._due.pop(key, None)
+        self._deadlines.drop(key)
+        self._actions.pop(key, None)
 
     def run_due(self) -> float | None:
         """Call everything that is due; returns the seconds until the next, None when nothing waits."""
-        now = self._clock.now()
-        for key, (at, action) in sorted(self._due.items(), key=lambda item: item[1][0]):
-            if at <= now and self._due.get(key) == (at, action):
-                del self._due[key]
-                action()
-        if not self._due:
-            return None
-        return max(0.0, min(at for at, _ in self._due.values()) - self._clock.now())
+        for key in self._deadlines.due(self._clock.now()):
+            action = self._actions.pop(key, None)  # an action before it may have cancelled it
+            if action is not None:
+                self._call(key, action)
+        at = self._deadlines.next_at()
+        return None if at is None else max(0.0, at - self._clock.now())
+
+    def _call(self, key: str, action: Callable[[], None]) -> None:
+        """A store that cannot be written now (a full disk) may be writable later; what was due stays due."""
+        try:
+            action()
+        except StoreError as error:
+            log.error("%s was put off: %s", key, error)
+            self.set(key, self._clock.now() + LONGEST_SLEEP_S, action)
 
     async def run(self) -> None:
         while True:
