@@ -83,7 +83,11 @@ class SessionHost:
         self._last_words = ""
         self._supervisor = Supervisor(clock, settings, journal, self._wakeup.set)
         self._judgement = Judgement(
-            self._build_judgement, size, plan.hub, lambda loop: self._supervisor.start("response_consumer", loop)
+            self._build_judgement,
+            size,
+            plan.hub,
+            lambda loop: self._supervisor.start("response_consumer", loop),
+            journal,
         )
         self._keyboard = InputRelay(
             pty,

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from atlasbridge.core.session.journal import Journal
 from atlasbridge.core.session.supervisor import Beat
 from atlasbridge.core.session.tty import Size
 from atlasbridge.core.session.wakeup import Wakeup
@@ -23,8 +24,16 @@ Build = Callable[[Size], tuple["StallWatchdog", "HubSide"]]
 
 
 class Judgement:
-    def __init__(self, build: Build, size: Size, hub: bool, start_hub_task: Callable[[Callable[[Beat], None]], None]):
+    def __init__(
+        self,
+        build: Build,
+        size: Size,
+        hub: bool,
+        start_hub_task: Callable[[Callable[[Beat], None]], None],
+        journal: Journal,
+    ) -> None:
         self._build = build
+        self._journal = journal
         self._size = size
         self._hub = hub
         self._start_hub_task = start_hub_task
@@ -79,19 +88,23 @@ class Judgement:
         from atlasbridge.core.prompt.vt_style import render_sgr
         from atlasbridge.core.session.redraw import render_screen
 
-        return self._look(lambda screen: render_screen(screen, render_sgr))
+        return self._look(lambda screen: render_screen(screen, render_sgr), b"")
 
     def farewell(self) -> bytes:
         """What takes back the modes that the tool has switched on."""
-        from atlasbridge.core.session.redraw import render_farewell
+        from atlasbridge.core.session.redraw import SAFE_RESET, render_farewell
 
-        return self._look(render_farewell)
+        return self._look(render_farewell, SAFE_RESET)
 
-    def _look(self, render: Callable[[Any], bytes]) -> bytes:
-        watch, _ = self._get()
-        with watch.lock:
-            watch.absorb()
-            return render(watch.screen)
+    def _look(self, render: Callable[[Any], bytes], otherwise: bytes) -> bytes:
+        try:
+            watch, _ = self._get()
+            with watch.lock:
+                watch.absorb()
+                return render(watch.screen)
+        except Exception as error:  # the session boundary: a judgement that fails must not take the terminal with it
+            self._journal.crash("the screen could not be looked at", error)
+            return otherwise
 
     def finish(self, status: int, until: float) -> None:
         """The tool has ended: judge no more, and tell the hub."""
