@@ -1,4 +1,4 @@
-"""Web Push as far as a machine without internet allows: a push service on loopback, and a browser's half of the keys."""
+"""Web Push as far as a machine without internet allows: a push service on loopback and a browser's half of the keys."""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ CHECKS = [
     response_schema_conformance,
     negative_data_rejection,
 ]
-schema = schemathesis.openapi.from_dict(render_openapi()).exclude(path=sorted(STREAMS))
+REFUSED = [400, 401, 403, 404, 405, 409, 413, 415, 421, 422]  # 421: schemathesis also makes up the Host header
+config = schemathesis.Config.from_dict({"checks": {"negative_data_rejection": {"expected-statuses": REFUSED}}})
+schema = schemathesis.openapi.from_dict(render_openapi(), config=config).exclude(path=sorted(STREAMS))
 
 
 @pytest.fixture(scope="module")
