@@ -239,6 +239,11 @@ class Detector:
             return True
         return stated(view, self.dialect) == "busy" or (self.tool.state == "working" and not found.structural)
 
+    def _own_dialog(self, found: Finding, view: View) -> bool:
+        """A dialog of the tool's own, with no sign of work beside it: whatever its process does meanwhile (timers,
+        side requests), it waits for the person."""
+        return found.own and not self._tool_works(found, view)
+
     def _is_same(self, found: Finding, prompt: Prompt) -> bool:
         """Also while somebody, or the host, is typing an answer behind it."""
         touched = self._answered is not None or self._keys_since_raise
@@ -271,6 +276,7 @@ class Detector:
         evidence = gather(found, probe, moment, structured, self.settings.patience)
         prompt = prompt_of(found, view, evidence, bytes(self._raw[-RAW_LIMIT:]), self.settings.secrets, self.tool.text)
         self.open_prompt = prompt
+        self.despite_busy |= self._own_dialog(found, view)
         self._open_row, self._open_core = found.row, found.core
         self._answered, self._keys_since_raise = None, False
         return [RaisePrompt(prompt)]
@@ -278,7 +284,7 @@ class Detector:
     def _verdict(self, found: Finding | None, view: View, probe: ProbeAnswer, moment: Moment) -> tuple[bool, str]:
         if found is None:
             return False, "nothing on the screen could be a prompt"
-        own_word = found.priority >= OVERRIDES_BUSY
+        own_word = found.priority >= OVERRIDES_BUSY or self._own_dialog(found, view)
         if probe.state is ProbeState.BUSY and not own_word:
             self.despite_busy = reads_unseen(found, probe, moment, self.dialect)
             return self.despite_busy, "busy, but its terminal takes single keys and a question stands there" if (

@@ -46,6 +46,7 @@ class Finding:
     end_steps: tuple[Step, ...] = ()
     priority: int = 0
     multiline: bool = False
+    own: bool = False  # a dialog that the tool's own dialect knows: it stands there until it is answered
 
 
 def typed_line(words: str) -> tuple[Step, ...]:

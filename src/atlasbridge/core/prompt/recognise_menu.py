@@ -73,7 +73,7 @@ def _by_dialect(view: View, dialect: Dialect) -> Finding | None:
         if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS or not _surrounds(view, menu, rule):
             continue
         question, row = dialog_text(view, menu.top, rule.top) or question_above(view, menu.top)
-        return menu_finding(view, menu, rule, question, row, dialect)
+        return replace(menu_finding(view, menu, rule, question, row, dialect), own=dialect.idles)
     return None
 
 
