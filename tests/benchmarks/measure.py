@@ -1,4 +1,4 @@
-"""One measurement each: throughput, echo, keys under flood, start-up.  All through the C instrument, all in one terminal size."""
+"""One measurement each: throughput, echo, keys under flood, start-up.  All through the C instrument."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def scratch() -> Iterator[Path]:
 
 def payload(folder: Path, megabytes: int) -> Path:
     """Coloured text as a build log has it."""
-    words = "compiling linking testing packing caching fetching warning error note done".split()
+    words = ["compiling", "linking", "testing", "packing", "caching", "fetching", "warning", "error", "note", "done"]
     lines = []
     for i in range(2000):
         word = words[i % len(words)]
