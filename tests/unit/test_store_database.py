@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import warnings
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,9 @@ def test_a_transaction_whose_body_fails_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_connection_is_refused_in_a_forked_child(tmp_path: Path) -> None:
     database = Database.open(tmp_path / "a.db")
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # other tests may have left threads
+        child = os.fork()
     if child == 0:
         try:
             database.rows("SELECT 1")

@@ -8,6 +8,7 @@ import resource
 import signal
 import sqlite3
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -102,7 +103,9 @@ def test_a_read_only_home_is_named() -> None:
 
 def _outcome_without_privileges(home: Path) -> str:
     reader, writer = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # other tests may have left threads
+        child = os.fork()
     if child == 0:
         try:
             if os.geteuid() == 0:
