@@ -113,9 +113,14 @@ class Stage:
 
     def say(self, text: str) -> None:
         """Type an instruction and send it once all of it stands on the screen."""
-        self.type(text)
         wanted = "".join(text.split())
-        self.wait(lambda: wanted in "".join(self.text().split()), f"the echo of {text!r}")
+
+        def seen() -> int:
+            return "".join(self.text().split()).count(wanted)
+
+        before = seen()
+        self.type(text)
+        self.wait(lambda: seen() > before, f"the echo of {text!r}")
         self.type(b"\r")
 
     # ------------------------------------------------------------ waiting

@@ -224,7 +224,7 @@ class Detector:
         return self._withdraw(self._reason())
 
     def _still_there(self, found: Finding, probe: ProbeAnswer, now: float) -> list[Command]:
-        if probe.state is not ProbeState.BUSY or self.despite_busy:
+        if probe.state is not ProbeState.BUSY or self.despite_busy or found.constraints.get("idle"):
             return self._asked_again(found, now)
         if self._busy_looks >= 3 and (self._answered is None or self._answered.key != self._key):
             return self._withdraw(self._reason())
@@ -276,7 +276,8 @@ class Detector:
         evidence = gather(found, probe, moment, structured, self.settings.patience)
         prompt = prompt_of(found, view, evidence, bytes(self._raw[-RAW_LIMIT:]), self.settings.secrets, self.tool.text)
         self.open_prompt = prompt
-        self.despite_busy |= self._own_dialog(found, view)
+        said_idle = bool(found.constraints.get("idle")) and self.tool.state == "idle"
+        self.despite_busy |= said_idle or self._own_dialog(found, view)
         self._open_row, self._open_core = found.row, found.core
         self._answered, self._keys_since_raise = None, False
         return [RaisePrompt(prompt)]

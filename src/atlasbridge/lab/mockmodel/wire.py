@@ -54,6 +54,7 @@ def parse_messages(body: Body) -> Request:
             continue
         if DIRECTIVE.search(text_of(content)):
             words, results = text_of(content), 0
+            continue  # results in the same message belong to the scene before, which was broken off
         answers = [part for part in parts if part.get("type") == "tool_result"]
         results += sum(part.get("tool_use_id") not in searches for part in answers)
     return Request(words, results, {tool.get("name", ""): "function" for tool in body.get("tools", [])})
