@@ -17,6 +17,7 @@ from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
 
 if TYPE_CHECKING:
+    from atlasbridge.channels.introduction import Introduction
     from atlasbridge.config.load import Configuration
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
@@ -49,10 +50,30 @@ def channel_settings(name: str) -> type | None:
 
 
 def load_configuration(home: Home, environ: Mapping[str, str]) -> Configuration:
+    return check_configuration(home.config, environ)
+
+
+def check_configuration(path: Path, environ: Mapping[str, str]) -> Configuration:
+    """The same for a file that has not taken its place yet."""
     from atlasbridge.channels.registry import ChannelRegistry
     from atlasbridge.config.load import load_config
 
-    return load_config(home.config, environ, channel_settings, ChannelRegistry.names())
+    return load_config(path, environ, channel_settings, ChannelRegistry.names())
+
+
+def introduce(channel: str, tokens: dict[str, str], api_url: str) -> Introduction:
+    """Somebody who can talk to a chat service before there is a channel, for `setup`."""
+    if channel == "telegram":
+        from atlasbridge.channels.telegram.setup import TelegramIntroduction
+
+        return TelegramIntroduction(tokens, api_url)
+    try:
+        from atlasbridge.channels.slack.setup import SlackIntroduction
+    except ModuleNotFoundError as missing:
+        from atlasbridge.core.errors import ConfigError
+
+        raise ConfigError(f"the Slack channel needs {missing.name}", "pip install 'atlasbridge[slack]'") from None
+    return SlackIntroduction(tokens, api_url)
 
 
 def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:

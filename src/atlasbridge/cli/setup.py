@@ -1,0 +1,172 @@
+"""`atlasbridge setup`: connect a phone or a chat, step by step, or without questions from flags.
+
+Tokens come by prompt, environment or file, never as an argument: arguments are seen by everybody on this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from atlasbridge.bootstrap import introduce
+from atlasbridge.cli.printing import home
+from atlasbridge.cli.setup_file import read_table, write_table
+from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.errors import ChannelError, ConfigError
+
+CHANNELS = ("web", "telegram", "slack")
+TOKENS = {"telegram": ("bot_token",), "slack": ("bot_token", "app_token")}
+HOW_TO_START = {
+    "telegram": "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you.",
+    "slack": "At api.slack.com/apps make an app with Socket Mode, Interactivity and the event message.im; install it.\n"
+    "Bot scopes: chat:write, im:write, im:history, users:read, files:write. App-level scope: connections:write.",
+}
+ASK = {"bot_token": "Bot token", "app_token": "App-level token (xapp-...)"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`value` is used now; `written` goes into the file: the value itself, or where it is kept."""
+
+    value: str
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the flags say."""
+
+    interactive: bool
+    people: tuple[str, ...]
+    test: bool
+    patience_s: float
+    api_url: str
+    places: dict[str, tuple[str | None, str | None]]  # token -> environment variable, file
+
+
+@click.command("setup")
+@click.option("--channel", type=click.Choice(CHANNELS), help="What to connect; asked for when left out.")
+@click.option("--non-interactive", is_flag=True, help="Ask nothing; everything comes from flags.")
+@click.option("--token-env", metavar="NAME", help="The environment variable that holds the bot token.")
+@click.option("--token-file", metavar="PATH", help="The file (mode 0600) that holds the bot token.")
+@click.option("--app-token-env", metavar="NAME", help="The same for Slack's app-level token.")
+@click.option("--app-token-file", metavar="PATH", help="The same for Slack's app-level token.")
+@click.option("--user", "people", metavar="ID", multiple=True, help="Who may answer; found by a word when left out.")
+@click.option("--test/--no-test", default=True, help="Whether to send a test prompt and wait for the tap.")
+@click.option("--timeout", "patience_s", type=float, default=300.0, show_default=True, help="Seconds to wait for you.")
+@click.option("--api-url", default="", help="Another server, such as your own Bot API server.")
+def command(
+    channel: str | None,
+    non_interactive: bool,
+    token_env: str | None,
+    token_file: str | None,
+    app_token_env: str | None,
+    app_token_file: str | None,
+    people: tuple[str, ...],
+    test: bool,
+    patience_s: float,
+    api_url: str,
+) -> None:
+    """Connect a phone or a chat: web only, Telegram or Slack."""
+    places = {"bot_token": (token_env, token_file), "app_token": (app_token_env, app_token_file)}
+    wish = Wish(not non_interactive, people, test, patience_s, api_url, places)
+    chosen = channel or _choose(wish)
+    if chosen == "web":
+        write_table(home(), "web", {**read_table(home(), "web"), "enabled": True})
+        click.echo("The web page is on; it needs nothing more. Open it with: atlasbridge web")
+        return
+    tokens = {name: find_token(chosen, name, wish) for name in TOKENS[chosen]}
+    asyncio.run(_connect(chosen, tokens, wish))
+
+
+def _choose(wish: Wish) -> str:
+    if not wish.interactive:
+        raise click.UsageError("say which channel: --channel web, telegram or slack")
+    click.echo("Where shall AtlasBridge ask you?\n  web       a page on this machine, no account (always on)")
+    click.echo("  telegram  your phone, by a bot of your own\n  slack     direct messages in your workspace")
+    return str(click.prompt("Channel", type=click.Choice(CHANNELS), default="web"))
+
+
+def find_token(channel: str, name: str, wish: Wish) -> Token:
+    """By environment, by file, or typed without being shown."""
+    variable, file = wish.places[name]
+    if variable:
+        if not os.environ.get(variable):
+            raise ConfigError(f"the environment variable {variable} is not set", f"export {variable}=...")
+        return Token(os.environ[variable].strip(), f"env:{variable}")
+    if file:
+        return _read_token(Path(file).expanduser().absolute())
+    if not wish.interactive:
+        flag = name.replace("bot_token", "token").replace("_", "-")
+        raise click.UsageError(f"without questions the token must come from --{flag}-env or --{flag}-file")
+    if name == "bot_token":
+        click.echo(HOW_TO_START[channel])
+    value = str(click.prompt(ASK[name], hide_input=True)).strip()
+    return Token(value, value)
+
+
+def _read_token(path: Path) -> Token:
+    try:
+        if path.stat().st_mode & 0o077:
+            raise ConfigError(f"others may read {path}", f"chmod 600 {path}")
+        return Token(path.read_text(encoding="utf-8").strip(), f"file:{path}")
+    except OSError as fault:
+        raise ConfigError(f"cannot read {path}: {fault.strerror}", "write the token into that file") from None
+
+
+async def _connect(channel: str, tokens: dict[str, Token], wish: Wish) -> None:
+    talk = introduce(channel, {name: token.value for name, token in tokens.items()}, wish.api_url)
+    try:
+        name = await talk.check()
+        click.echo(f"The token is good: {name}")
+        people = list(wish.people) or [await _find_person(talk, name, wish)]
+        found = {**talk.settings(_checked(channel, people)), **{key: token.written for key, token in tokens.items()}}
+        write_table(home(), channel, _merged(channel, found))
+        click.echo(f"Written to {home().config} (mode 0600).")
+        if wish.test:
+            await _prove(talk, people, wish)
+    finally:
+        await talk.close()
+    running = lock_holder(home().lock) is not None
+    click.echo("Now: atlasbridge hub reload" if running else "Now: atlasbridge run claude, and walk away.")
+
+
+async def _find_person(talk: Any, name: str, wish: Wish) -> str:
+    if not wish.interactive:
+        raise click.UsageError("without questions say who may answer: --user ID")
+    word = f"atlas-{secrets.token_hex(2)}"
+    click.echo(f"So that I learn who you are, send this word to {name}:\n\n    {word}\n")
+    person = await talk.find_person(word, wish.patience_s)
+    if person is None:
+        raise ChannelError("the word did not arrive in time", "try again, or give your id: --user ID")
+    click.echo(f"Hello {person.name} (id {person.person_id}).")
+    return str(person.person_id)
+
+
+def _checked(channel: str, people: list[str]) -> list[str]:
+    if channel == "telegram" and not all(person.isdecimal() for person in people):
+        raise ConfigError("Telegram's people are given by number", "leave --user out to find yours")
+    return people
+
+
+def _merged(channel: str, found: dict[str, Any]) -> dict[str, Any]:
+    """What the file already says of this channel stays, and so do the people who were allowed before."""
+    old = read_table(home(), channel)
+    people = [*old.get("allowed_users", []), *found["allowed_users"]]
+    return {**old, **found, "allowed_users": list(dict.fromkeys(people)), "enabled": True}
+
+
+async def _prove(talk: Any, people: list[str], wish: Wish) -> None:
+    for person in people:
+        click.echo(f"A test prompt is on its way to {person}: tap its button.")
+        if not await talk.prove(person, wish.patience_s):
+            raise ChannelError(
+                "the tap did not arrive in time", "the settings are written; try it with: atlasbridge demo"
+            )
+    click.echo("It works: your tap arrived.")

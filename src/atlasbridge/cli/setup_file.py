@@ -1,0 +1,85 @@
+"""Writes one channel's table into config.toml.  The rest of the file stays, and only a good file takes its place."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.bootstrap import check_configuration
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.home import Home
+
+_HEADER = re.compile(r"^\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
+
+
+def read_table(home: Home, channel: str) -> dict[str, Any]:
+    """The channel's table as it stands in the file now; {} when there is none."""
+    try:
+        data = tomllib.loads(home.config.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        raise ConfigError("config.toml cannot be read", "see: atlasbridge config check") from None
+    table = data.get("channels", {}).get(channel, {})
+    return dict(table) if isinstance(table, dict) else {}
+
+
+def write_table(home: Home, channel: str, table: dict[str, Any]) -> None:
+    """Checked as a whole before it takes the old file's place; mode 0600 from its first byte on."""
+    home.prepare()
+    old = home.config.read_text(encoding="utf-8") if home.config.exists() else ""
+    text = replace_table(old, f"channels.{channel}", table)
+    fresh = home.config.with_name("config.toml.new")
+    fresh.unlink(missing_ok=True)
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        check_configuration(fresh, os.environ)
+    except ConfigError:
+        fresh.unlink()
+        raise
+    _take_place(fresh, home.config)
+
+
+def _take_place(fresh: Path, target: Path) -> None:
+    os.replace(fresh, target)
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def replace_table(text: str, name: str, table: dict[str, Any]) -> str:
+    """Pure: the text with `[name]` and its sub-tables written anew at the end."""
+    kept: list[str] = []
+    skipping = False
+    for line in text.splitlines():
+        if header := _HEADER.match(line):
+            found = ".".join(part.strip().strip("\"'") for part in header[1].split("."))
+            skipping = found == name or found.startswith(f"{name}.")
+        if not skipping:
+            kept.append(line)
+    body = "\n".join(kept).rstrip()
+    return (f"{body}\n\n" if body else "") + "\n".join([f"[{name}]", *render_table(table)]) + "\n"
+
+
+def render_table(table: dict[str, Any]) -> list[str]:
+    return [f"{key} = {_value(value)}" for key, value in table.items()]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_value(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    return json.dumps(str(value), ensure_ascii=False)
