@@ -24,12 +24,18 @@ SCOPES = click.Choice(["read", "answer", "admin"])
 @click.option("--scope", type=SCOPES, default="admin", show_default=True, help="What the page may do.")
 @click.option("--name", default="page", show_default=True, help="How answers of that page are signed.")
 @click.option("--set-password", is_flag=True, help="Set the password for the login on the LAN instead.")
+@click.option("--log-out", is_flag=True, help="End the login of every browser instead.")
 @json_option
-def command(opens: bool | None, draws: bool | None, scope: str, name: str, set_password: bool, as_json: bool) -> None:
+def command(
+    opens: bool | None, draws: bool | None, scope: str, name: str, set_password: bool, log_out: bool, as_json: bool
+) -> None:
     """Open the web page.  Each link lets one browser in, once, within ten minutes."""
     page = PageClient(home())
     if set_password:
         _set_password(page)
+        return
+    if log_out:
+        click.echo(f"Logged out: {page.ask('DELETE', '/logins')['ended']}")
         return
     wanted = {"name": name, "scope": scope}
     links = page.ask("POST", "/links", wanted)["links"]

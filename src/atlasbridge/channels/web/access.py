@@ -133,6 +133,14 @@ class Access:
         self._save("web.logins", self._logins)
         return True
 
+    def logout_all(self) -> int:
+        """End every page's login and every link that still waits."""
+        count = len(self._logins)
+        self._logins, self._links = {}, []
+        self._save("web.logins", self._logins)
+        self._desk.note("WEB_LOGOUT_ALL", count=count)
+        return count
+
     def page(self, cookie: str, key: str) -> Caller | None:
         login_id, _, secret = cookie.partition(".")
         login = self._logins.get(login_id)

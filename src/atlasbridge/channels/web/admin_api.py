@@ -41,6 +41,10 @@ async def logout(site: Site, call: Call) -> Response:
     return response
 
 
+async def logout_all(site: Site, call: Call) -> Response:
+    return JSONResponse({"ended": site.access.logout_all()})
+
+
 async def me(site: Site, call: Call) -> Response:
     return JSONResponse({"identity": call.caller.identity, "scope": call.caller.scope})
 

@@ -41,6 +41,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         thing(key=TEXT, scope=TEXT, name=TEXT), body=body.LoginBody, errors=(401, 403, 429),
     ),
     Operation("POST", "/logout", admin_api.logout, "read", "End this page's login.", thing(ended=FLAG)),
+    Operation(
+        "DELETE", "/logins", admin_api.logout_all, "admin", "End every login.", thing(ended={"type": "integer"})
+    ),
     Operation("GET", "/me", admin_api.me, "read", "Who is calling.", thing(identity=TEXT, scope=TEXT)),
     Operation(
         "GET", "/prompts", prompt_api.list_prompts, "read", "Open prompts.", listing("prompts", PROMPT, now=TEXT)

@@ -32,6 +32,11 @@ class AuditEvent(StrEnum):
     HUB_STOP = "HUB_STOP"
     CONFIG_RELOADED = "CONFIG_RELOADED"
     KEYS_TYPED = "KEYS_TYPED"  # by a person through a channel, outside any prompt
+    WEB_LOGIN = "WEB_LOGIN"  # a browser was let in, by a link or the password
+    WEB_LOGOUT_ALL = "WEB_LOGOUT_ALL"  # every browser's login was ended
+    WEB_TYPING = "WEB_TYPING"  # typing into a session from afar was switched on or off
+    TOKEN_CREATED = "TOKEN_CREATED"  # a token for the HTTP API; its secret is nowhere kept
+    TOKEN_REVOKED = "TOKEN_REVOKED"
     STORE_CLEANED = "STORE_CLEANED"  # retention removed old prompts and sessions
 
 
