@@ -81,8 +81,7 @@ class PtyPool:
         if self.available <= 0:
             raise AtCapacity(self.max_ptys)
         # No await between the check and the registration: capacity holds however many tasks spawn at once.
-        environ = {**(os.environ if inherit_env else {}), **(env or {})}
-        environ.setdefault("TERM", "xterm-256color")
+        environ = _environment(env or {}, inherit_env, cwd)
         process = spawn_process([cmd, *args], env=environ, cwd=cwd, size=size, termios_attrs=termios_attrs)
         handle = self._adopt(process)
         self._held[handle.id] = handle
@@ -211,6 +210,15 @@ class PtyPool:
         self._check_owner()
         if self._closed:
             raise PtyInternalError("the pool is closed")
+
+
+def _environment(added: Mapping[str, str], inherit: bool, cwd: str | os.PathLike[str] | None) -> dict[str, str]:
+    """PWD follows the working directory: some tools believe it more than the kernel."""
+    environ = {**(os.environ if inherit else {}), **added}
+    environ.setdefault("TERM", "xterm-256color")
+    if cwd is not None and "PWD" not in added:
+        environ["PWD"] = os.path.abspath(cwd)
+    return environ
 
 
 def _tell(pool: weakref.ref[PtyPool], handle: PtyHandle) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import signal
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -116,6 +117,14 @@ async def test_a_child_has_a_terminal_type_even_when_we_have_none(monkeypatch: p
     monkeypatch.delenv("TERM", raising=False)
     async with PtyPool(1) as pool:
         assert await read_all(await pool.spawn("sh", ["-c", "echo $TERM"])) == b"xterm-256color\r\n"
+
+
+async def test_pwd_follows_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PWD", "/somewhere/else")
+    async with PtyPool(2) as pool:
+        assert await read_all(await pool.spawn("printenv", ["PWD"], cwd=tmp_path)) == f"{tmp_path}\r\n".encode()
+        own = await pool.spawn("printenv", ["PWD"], {"PWD": "/mine"}, tmp_path)
+        assert await read_all(own) == b"/mine\r\n"
 
 
 async def test_acquire_waits_for_a_slot() -> None:
