@@ -105,9 +105,9 @@ def _heal(home: Path, typed: set[str]) -> str:
 
 
 def _real_tmpfs() -> int:
-    """A real disk of 1 MB: filled, emptied, made read-only, made writable again."""
+    """A real disk of 12 MB: filled, emptied, made read-only, made writable again."""
     with tempfile.TemporaryDirectory() as folder:
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs", folder], check=False)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m,mode=700", "tmpfs", folder], check=False)
         if mounted.returncode:
             print("full_disk: no mount allowed here; the real disk was not tried")
             return 0

@@ -17,7 +17,7 @@ from atlasbridge.core.prompt.model import PromptState
 from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.store import prompts
 from atlasbridge.core.store.database import Database
-from atlasbridge.core.store.fault import store_error
+from atlasbridge.core.store.fault import sqlite_warning, store_error
 
 
 def test_the_connection_has_the_settings_our_promises_need(tmp_path: Path) -> None:
@@ -154,3 +154,22 @@ def test_the_states_of_the_schema_are_the_states_of_the_model(tmp_path: Path) ->
 
 def _quoted_words(sql: str) -> set[str]:
     return {word for word in sql.partition(")")[0].split("'")[1::2] if word}
+
+
+@pytest.mark.parametrize(
+    ("version", "warned"),
+    [
+        ((3, 40, 1), True),
+        ((3, 44, 5), True),
+        ((3, 44, 6), False),
+        ((3, 50, 6), True),
+        ((3, 50, 7), False),
+        ((3, 51, 2), True),
+        ((3, 51, 3), False),
+        ((3, 53, 0), False),
+    ],
+)
+def test_a_version_of_sqlite_with_a_known_fault_is_named(version: tuple[int, int, int], warned: bool) -> None:
+    warning = sqlite_warning(version)
+    assert bool(warning) is warned
+    assert not warned or ".".join(map(str, version)) in warning
