@@ -17,6 +17,7 @@ from atlasbridge.core.clock import Clock
 
 log = logging.getLogger(__name__)
 WANTED = ["message", "edited_message", "callback_query", "my_chat_member"]
+HASTY_S = 0.5
 Batch = list[dict[str, Any]]
 
 
@@ -59,6 +60,7 @@ class Poller:
         if not self.me:
             self.me = await self._api.call("getMe")
             await self._api.call("deleteWebhook")
+        began = self._clock.now()
         batch = await self._poll(0 if self.state != "ok" else self._poll_timeout_s)
         await self._move("ok", "")
         self.last_ok_at = self._clock.now()
@@ -67,6 +69,8 @@ class Poller:
         if batch:
             await self._listener.take(sorted(batch, key=lambda update: int(update["update_id"])))
             self._offset = max(self._offset, *(int(update["update_id"]) + 1 for update in batch))
+        elif self.last_ok_at - began < HASTY_S:  # a server that does not wait is not to be asked in a tight loop
+            await asyncio.sleep(self._backoff.first_s)
 
     async def _poll(self, timeout_s: int) -> Batch:
         params = {"offset": self._offset, "timeout": timeout_s, "limit": 100, "allowed_updates": WANTED}

@@ -32,6 +32,10 @@ class AuditEvent(StrEnum):
     HUB_STOP = "HUB_STOP"
     CONFIG_RELOADED = "CONFIG_RELOADED"
     KEYS_TYPED = "KEYS_TYPED"  # by a person through a channel, outside any prompt
+    CHANNEL_STRANGER = "CHANNEL_STRANGER"  # somebody who is not allowed wrote to a channel; once for each
+    CHANNEL_CONFLICT = "CHANNEL_CONFLICT"  # another program listens with the same token
+    CHANNEL_RATE_LIMITED = "CHANNEL_RATE_LIMITED"  # too many replies in a minute for one session
+    CHANNEL_UNAUTHORIZED = "CHANNEL_UNAUTHORIZED"  # the service no longer takes the token
     WEB_LOGIN = "WEB_LOGIN"  # a browser was let in, by a link or the password
     WEB_LOGOUT_ALL = "WEB_LOGOUT_ALL"  # every browser's login was ended
     WEB_TYPING = "WEB_TYPING"  # typing into a session from afar was switched on or off
