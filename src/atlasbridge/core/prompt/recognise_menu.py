@@ -56,7 +56,9 @@ def _side_by_side(view: View, dialect: Dialect) -> Finding | None:
 
 def _by_looks(view: View, dialect: Dialect) -> Finding | None:
     menu = find_menu(view, dialect.pointers)
-    if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS or not _believable(view, menu):
+    if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS:
+        return None
+    if not _believable(view, menu, hinted=dialect.idles and not menu.numbered):
         return None
     question, row = question_above(view, menu.top)
     return menu_finding(view, menu, _DEFAULT_RULE, question, row, dialect)
@@ -83,8 +85,8 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int
     choices = []
     for at, item in enumerate(menu.items):
         steps = toggle_steps(view, menu, at, rule) if several else choose_steps(view, menu, at, rule)
-        if rule.text_choice and compiled(rule.text_choice).search(item.label):
-            steps = ()
+        if rule.text_choice and not rule.text_keys and compiled(rule.text_choice).search(item.label):
+            steps = ()  # its key opens a text field: it is no answer by itself
         label = item.label if not several else re.sub(r"^\[[ xX✔✓]\]\s*", "", item.label)
         choices.append(
             Choice(
@@ -184,10 +186,10 @@ def _surrounds(view: View, menu: Menu, rule: MenuRule) -> bool:
     return not rule.needs or compiled(rule.needs).search(around) is not None
 
 
-def _believable(view: View, menu: Menu) -> bool:
-    """A menu of no known tool: its rows must be the end of the screen, or a hint must say that arrows choose."""
+def _believable(view: View, menu: Menu, hinted: bool) -> bool:
+    """A menu of no known tool: its rows are the end of the screen, or a hint says that arrows choose (`hinted`: must)."""
     around = "\n".join(view.lines[max(0, menu.top - 4) : view.bottom() + 1])
-    return bool(_HINT.search(around)) or view.bottom() - menu.bottom <= 2
+    return bool(_HINT.search(around)) or (not hinted and view.bottom() - menu.bottom <= 2)
 
 
 def dialog_text(view: View, top: int, begins: str) -> tuple[str, int] | None:

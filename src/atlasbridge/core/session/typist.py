@@ -74,9 +74,13 @@ class Typist:
             digest = self._digest()
             before = self._watch.screen.version
             self._watch.handle(ReplyTyped(digest))
+            self._watch.typing = len(steps) > 1
             self._inlet.send(steps[0].keys)
             self._watch.typed.watch_effect(prompt_id, digest, self._clock.now() + self._settings.effect_timeout_s)
-        outcome = self._walk(steps, before)
+        try:
+            outcome = self._walk(steps, before)
+        finally:
+            self._watch.typing = False
         with self._watch.lock:
             if outcome.outcome == "failed":
                 self._watch.typed.record(prompt_id, outcome)

@@ -75,7 +75,7 @@ class StallWatchdog:
         self._asleep = False
         self._events: deque[Event] = deque()
         self._pending_since: float | None = None
-        self._wakeup_at: float | None = None
+        self._wakeup_at: float | None = clock.now()  # a tool may wait without ever having written a byte
         self._handled_at = 0.0
         self._viewers: list[Viewer] = []
         self._view_at: float | None = None
@@ -83,6 +83,7 @@ class StallWatchdog:
         self.to_hub: Callable[[dict[str, Any]], None] = lambda message: None
         self.typed = TypedBook(self._post)
         self.open: tuple[str, Prompt] | None = None
+        self.typing = False  # an answer of several keys is on its way: what shows up in between is no prompt
 
     @property
     def screen(self) -> Any:
@@ -150,7 +151,8 @@ class StallWatchdog:
                 self._pending_since = now
             return self._feed_at(now)  # nothing can be judged before the output that waits is fed
         self._pending_since = None
-        moments = [at for at in (self._wakeup_at, self.typed.due_at, self._view_at) if at is not None]
+        due = (None if self.typing else self._wakeup_at, self.typed.due_at, self._view_at)
+        moments = [at for at in due if at is not None]
         return min(moments, default=None)
 
     def _feed_at(self, now: float) -> float:
@@ -164,7 +166,7 @@ class StallWatchdog:
     def _turn(self, now: float) -> None:
         if (self._ring.size or self._events) and self._feed_at(now) <= now:
             self.absorb()
-        if self._wakeup_at is not None and now >= self._wakeup_at and not self._ring.size:
+        if self._wakeup_at is not None and now >= self._wakeup_at and not (self._ring.size or self.typing):
             self._wakeup_at = None
             self._handle(WakeupDue(), now)
         self.typed.check(now, self.detector.still_shows)
