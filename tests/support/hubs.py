@@ -17,6 +17,7 @@ from typing import Any
 
 from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.core.clock import ManualClock
+from atlasbridge.core.daemon.client import HubClient
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.service import ChannelPlan, Hub, HubPlan
 from atlasbridge.core.daemon.settings import HubSettings
@@ -59,6 +60,14 @@ class HubProcess:
         done = self.cli(*arguments, "--json")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
+
+    def ask(self, op: str, **fields: Any) -> dict[str, Any]:
+        """The same question without a new process, for waiting."""
+        with HubClient(self.home) as client:
+            return client.ask(op, **fields)
+
+    def is_asked(self) -> bool:
+        return self.ask("prompts")["prompts"] != []
 
     def popen(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(

@@ -88,6 +88,7 @@ class SessionLife:
             link.send("type", prompt_id=record.prompt_id, answer=answer.to_json())
         else:
             self._life.fail(record.prompt_id, "a secret is never stored, and the hub restarted before it was typed")
+            link.send("renew", prompt_id=record.prompt_id)
 
     def handle(self, link: HostLink, message: dict[str, Any]) -> None:
         """Everything a host says after its hello."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.model import Answer
 from atlasbridge.core.session.link import HubLink, Message
@@ -86,6 +87,8 @@ class HubSide:
                 with self._watch.lock:
                     known = self._watch.typed.get(prompt_id)
                 self._report(prompt_id, known or Outcome("none"))
+            case "renew":
+                self._renew(str(message["prompt_id"]))
             case "keys":
                 self._typist.type_keys(str(message["data"]).encode("latin-1", "replace"))
             case "capture":
@@ -100,6 +103,15 @@ class HubSide:
 
     def _type(self, prompt_id: str, answer: Answer) -> None:
         self._report(prompt_id, self._typist.type(prompt_id, answer))
+
+    def _renew(self, prompt_id: str) -> None:
+        """The prompt that is still here is asked once more; the old id stays spent."""
+        with self._watch.lock:
+            opened = self._watch.open
+            if opened is None or opened[0] != prompt_id or self._watch.typed.get(prompt_id) is not None:
+                return
+            self._watch.open = (new_id(), opened[1])
+            self.post({"m": "raise", "prompt_id": self._watch.open[0], "prompt": encode_prompt(opened[1])})
 
     def _report(self, prompt_id: str, known: Outcome) -> None:
         late = known.outcome in _AFTER_TYPING

@@ -18,6 +18,7 @@ hub -> host
     welcome
     type      prompt_id, answer: {...}                compare, type once, answer with `typed`
     ask       prompt_id                               what became of it? answered with `typed` ("none": not typed)
+    renew     prompt_id                               its secret answer was lost: raise it again under a new id
     keys      data (latin-1)                          type into the session, outside any prompt (web, opted in)
     capture   request, styled                         one look at the screen
     watch     on, fps                                 send `screen` when it changes, at most `fps` times a second

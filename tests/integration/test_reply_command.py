@@ -1,0 +1,120 @@
+"""`atlasbridge reply` as other programs use it: exit status, reason, sentence."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.support.fake_host import FREE_TEXT, SECRET, UNKNOWN, FakeHost
+from tests.support.hubs import HubProcess, hub_process, wait_until
+
+from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Step
+
+MENU = Prompt(
+    type=PromptType.TYPE_MULTIPLE_CHOICE,
+    score=0.9,
+    excerpt="Which one?",
+    choices=(
+        Choice("1", "Yes", (Step(b"1"),)),
+        Choice("2", "No, tell me", (Step(b"2"),), refuses=True),
+    ),
+    safe_default="2",
+    digest="menu",
+)
+
+
+@pytest.fixture(scope="module")
+def hub():
+    with hub_process() as running:
+        yield running
+
+
+@pytest.fixture
+def host(hub: HubProcess):
+    with FakeHost(hub.home) as connected:
+        yield connected
+        connected.end()
+        wait_until(lambda: hub.ask("sessions")["sessions"] == [])
+
+
+def ask(hub: HubProcess, host: FakeHost, prompt: Prompt | None = None) -> str:
+    prompt_id = host.raise_prompt(prompt) if prompt else host.raise_prompt()
+    wait_until(lambda: any(item["prompt_id"] == prompt_id for item in hub.ask("prompts")["prompts"]))
+    return prompt_id
+
+
+def test_a_typed_reply_exits_0_with_a_short_id(hub: HubProcess, host: FakeHost):
+    prompt_id = ask(hub, host)
+    replying = hub.popen("reply", prompt_id[:8], "y", "--json")
+    assert host.answer_typing()["answer"]["kind"] == "yes"
+    out, _ = replying.communicate(timeout=30)
+    assert replying.returncode == 0 and json.loads(out) == {
+        "ok": True,
+        "stage": "typed",
+        "message": "Typed the answer of cli:local.",
+    }
+    again = hub.cli("reply", prompt_id, "y", "--json")
+    assert again.returncode == 3
+    assert json.loads(again.stdout)["reason"] == "not_open"
+
+
+def test_a_word_that_is_no_choice_is_refused_with_the_choices(hub: HubProcess, host: FakeHost):
+    prompt_id = ask(hub, host, MENU)
+    refused = hub.cli("reply", prompt_id, "perhaps")
+    assert refused.returncode == 3
+    assert "bad_value" in refused.stderr and "Yes" in refused.stderr
+
+
+@pytest.mark.parametrize(("said", "value"), [("1", "1"), ("no, tell me", "2"), ("default", "2")])
+def test_a_choice_is_named_by_number_label_or_default(hub: HubProcess, host: FakeHost, said: str, value: str):
+    prompt_id = ask(hub, host, MENU)
+    replying = hub.popen("reply", prompt_id, said)
+    assert host.answer_typing()["answer"] == {"kind": "choice", "value": value}
+    replying.communicate(timeout=30)
+    assert replying.returncode == 0
+
+
+def test_text_can_be_forced(hub: HubProcess, host: FakeHost):
+    prompt_id = ask(hub, host, FREE_TEXT)
+    replying = hub.popen("reply", prompt_id, "default", "--text")
+    assert host.answer_typing()["answer"] == {"kind": "text", "value": "default"}
+    replying.communicate(timeout=30)
+
+
+def test_a_secret_comes_from_standard_input_without_its_newline(hub: HubProcess, host: FakeHost):
+    prompt_id = ask(hub, host, SECRET)
+    import subprocess
+
+    replying = subprocess.Popen(
+        hub.command("reply", prompt_id, "-"), env=hub.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    replying.stdin.write("  two words \n")
+    replying.stdin.close()
+    assert host.answer_typing()["answer"]["value"] == "  two words "
+    assert replying.wait(30) == 0
+    replying.stdout.close()
+
+
+def test_keys_are_typed_as_they_are(hub: HubProcess, host: FakeHost):
+    prompt_id = ask(hub, host, UNKNOWN)
+    replying = hub.popen("reply", prompt_id, "--keys", "\\x1b")
+    assert host.answer_typing()["answer"]["kind"] == "keys"
+    replying.communicate(timeout=30)
+    assert replying.returncode == 0
+
+
+def test_unknown_prompts_are_refused(hub: HubProcess, host: FakeHost):
+    refused = hub.cli("reply", "ffffffff", "y", "--json")
+    assert refused.returncode == 3 and json.loads(refused.stdout)["reason"] == "unknown_prompt"
+
+
+def test_neither_value_nor_keys_is_a_usage_error(hub: HubProcess):
+    done = hub.cli("reply", "ffffffff")
+    assert done.returncode == 2 and done.stderr.startswith("error: give either a VALUE or --keys")
+
+
+def test_without_a_hub_the_exit_status_is_1_with_a_hint():
+    with hub_process(start=False) as hub:
+        done = hub.cli("reply", "ffffffff", "y")
+        assert done.returncode == 1
+        assert done.stderr.splitlines() == ["error: the hub is not running", "start it with: atlasbridge hub start"]
