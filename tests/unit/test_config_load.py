@@ -1,0 +1,166 @@
+"""The configuration: every fault is named with its line, its setting and what is allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from atlasbridge.bootstrap import channel_settings, load_configuration, plan_hub
+from atlasbridge.channels.registry import ChannelRegistry
+from atlasbridge.config.environment import setting_paths, variable
+from atlasbridge.config.model import AtlasBridgeConfig
+from atlasbridge.config.secrets import HIDDEN, hide_secrets
+from atlasbridge.config.session import load_session_settings
+from atlasbridge.config.tables import table_model
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.home import Home
+from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.session.settings import SessionSettings
+
+TELEGRAM = '[channels.telegram]\nbot_token = "123:abc"\nallowed_users = [42]\n'
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def load(home: Home, text: str, **environ: str):
+    home.config.write_text(text)
+    return load_configuration(home, environ)
+
+
+def test_without_a_file_everything_has_its_default(home: Home):
+    found = load_configuration(home, {})
+    assert found.general == AtlasBridgeConfig()
+    assert list(found.channels) == ["web"]
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "what", "hint"),
+    [
+        ("[prompts]\ntimeout_seconds = 0\n", "line 2", "prompts.timeout_seconds should be greater than 0", "600"),
+        ("[prompts]\n\ntimout_seconds = 5\n", "line 3", "no setting prompts.timout_seconds", "timeout_seconds?"),
+        ("[prompts.safe_default]\nyes_no = 'y'\n", "line 2", "prompts.safe_default.yes_no", "`y` is refused"),
+        ('[hub]\nlog_level = "loud"\n', "line 2", "hub.log_level should be 'debug', 'info'", "hub.log"),
+        ("[hub]\nlog_backups = 'many'\n", "line 2", "hub.log_backups should be a valid integer", "3"),
+        ("[nonsense]\na = 1\n", "line 1", "no setting nonsense", "known here: prompts"),
+        ("prompts = 3\n", "line 1", "prompts should be a valid dictionary", ""),
+        ("[prompts\n", "line 1", "expected", "config.toml"),
+        ("[channels.pigeon]\n", "line 1", "no channel named 'pigeon'", "telegram"),
+        ("[channels.web]\ncolour = 1\n", "line 2", "no setting channels.web.colour", "known here"),
+        ('[channels.telegram]\nbot_token = "x"\nallowed_users = ["@me"]\n', "line 3", "allowed_users", ""),
+        ("[channels.telegram]\nallowed_users = [1]\n", "line 1", "channels.telegram.bot_token is missing", ""),
+        ('[[grants]]\ntool = "a"\nquestion = "x"\nanswer = "y"\n', "line 3", "grants.0.question", "word for word"),
+    ],
+)
+def test_a_fault_names_line_setting_and_what_is_allowed(home: Home, text: str, where: str, what: str, hint: str):
+    with pytest.raises(ConfigError) as caught:
+        load(home, text)
+    assert str(caught.value).startswith(f"config.toml {where}: "), str(caught.value)
+    assert what in str(caught.value)
+    assert hint in caught.value.hint
+    assert caught.value.exit_code == 2
+
+
+def test_the_environment_is_laid_over_the_file(home: Home):
+    found = load(home, "[prompts]\ntimeout_seconds = 5\n", ATLASBRIDGE_PROMPTS_TIMEOUT_SECONDS="9.5")
+    assert found.general.prompts.timeout_seconds == 9.5
+
+
+def test_a_fault_in_the_environment_names_the_variable(home: Home):
+    with pytest.raises(ConfigError, match="^ATLASBRIDGE_HUB_LOG_LEVEL: hub.log_level"):
+        load(home, "", ATLASBRIDGE_HUB_LOG_LEVEL="loud")
+    with pytest.raises(ConfigError, match="ATLASBRIDGE_PROMPTS_TIMEOUT is not a setting"):
+        load(home, "", ATLASBRIDGE_PROMPTS_TIMEOUT="3")
+
+
+def test_a_channel_can_be_set_up_by_the_environment_alone(home: Home):
+    found = load(
+        home,
+        "",
+        ATLASBRIDGE_CHANNELS_TELEGRAM_BOT_TOKEN="123:abc",
+        ATLASBRIDGE_CHANNELS_TELEGRAM_ALLOWED_USERS="[42]",
+        ATLASBRIDGE_CHANNELS_WEB_ENABLED="false",
+    )
+    assert list(found.channels) == ["telegram"]
+    assert found.channels["telegram"]["bot_token"] == "123:abc"
+
+
+def test_secrets_may_stand_in_a_variable_or_a_private_file(home: Home, tmp_path: Path):
+    text = TELEGRAM.replace("123:abc", "env:MY_TOKEN")
+    assert load(home, text, MY_TOKEN="99:x").channels["telegram"]["bot_token"] == "99:x"
+    with pytest.raises(ConfigError, match="MY_TOKEN, which is not set"):
+        load(home, text)
+    file = tmp_path / "token"
+    file.write_text("77:y\n")
+    text = TELEGRAM.replace("123:abc", f"file:{file}")
+    file.chmod(0o644)
+    with pytest.raises(ConfigError, match="others may read"):
+        load(home, text)
+    file.chmod(0o600)
+    assert load(home, text).channels["telegram"]["bot_token"] == "77:y"
+
+
+def test_a_bad_token_is_never_repeated_in_the_error(home: Home):
+    with pytest.raises(ConfigError) as caught:
+        load(home, "[channels.telegram]\nbot_token = 12345678\nallowed_users = [1]\n")
+    assert "12345678" not in str(caught.value)
+
+
+def test_shown_settings_hide_what_has_a_secrets_name():
+    shown = hide_secrets({"a": [{"bot_token": "x", "port": 1}], "app_token": "", "password": "y"})
+    assert shown == {"a": [{"bot_token": HIDDEN, "port": 1}], "app_token": "", "password": HIDDEN}
+
+
+def test_people_and_defaults_reach_the_hub(home: Home):
+    home.config.write_text(TELEGRAM + '[prompts.safe_default]\nyes_no = "none"\n')
+    plan = plan_hub(home, {})
+    policy = plan.settings.policy
+    assert policy.allowed == {"telegram": frozenset({"telegram:42"}), "web": None}
+    assert PromptType.TYPE_YES_NO not in policy.timer_types and PromptType.TYPE_FREE_TEXT in policy.timer_types
+    assert [(channel.name, channel.remote) for channel in plan.channels] == [
+        ("local", False),
+        ("telegram", True),
+        ("web", False),
+    ]
+
+
+def test_a_session_reads_its_settings_without_the_full_model_once_they_were_checked(home: Home):
+    home.config.write_text("[session]\nkill_grace_seconds = 1.5\n[detection]\nsettle_ms = 80\n")
+    checked = []
+    for _ in range(2):
+        settings, detection = load_session_settings(home, {}, lambda: checked.append(1))
+        assert settings.kill_grace_s == 1.5 and detection == {"settle_ms": 80}
+    assert len(checked) == 1
+    home.config.write_text("[session]\nkill_grace_seconds = 2\n")
+    assert load_session_settings(home, {}, lambda: checked.append(1))[0].kill_grace_s == 2
+    assert len(checked) == 2
+
+
+def test_the_light_settings_agree_with_the_full_model():
+    light, full = SessionSettings(), AtlasBridgeConfig()
+    assert light.kill_grace_s == full.session.kill_grace_seconds
+    assert light.detach_key == full.session.detach_key
+    assert light.effect_timeout_s == full.session.effect_timeout_seconds
+    assert light.step_timeout_s == full.session.step_timeout_seconds
+    assert light.task_timeout_seconds == full.session.task_timeout_seconds
+    assert light.max_task_restarts == full.session.max_task_restarts
+    assert light.restart_delay_s == full.session.task_restart_delay_seconds
+    assert light.injection_timeout_seconds == full.session.injection_timeout_seconds
+    assert light.inject_settle_ms == full.session.inject_settle_ms
+    assert light.ring_bytes == full.detection.buffer_size_bytes
+
+
+def test_every_setting_has_a_variable_of_its_own():
+    paths = setting_paths(AtlasBridgeConfig)
+    for name in ("web", "telegram"):
+        paths += setting_paths(table_model(name, channel_settings(name)), ("channels", name))
+    names = [variable(path) for path in paths]
+    assert len(names) == len(set(names))
+
+
+def test_every_built_in_channel_can_say_what_its_settings_are():
+    for name in ChannelRegistry.names():
+        assert "enabled" in table_model(name, channel_settings(name)).model_fields
