@@ -40,6 +40,7 @@ format: $(READY) ## let ruff rewrite
 	$(BIN)/ruff check --fix src tests
 
 bench: $(READY) ## measure side by side with what people use; writes docs/benchmarks.md
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	$(BIN)/python -m tests.benchmarks $(ARGS)
 
 lab: $(READY) ## the Prompt Lab: all scenarios

@@ -1,7 +1,7 @@
 """The task adapters: exact command lines (by a fake tool on PATH that prints what it got), and statuses from output.
 
-The JSON lines are of the shape that the real tools print today: Claude Code 2.1.325, Codex 0.166.0, Gemini CLI 0.61.0,
-OpenCode 1.18.33.
+The JSON lines of finished tasks are of the shape that the real tools print today: Claude Code 2.1.325, Codex 0.166.0,
+Gemini CLI 0.61.0, OpenCode 1.18.33; those of failed tasks follow their documents.
 """
 
 from __future__ import annotations
