@@ -210,8 +210,7 @@ class GateWorld:
         if self.random.random() < 0.5:
             self.ledger.close()
         else:
-            self.ledger._journal._file.close()
-            self.ledger._journal.database.close()
+            self.ledger._journal.abandon()
         self.ledger = self._open()
         self.pending.clear()
 

@@ -69,7 +69,8 @@ def _one_fault(fault: str, first: int, length: int) -> tuple[int, str]:
         disk = CrashDisk(Path(folder))
         disk.fault = _failing(fault, first, first + length)
         life = live(disk, prompts=3)
-        problem = examine(disk, len(disk.ops), Random(first), "least")
+        random = Random(first)
+        problem = examine(disk, len(disk.ops), random, "least") or examine(disk, len(disk.ops), random, "any")
         disk.fault = lambda op: 0
         return sum(life.errors.values()), problem or _heal(Path(folder), set(life.typed))
 

@@ -17,6 +17,11 @@ _LAST: Final = ("prev_hash", "hash")
 RESERVED: Final = frozenset(_FIRST + _LAST)
 
 
+# Made once: verifying a long log is mostly this.
+_SORTED: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+_ORDERED: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+
+
 class Head(NamedTuple):
     """Where a chain stands: how many entries, and the hash of the last one."""
 
@@ -37,7 +42,7 @@ class Fault:
 
 def canonical(fields: Mapping[str, Any]) -> str:
     """One text for one meaning: sorted keys, no blanks, ASCII only (so no entry can carry a terminal sequence)."""
-    return json.dumps(fields, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return _SORTED.encode(fields)
 
 
 def digest(fields: Mapping[str, Any]) -> str:
@@ -50,7 +55,7 @@ def render_entry(fields: Mapping[str, Any]) -> str:
     """An entry as its line, without the line feed: number, time and event first, the hashes last."""
     middle = sorted(name for name in fields if name not in RESERVED)
     ordered = {name: fields[name] for name in (*_FIRST, *middle, *_LAST) if name in fields}
-    return json.dumps(ordered, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return _ORDERED.encode(ordered)
 
 
 def seal_entry(head: Head, ts: str, event: str, fields: Mapping[str, Any]) -> tuple[str, Head]:

@@ -152,5 +152,9 @@ class Journal:
         except StoreError:
             pass  # only the note is lost: the next start looks at the last entry again
         finally:
-            self._file.close()
-            self.database.close()
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the files and write nothing more."""
+        self._file.close()
+        self.database.close()

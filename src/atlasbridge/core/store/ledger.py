@@ -39,15 +39,14 @@ class Ledger(Archive):
     @classmethod
     def open(cls, home: Path, clock: Clock, boot_id: str, *, keep_raw: bool = False) -> Ledger:
         """Open, migrate, put audit.log right, and close what an earlier boot of the machine left open."""
-        database = Database.open(home / DATABASE_NAME)
+        journal = Journal(Database.open(home / DATABASE_NAME), home / AUDIT_NAME, clock)
         try:
-            migrate(database, iso(clock.wall()))
-            journal = Journal(database, home / AUDIT_NAME, clock)
+            migrate(journal.database, iso(clock.wall()))
             journal.flush()
             ledger = cls(journal, clock, boot_id, keep_raw)
             ledger._close_earlier_boots()
         except BaseException:
-            database.close()
+            journal.abandon()
             raise
         return ledger
 

@@ -7,8 +7,8 @@ looks while the hub is down.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +47,23 @@ class AuditVerdict:
 
 
 def verify(connection: sqlite3.Connection, audit_path: Path) -> AuditVerdict:
+    """Both copies side by side, so that a line that is the same in both is checked once."""
     head = audit_events.head(connection)
-    table = _check("table", (_line(row) for row in audit_events.rows(connection)), head)
-    file = _check("audit.log", read_lines(audit_path), head)
-    faults = sorted((found for found in (table, file) if found), key=lambda found: found[1].seq)
+    table, file = _Walk("table", head), _Walk("audit.log", head)
+    lines = (_line(row) for row in audit_events.rows(connection))
+    for recorded, written in zip_longest(lines, read_lines(audit_path)):
+        same = recorded == written and table.reached == file.reached
+        step = table.take(recorded)
+        file.take(written, step if same else None)
+        if table.fault and file.fault:
+            break
+    faults = [walk for walk in (table.end(), file.end()) if walk.fault]
     repairs = _count_repairs(connection)
-    if faults:
-        where, fault = faults[0]
-        return AuditVerdict(False, head.entries, head.hash, fault.seq, where, fault.problem, repairs)
-    return AuditVerdict(True, head.entries, head.hash, repairs=repairs)
+    if not faults:
+        return AuditVerdict(True, *head, repairs=repairs)
+    first = min(faults, key=lambda walk: walk.fault.seq if walk.fault else 0)
+    assert first.fault is not None
+    return AuditVerdict(False, *head, first.fault.seq, first.where, first.fault.problem, repairs)
 
 
 def verify_home(home: Path) -> AuditVerdict:
@@ -74,21 +82,35 @@ def _line(row: tuple[Any, ...]) -> str:
     return line if audit_events.row_of(line) == row else ""
 
 
-def _check(where: str, lines: Iterable[str], anchor: Head) -> tuple[str, Fault] | None:
-    """Follow the chain to the anchored head: neither shorter, nor longer, nor another."""
-    reached = START
-    for line in lines:
-        if reached.entries == anchor.entries:
-            return where, Fault(reached.entries + 1, "is not known to the store's head")
-        step = check_entry(reached, line)
+class _Walk:
+    """Follows one copy of the chain to the anchored head: neither shorter, nor longer, nor another."""
+
+    def __init__(self, where: str, anchor: Head) -> None:
+        self.where = where
+        self.reached = START
+        self.fault: Fault | None = None
+        self._anchor = anchor
+
+    def take(self, line: str | None, known: Fault | Head | None = None) -> Fault | Head | None:
+        """The next line; `known` is what the other walk found out about the same line at the same place."""
+        if line is None or self.fault:
+            return None
+        if self.reached.entries == self._anchor.entries:
+            step: Fault | Head = Fault(self.reached.entries + 1, "is not known to the store's head")
+        else:
+            step = known or check_entry(self.reached, line)
         if isinstance(step, Fault):
-            return where, step
-        reached = step
-    if reached.entries < anchor.entries:
-        return where, Fault(reached.entries + 1, "is missing")
-    if reached.hash != anchor.hash:
-        return where, Fault(reached.entries, "is not the one that the store's head names")
-    return None
+            self.fault = step
+        else:
+            self.reached = step
+        return step
+
+    def end(self) -> _Walk:
+        if not self.fault and self.reached.entries < self._anchor.entries:
+            self.fault = Fault(self.reached.entries + 1, "is missing")
+        elif not self.fault and self.reached.hash != self._anchor.hash:
+            self.fault = Fault(self.reached.entries, "is not the one that the store's head names")
+        return self
 
 
 def _count_repairs(connection: sqlite3.Connection) -> int:
