@@ -21,7 +21,9 @@ from atlasbridge.core.session.wakeup import Wakeup
 STATUS_QUERY = b"\x1b]7501;?"  # "do you understand program status?", asked by tools that can say when they wait
 STATUS_ANSWER = b"\x1b]7501;?\x1b\\"
 _READ_BYTES = 65536
+_FULL_READ = 4095  # what Linux gives at most: there is probably more
 _REOPEN_S = 0.05
+_SCAN_BYTES = 1 << 20  # looked through for sequences at the start of a burst, and so much per second in a flood
 
 
 class OutputRelay:
@@ -42,6 +44,8 @@ class OutputRelay:
         self._lost = lost  # a terminal takes no more
         self._wakeup = Wakeup()
         self._tail = b""
+        self._scan_room = float(_SCAN_BYTES)
+        self._scanned_at = clock.now()
         self._returns = ReturnStripper()
         self.lock = threading.Lock()  # held while a chunk is on its way: who holds it sees whole chunks only
         self.attachment: Attachment | None = None
@@ -59,20 +63,23 @@ class OutputRelay:
         waiter = select.poll()
         waiter.register(fd, select.POLLIN)
         waiter.register(self._wakeup.fileno(), select.POLLIN)
+        more = False
         while not (self.finished or beat.retired):
             try:
+                if not more:
+                    beat.busy_since = None
+                    waiter.poll()
                 chunk = os.read(fd, _READ_BYTES)
             except BlockingIOError:
-                beat.rest()
-                waiter.poll()
+                more = False
                 continue
             except OSError:
                 chunk = b""
-            if not chunk:
-                if self._is_over(beat):
-                    break
-                continue
-            self._pass_on(chunk, beat)
+            if chunk:
+                more = len(chunk) >= _FULL_READ
+                self._pass_on(chunk, beat)
+            elif self._is_over(beat):
+                break
         self.finished = True
         self._noticed()
 
@@ -85,28 +92,46 @@ class OutputRelay:
         return False
 
     def _pass_on(self, chunk: bytes, beat: Beat) -> None:
-        if STATUS_QUERY in chunk or (b"\x1b" in self._tail and STATUS_QUERY in self._tail + chunk[:7]):
-            for _ in range((self._tail + chunk).count(STATUS_QUERY)):
-                self._inlet.send(STATUS_ANSWER)
-        self._tail = chunk[-7:]
+        now = beat.busy_since = self._clock.now()
+        switches = self._scan(chunk, now)
         gone = None
         with self.lock:
             attachment = self.attachment
-            if attachment is not None and not self._show(attachment, chunk, beat):
-                gone, self.attachment = attachment, None
-            self._ring.append(chunk)
-            self.last_output_at = self._clock.now()
+            if attachment is not None:
+                shown = chunk
+                if not attachment.output_is_terminal:
+                    shown = self._returns.feed(chunk, self._pty.flags().adds_returns)
+                done = attachment.write_some(shown)
+                if done < len(shown) and not self._show_slowly(attachment, shown[done:], beat):
+                    gone, self.attachment = attachment, None
+            self._ring.append(chunk, switches)
+            self.last_output_at = now
         self._noticed()
         if gone is not None:
             self._lost(gone)  # outside the lock: whoever takes the seat waits for it
 
-    def _show(self, attachment: Attachment, chunk: bytes, beat: Beat) -> bool:
+    def _scan(self, chunk: bytes, now: float) -> bool:
+        """Answer the status query before anything else is passed on; True when the chunk switches terminal modes.
+
+        Searching costs more than relaying: in a flood only so many bytes per second are searched.
+        """
+        room = min(self._scan_room + (now - self._scanned_at) * _SCAN_BYTES, _SCAN_BYTES) - len(chunk)
+        self._scanned_at = now
+        if room < 0:
+            self._scan_room, self._tail = 0.0, b""
+            return False
+        self._scan_room = room
+        if STATUS_QUERY in chunk or (b"\x1b" in self._tail and STATUS_QUERY in self._tail + chunk[:7]):
+            for _ in range((self._tail + chunk).count(STATUS_QUERY)):
+                self._inlet.send(STATUS_ANSWER)
+        self._tail = chunk[-7:]
+        return b"\x1b[?" in chunk
+
+    def _show_slowly(self, attachment: Attachment, rest: bytes, beat: Beat) -> bool:
         beat.rest()  # a terminal that takes nothing may make us wait as long as it likes
         self.blocked = True
         try:
-            if not attachment.output_is_terminal:
-                chunk = self._returns.feed(chunk, self._pty.flags().adds_returns)
-            return attachment.write(chunk)
+            return attachment.write(rest)
         finally:
             self.blocked = False
             beat.work()

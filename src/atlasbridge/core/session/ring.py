@@ -17,28 +17,28 @@ class Ring:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._lock = threading.Lock()
-        self._chunks: deque[bytes] = deque()
+        self._chunks: deque[tuple[bytes, bool]] = deque()
         self._switches: deque[bytes] = deque(maxlen=_MAX_SWITCHES)
         self._lost = 0
         self.size = 0
 
-    def append(self, chunk: bytes) -> None:
+    def append(self, chunk: bytes, switches: bool = True) -> None:
+        """`switches`: the chunk may switch terminal modes."""
         with self._lock:
-            self._chunks.append(chunk)
+            chunks = self._chunks
+            chunks.append((chunk, switches))
             self.size += len(chunk)
-            while self.size > self._capacity and len(self._chunks) > 1:
-                self._drop(self._chunks.popleft())
-
-    def _drop(self, chunk: bytes) -> None:
-        self.size -= len(chunk)
-        self._lost += len(chunk)
-        if b"\x1b" in chunk:
-            self._switches.extend(_SWITCHES.findall(chunk))
+            while self.size > self._capacity and len(chunks) > 1:
+                dropped, switched = chunks.popleft()
+                self.size -= len(dropped)
+                self._lost += len(dropped)
+                if switched:
+                    self._switches.extend(_SWITCHES.findall(dropped))
 
     def take(self) -> tuple[bytes, int]:
         """All that is kept, mode switches of what was dropped first, and how many bytes were dropped before it."""
         with self._lock:
-            data = b"".join((*self._switches, *self._chunks))
+            data = b"".join((*self._switches, *(chunk for chunk, _ in self._chunks)))
             lost = self._lost
             self._chunks.clear()
             self._switches.clear()

@@ -1,0 +1,135 @@
+"""Small stand-ins for the parts of a session: a detector that says what it is told, a probe, a terminal on a pipe."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from atlasbridge.core.clock import ManualClock
+from atlasbridge.core.prompt.commands import Command
+from atlasbridge.core.prompt.events import Event, OutputReceived, ProbeAnswer, ProbeState
+from atlasbridge.core.prompt.model import Prompt, PromptType
+from atlasbridge.core.prompt.screen import Screen
+from atlasbridge.core.session.inlet import Inlet
+from atlasbridge.core.session.relay import OutputRelay
+from atlasbridge.core.session.ring import Ring
+from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.session.tty import LineFlags, Size
+from atlasbridge.core.session.watch import StallWatchdog
+
+PROMPT = Prompt(PromptType.TYPE_YES_NO, 0.9, "Continue? (y/n)", digest="d1")
+
+
+class FakeDetector:
+    """Feeds its screen, remembers every event, and answers with the commands it was given."""
+
+    def __init__(self) -> None:
+        self.screen: Any = Screen(24, 80)
+        self.despite_busy = False
+        self.open_prompt: Prompt | None = None
+        self.events: list[tuple[Event, float]] = []
+        self.answers: dict[type, list[Command]] = {}
+        self.shows: Callable[[str], bool] = lambda digest: True
+
+    def handle(self, event: Event, now: float) -> list[Command]:
+        self.events.append((event, now))
+        if isinstance(event, OutputReceived):
+            self.screen.feed(event.data)
+        return self.answers.pop(type(event), [])
+
+    def still_shows(self, digest: str) -> bool:
+        return self.shows(digest)
+
+    def kinds(self) -> list[str]:
+        return [type(event).__name__ for event, _ in self.events]
+
+
+class FakeProbe:
+    def __init__(self, state: ProbeState = ProbeState.READING) -> None:
+        self.state = state
+        self.looks: list[tuple[float, float | None]] = []
+
+    def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
+        self.looks.append((quiet_s, input_age_s))
+        return ProbeAnswer(self.state)
+
+
+class FakePty:
+    """A terminal whose master is the write end of a pipe: what is typed can be read from `typed`."""
+
+    pid = 1
+
+    def __init__(self) -> None:
+        self._read_fd, self._write_fd = os.pipe()
+        os.set_blocking(self._read_fd, False)
+        os.set_blocking(self._write_fd, False)
+        self.line = LineFlags(canonical=True)
+        self.unread_bytes = 0
+        self.signals: list[int] = []
+        self.sizes: list[Size] = []
+
+    def typed(self) -> bytes:
+        try:
+            return os.read(self._read_fd, 1 << 20)
+        except BlockingIOError:
+            return b""
+
+    def fileno(self) -> int:
+        return self._write_fd
+
+    def resize(self, size: Size) -> None:
+        self.sizes.append(size)
+
+    def flags(self) -> LineFlags:
+        return self.line
+
+    def unread(self) -> int:
+        return self.unread_bytes
+
+    def signal(self, number: int) -> None:
+        self.signals.append(signal.Signals(number))
+
+    def poll(self) -> int | None:
+        return None
+
+    def stopped(self) -> bool:
+        return False
+
+    def end_steps(self, grace_s: float) -> Iterator[float]:
+        return iter(())
+
+    def close(self) -> None:
+        os.close(self._read_fd)
+        os.close(self._write_fd)
+
+
+@dataclass
+class Bench:
+    """A watchdog with everything around it, on a clock that is advanced by hand."""
+
+    clock: ManualClock = field(default_factory=ManualClock)
+    detector: FakeDetector = field(default_factory=FakeDetector)
+    probe: FakeProbe = field(default_factory=FakeProbe)
+    pty: FakePty = field(default_factory=FakePty)
+    settings: SessionSettings = field(default_factory=SessionSettings)
+
+    def __post_init__(self) -> None:
+        self.posted: list[dict[str, Any]] = []
+        self.ring = Ring(self.settings.ring_bytes)
+        self.inlet = Inlet(self.pty.fileno(), self.clock, lambda: None)
+        self.output = OutputRelay(self.pty, self.inlet, self.ring, self.clock, lambda: None, lambda gone: None)
+        self.watch = StallWatchdog(
+            self.detector, self.probe, self.output, self.ring, self.inlet, self.clock, self.settings
+        )
+        self.watch.to_hub = self.posted.append
+
+    def raise_prompt(self, prompt: Prompt = PROMPT, prompt_id: str = "p1") -> None:
+        self.detector.open_prompt = prompt
+        self.watch.open = (prompt_id, prompt)
+
+    def show(self, data: bytes) -> None:
+        self.ring.append(data)
+        self.output.last_output_at = self.clock.now()

@@ -1,0 +1,236 @@
+"""The typist: compares, types the exact keys once, and remembers what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from tests.support.session_fakes import PROMPT, Bench
+
+from atlasbridge.core.prompt.commands import RaisePrompt, WithdrawPrompt
+from atlasbridge.core.prompt.events import OutputReceived, ProbeState, ReplyTyped, WakeupDue
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, Step
+from atlasbridge.core.session.tty import LineFlags
+from atlasbridge.core.session.typist import Typist
+
+YES = Answer(AnswerKind.YES)
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    made = Bench()
+    made.raise_prompt()
+    yield made
+    made.pty.close()
+
+
+def typist(bench: Bench, *steps: Step, during: dict[int, bytes] | None = None) -> Typist:
+    """Every pause advances the clock; `during` says what the tool writes in the n-th pause."""
+    pauses = 0
+
+    def pause(seconds: float) -> None:
+        nonlocal pauses
+        pauses += 1
+        bench.clock.advance(seconds)
+        if during and pauses in during:
+            bench.show(during[pauses])
+
+    def encode(prompt: Prompt, answer: Answer, screen: object) -> tuple[Step, ...]:
+        return steps
+
+    return Typist(bench.watch, bench.inlet, bench.pty, bench.clock, bench.settings, encode, pause)
+
+
+def test_the_keys_are_typed_and_the_detector_is_told_first(bench: Bench) -> None:
+    outcome = typist(bench, Step(b"y\r")).type("p1", YES)
+    assert outcome.outcome == "typed"
+    assert bench.pty.typed() == b"y\r"
+    assert (ReplyTyped("d1"), bench.clock.now()) in bench.detector.events
+
+
+def test_the_same_prompt_is_never_typed_twice(bench: Bench) -> None:
+    hand = typist(bench, Step(b"y\r"))
+    assert hand.type("p1", YES).outcome == "typed"
+    assert hand.type("p1", Answer(AnswerKind.NO)).outcome == "typed"
+    assert bench.pty.typed() == b"y\r"
+
+
+def test_another_prompt_than_the_open_one_is_stale(bench: Bench) -> None:
+    assert typist(bench, Step(b"y\r")).type("p0", YES).outcome == "stale"
+    assert bench.pty.typed() == b""
+
+
+def test_no_open_prompt_is_stale(bench: Bench) -> None:
+    bench.watch.open = None
+    assert typist(bench, Step(b"y\r")).type("p1", YES).outcome == "stale"
+
+
+def test_a_prompt_that_left_the_screen_is_stale(bench: Bench) -> None:
+    bench.detector.shows = lambda digest: False
+    assert typist(bench, Step(b"y\r")).type("p1", YES).outcome == "stale"
+    assert bench.pty.typed() == b""
+
+
+def test_output_that_nobody_has_looked_at_is_fed_before_comparing(bench: Bench) -> None:
+    bench.detector.shows = lambda digest: "moved on" not in "\n".join(bench.detector.screen.lines())
+    bench.show(b"\r\nmoved on")
+    assert typist(bench, Step(b"y\r")).type("p1", YES).outcome == "stale"
+
+
+def test_a_busy_tool_gets_nothing(bench: Bench) -> None:
+    bench.probe.state = ProbeState.BUSY
+    outcome = typist(bench, Step(b"y\r")).type("p1", YES)
+    assert outcome.outcome == "stale"
+    assert bench.pty.typed() == b""
+
+
+def test_a_tool_that_is_busy_for_a_moment_is_waited_for(bench: Bench) -> None:
+    bench.probe.state = ProbeState.BUSY
+    hand = typist(bench, Step(b"y\r"))
+    pause = hand._pause
+
+    def calm(seconds: float) -> None:
+        pause(seconds)
+        bench.probe.state = ProbeState.POLLING
+
+    hand._pause = calm
+    assert hand.type("p1", YES).outcome == "typed"
+
+
+def test_a_stale_outcome_is_remembered(bench: Bench) -> None:
+    hand = typist(bench, Step(b"y\r"))
+    bench.detector.shows = lambda digest: False
+    hand.type("p1", YES)
+    bench.detector.shows = lambda digest: True
+    assert hand.type("p1", YES).outcome == "stale"
+    assert bench.pty.typed() == b""
+
+
+def test_steps_wait_for_what_the_screen_must_show(bench: Bench) -> None:
+    bench.show(b"\x1b[7m> one\x1b[m\r\n  two\x1b[1;1H")
+    steps = (Step(b"\x1b[B", "shows:two"), Step(b"\r"))
+    during = {3: b"\x1b[1;1H  one\r\n\x1b[7m> two\x1b[m"}
+    outcome = typist(bench, *steps, during=during).type("p1", YES)
+    assert outcome.outcome == "typed"
+    assert bench.pty.typed() == b"\x1b[B\r"
+
+
+def test_a_step_without_effect_stops_the_typing(bench: Bench) -> None:
+    outcome = typist(bench, Step(b"\x1b[B", "changed"), Step(b"\r")).type("p1", YES)
+    assert outcome.outcome == "failed"
+    assert "stopped after key 1 of 2" in outcome.detail
+    assert bench.pty.typed() == b"\x1b[B"
+
+
+def test_the_last_step_may_fail_to_show_its_effect(bench: Bench) -> None:
+    outcome = typist(bench, Step(b"y\r", "changed")).type("p1", YES)
+    assert outcome.outcome == "typed"
+    assert "typed, but" in outcome.detail
+
+
+def test_enter_follows_once_the_tool_has_read_the_text(bench: Bench) -> None:
+    bench.pty.line = LineFlags(canonical=False)
+    bench.pty.unread_bytes = 3
+    hand = typist(bench, Step(b"abc", "drained"), Step(b"\r"))
+    pause = hand._pause
+
+    def read(seconds: float) -> None:
+        pause(seconds)
+        bench.pty.unread_bytes = 0
+
+    hand._pause = read
+    assert hand.type("p1", YES).outcome == "typed"
+    assert bench.pty.typed() == b"abc\r"
+
+
+def test_a_tool_that_never_reads_the_text_gets_no_enter(bench: Bench) -> None:
+    bench.pty.unread_bytes = 3
+    assert typist(bench, Step(b"abc", "drained"), Step(b"\r")).type("p1", YES).outcome == "failed"
+    assert bench.pty.typed() == b"abc"
+
+
+def test_where_the_queue_cannot_be_seen_a_short_wait_must_do(bench: Bench) -> None:
+    bench.pty.unread_bytes = -1
+    before = bench.clock.now()
+    assert typist(bench, Step(b"abc", "drained"), Step(b"\r")).type("p1", YES).outcome == "typed"
+    assert bench.clock.now() - before >= bench.settings.inject_settle_ms / 1000
+
+
+def test_settled_waits_until_the_screen_stands_still(bench: Bench) -> None:
+    during = {2: b"a", 4: b"b"}
+    outcome = typist(bench, Step(b"x", "settled"), Step(b"\r"), during=during).type("p1", YES)
+    assert outcome.outcome == "typed"
+    assert bench.pty.typed() == b"x\r"
+
+
+def test_a_line_that_the_kernel_would_cut_is_refused(bench: Bench) -> None:
+    outcome = typist(bench, Step(b"x" * 4095), Step(b"\r")).type("p1", YES)
+    assert outcome.outcome == "failed"
+    assert bench.pty.typed() == b""
+    assert "4095" in outcome.detail
+
+
+def test_a_long_text_is_fine_for_a_tool_that_reads_keys(bench: Bench) -> None:
+    bench.pty.line = LineFlags(canonical=False)
+    assert typist(bench, Step(b"x" * 5000), Step(b"\r")).type("p1", YES).outcome == "typed"
+
+
+def test_keys_of_the_person_wait_while_an_answer_is_typed(bench: Bench) -> None:
+    hand = typist(bench, Step(b"\x1b[B", "changed"), Step(b"\r"), during={5: b"moved"})
+    pause = hand._pause
+
+    def meanwhile(seconds: float) -> None:
+        pause(seconds)
+        bench.inlet.type(b"!")
+
+    hand._pause = meanwhile
+    hand.type("p1", YES)
+    typed = bench.pty.typed()
+    assert typed.startswith(b"\x1b[B\r!")
+
+
+def test_the_effect_is_told_when_the_prompt_leaves_the_screen(bench: Bench) -> None:
+    typist(bench, Step(b"y\r")).type("p1", YES)
+    bench.detector.answers[OutputReceived] = [WithdrawPrompt("d1", "answered")]
+    bench.show(b"\r\ngot=y")
+    bench.watch.absorb()
+    assert bench.posted == [{"m": "effect", "prompt_id": "p1", "outcome": "taken"}]
+    assert bench.watch.typed.all() == [["p1", "taken"]]
+
+
+def test_a_prompt_that_stays_is_told_once_and_never_typed_again(bench: Bench) -> None:
+    hand = typist(bench, Step(b"y\r"))
+    hand.type("p1", YES)
+    bench.clock.advance(bench.settings.effect_timeout_s + 1)
+    bench.watch.typed.check(bench.clock.now(), bench.detector.still_shows)
+    bench.watch.typed.check(bench.clock.now(), bench.detector.still_shows)
+    assert bench.posted == [{"m": "effect", "prompt_id": "p1", "outcome": "still_there"}]
+    hand.type("p1", YES)
+    assert bench.pty.typed() == b"y\r"
+
+
+def test_the_next_prompt_proves_that_the_answer_was_taken(bench: Bench) -> None:
+    typist(bench, Step(b"y\r")).type("p1", YES)
+    bench.detector.answers[WakeupDue] = [RaisePrompt(replace(PROMPT, digest="d2"))]
+    bench.watch.handle(WakeupDue())
+    assert [message["m"] for message in bench.posted] == ["effect", "raise"]
+    assert bench.posted[0]["outcome"] == "taken"
+
+
+def test_the_same_prompt_raised_again_shows_that_nothing_came_of_the_answer(bench: Bench) -> None:
+    typist(bench, Step(b"y\r")).type("p1", YES)
+    bench.detector.answers[WakeupDue] = [RaisePrompt(PROMPT)]
+    bench.watch.handle(WakeupDue())
+    assert bench.posted[0] == {"m": "effect", "prompt_id": "p1", "outcome": "still_there"}
+
+
+def test_keys_outside_a_prompt_are_typed_as_they_are(bench: Bench) -> None:
+    assert typist(bench).type_keys(b"\x1b[A")
+    assert bench.pty.typed() == b"\x1b[A"
+
+
+def test_a_prompt_that_shows_while_the_tool_works_is_answered_all_the_same(bench: Bench) -> None:
+    bench.probe.state = ProbeState.BUSY
+    bench.detector.despite_busy = True
+    assert typist(bench, Step(b"y\r")).type("p1", YES).outcome == "typed"
