@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.support.playbook import (
     BLIND,
     BUSY,
@@ -209,7 +208,8 @@ def test_a_line_that_is_filled_in_is_cleared_first() -> None:
 
 
 def test_a_menu_that_counts_from_zero_is_chosen_by_position() -> None:
-    menu = "* 0            /bin/nano   40   auto mode\n  1            /bin/ed   -100   manual mode\n\nType selection number: "
+    menu = "* 0            /bin/nano   40   auto mode\n  1            /bin/ed   -100   manual mode\n\n"
+    menu += "Type selection number: "
     play = Playbook() >> menu >> 0.2 << Raised("multiple_choice", "selection number")
     assert [(choice.value, choice.label.split(":")[0]) for choice in play.prompt.choices] == [("1", "0"), ("2", "1")]
     assert play.prompt.choices[1].steps[0].keys == b"1"
@@ -228,13 +228,8 @@ def test_wide_and_right_to_left_text_is_read_like_any_other() -> None:
 
 
 def test_a_question_that_wraps_in_a_tiny_window_is_one_question() -> None:
-    play = Playbook(rows=6, cols=20)
-    (
-        play
-        >> "Are you sure you want to delete all of it? [y/N] "
-        >> 0.2
-        << Raised("yes_no", "Are you sure you want to delete all of it?")
-    )
+    question = "Are you sure you want to delete all of it?"
+    Playbook(rows=6, cols=20) >> question + " [y/N] " >> 0.2 << Raised("yes_no", question)
 
 
 def test_an_excerpt_holds_no_secret_and_no_escape() -> None:

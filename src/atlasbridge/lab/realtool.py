@@ -39,8 +39,12 @@ def find_tool(tool: str) -> Path | None:
     return Path(on_path) if on_path else None
 
 
-def prepare_launch(tool: str, binary: Path, root: Path, address: str, first_run: bool = False) -> Launch:
-    """A fresh work folder and home under `root`; the tool starts at its input box, or with its first-run dialogs."""
+def prepare_launch(tool: str, binary: Path, root: Path, address: str, first_run: str = "") -> Launch:
+    """A fresh work folder and home under `root`.
+
+    `first_run` is "" (the tool starts at its input box), "folder" (it does not know the folder yet) or "virgin" (it
+    was never started before).
+    """
     folder, home = root / "work", root / "home"
     folder.mkdir(parents=True, exist_ok=True)
     home.mkdir(exist_ok=True)
@@ -53,7 +57,7 @@ def prepare_launch(tool: str, binary: Path, root: Path, address: str, first_run:
 Seeded = tuple[tuple[str, ...], dict[str, str]]
 
 
-def _claude(home: Path, folder: Path, address: str, first_run: bool) -> Seeded:
+def _claude(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
     settings: dict[str, Any] = {"hasCompletedOnboarding": True}
     if not first_run:
         settings["customApiKeyResponses"] = {"approved": [KEY[-20:]], "rejected": []}
@@ -69,18 +73,21 @@ def _claude(home: Path, folder: Path, address: str, first_run: bool) -> Seeded:
     return ("--permission-mode", "default"), env
 
 
-def _codex(home: Path, folder: Path, address: str, first_run: bool) -> Seeded:
+def _codex(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    if first_run == "virgin":
+        return ("--no-daemon",), {}
     trust = "" if first_run else f'[projects."{folder}"]\ntrust_level = "trusted"\n'
     (home / ".codex").mkdir(exist_ok=True)
+    approval = () if first_run else ("-a", "on-request")  # whoever names a policy is not asked for trust
     (home / ".codex" / "config.toml").write_text(
         'model = "gpt-5"\nmodel_provider = "lab"\ncheck_for_update_on_startup = false\n'
         f'[model_providers.lab]\nname = "lab"\nbase_url = "{address}/v1"\nwire_api = "responses"\nenv_key = "LAB_KEY"\n'
         f"[analytics]\nenabled = false\n{trust}"
     )
-    return ("-a", "on-request", "--no-daemon"), {"LAB_KEY": "none"}
+    return (*approval, "--no-daemon"), {"LAB_KEY": "none"}
 
 
-def _gemini(home: Path, folder: Path, address: str, first_run: bool) -> Seeded:
+def _gemini(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
     settings: dict[str, Any] = {
         "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
         "privacy": {"usageStatisticsEnabled": False},
@@ -90,10 +97,12 @@ def _gemini(home: Path, folder: Path, address: str, first_run: bool) -> Seeded:
         settings["security"] = {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}}
     (home / ".gemini").mkdir(exist_ok=True)
     (home / ".gemini" / "settings.json").write_text(json.dumps(settings))
+    if first_run == "virgin":
+        return (), {"GOOGLE_GEMINI_BASE_URL": address}
     return ("-m", "gemini-2.5-pro"), {"GOOGLE_GEMINI_BASE_URL": address, "GEMINI_API_KEY": "none"}
 
 
-def _opencode(home: Path, folder: Path, address: str, first_run: bool) -> Seeded:
+def _opencode(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "name": "Lab",
@@ -113,7 +122,7 @@ def _opencode(home: Path, folder: Path, address: str, first_run: bool) -> Seeded
     return (), dict.fromkeys((*off, "OPENCODE_DISABLE_SHARE"), "1")
 
 
-def _aider(home: Path, folder: Path, address: str, first_run: bool) -> Seeded:
+def _aider(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
     env = {"OPENAI_API_BASE": f"{address}/v1", "OPENAI_API_KEY": "none"}
     quiet = ("--no-check-update", "--analytics-disable", "--no-show-release-notes", "--no-show-model-warnings")
     git = () if first_run else ("--no-git",)
@@ -121,7 +130,7 @@ def _aider(home: Path, folder: Path, address: str, first_run: bool) -> Seeded:
     return arguments, {**env, "AIDER_ANALYTICS": "false", "AIDER_CHECK_UPDATE": "false"}
 
 
-SEEDS: dict[str, Callable[[Path, Path, str, bool], Seeded]] = {
+SEEDS: dict[str, Callable[[Path, Path, str, str], Seeded]] = {
     "claude": _claude,
     "codex": _codex,
     "gemini": _gemini,

@@ -19,6 +19,7 @@ CANONICAL_LIMIT = 4095  # bytes; a longer line is cut silently by the line disci
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _YES = {"y", "yes", "yeah", "yep", "ok", "okay", "true", "allow", "approve", "accept"}
 _NO = {"n", "no", "nope", "false", "deny", "reject", "refuse", "decline"}
+_AGREES = re.compile(r"\W*(?:yes|allow|approve|accept|ok|proceed|trust|submit|confirm|continue)\b")
 _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
 
 
@@ -131,7 +132,7 @@ def _yes_no(prompt: Prompt, word: str) -> Answer | Reject:
 def _choice(prompt: Prompt, word: str) -> Answer | Reject:
     if prompt.constraints.get("multi_select"):
         return _choices(prompt, word)
-    chosen = _find(prompt, word) or _by_meaning(prompt, word)
+    chosen = _find(prompt, word) or _by_meaning(prompt, word) or _by_beginning(prompt, word)
     if chosen is None:
         return _bad(_offer(prompt))
     if not chosen.steps:
@@ -142,17 +143,20 @@ def _choice(prompt: Prompt, word: str) -> Answer | Reject:
 def _choices(prompt: Prompt, words: str) -> Answer | Reject:
     if words.lower() in ("none", "nothing", *_ENTER):
         return Answer(AnswerKind.CHOICES, "")
+    out = _find(prompt, words) or (_by_meaning(prompt, words) if words.lower() in _NO else None)
+    if out is not None and out.refuses and out.steps:
+        return Answer(AnswerKind.CHOICE, out.value)  # leaves the list: nothing is marked, nothing is sent
     values = []
     for word in re.split(r"\s*[,;+]\s*|\s+", words) if _find(prompt, words) is None else [words]:
         chosen = _find(prompt, word)
-        if chosen is None:
+        if chosen is None or not chosen.steps or chosen.value == "cancel":
             return _bad(_offer(prompt))
         values.append(chosen.value)
     return Answer(AnswerKind.CHOICES, ",".join(dict.fromkeys(values)))
 
 
 def _find(prompt: Prompt, word: str) -> Choice | None:
-    """By value, by label, by position, then by an unambiguous beginning of a label."""
+    """By value, by label, by position."""
     low = word.lower()
     exact = [
         *(choice for choice in prompt.choices if choice.value == word),
@@ -162,22 +166,29 @@ def _find(prompt: Prompt, word: str) -> Choice | None:
         return exact[0]
     if word.isdigit() and 1 <= int(word) <= len(prompt.choices):
         return prompt.choices[int(word) - 1]
-    begun = [choice for choice in prompt.choices if len(low) > 2 and choice.label.lower().startswith(low)]
+    return None
+
+
+def _by_beginning(prompt: Prompt, word: str) -> Choice | None:
+    """An unambiguous beginning of a label; yes and no are never taken for one."""
+    low = word.lower()
+    if low in _YES | _NO or len(low) < 3:
+        return None
+    begun = [choice for choice in prompt.choices if choice.label.lower().startswith(low)]
     return begun[0] if len(begun) == 1 else None
 
 
 def _by_meaning(prompt: Prompt, word: str) -> Choice | None:
-    """A plain yes or no at a menu: its only refusal, or its only once-only consent."""
+    """A plain yes or no at a menu: its only refusal, or its once-only consent (of several, the highlighted one)."""
     low = word.lower()
     if low in _NO:
         refusing = [choice for choice in prompt.choices if choice.refuses]
         return refusing[0] if len(refusing) == 1 else None
     if low in _YES:
-        agreeing = [
-            c for c in prompt.choices if re.match(r"\W*(?:yes|allow|approve|accept|ok|proceed)\b", c.label.lower())
-        ]
+        agreeing = [choice for choice in prompt.choices if _AGREES.match(choice.label.lower()) and not choice.refuses]
         once = [choice for choice in agreeing if not choice.always]
-        return once[0] if len(once) == 1 else None
+        preferred = once if len(once) == 1 else [choice for choice in once if choice.default]
+        return preferred[0] if len(preferred) == 1 else None
     if low in _ENTER:
         defaults = [choice for choice in prompt.choices if choice.default]
         return defaults[0] if len(defaults) == 1 else None

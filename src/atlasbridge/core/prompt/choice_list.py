@@ -10,7 +10,8 @@ from atlasbridge.core.prompt.view import View
 LIST_ROWS = 40
 GAP_ROWS = 5
 _NUMBERED = re.compile(
-    r"(?:^|(?<=\s\s)|(?<=\t))[*>+-]?\s*[\[(]?(\d{1,3})(?:[\]).:]|\)\.)\s+(\S.*?)(?=\s{2,}[\[(]?\d{1,3}[\]).:]\s|\s*$)"
+    r"(?:^|(?<=\s\s)|(?<=\t))[*>+-]?\s*[\[(]?(\d{1,3})(?:[\]).:]|\)\.| [-/](?=\s))\s+(\S.*?)"
+    r"(?=\s{2,}[\[(]?\d{1,3}[\]).:]\s|\s*$)"
 )
 _TABLED = re.compile(r"^\s*[*>]?\s*(\d{1,3})\s{3,}(\S.*)$")
 _LETTERED = re.compile(
@@ -18,7 +19,7 @@ _LETTERED = re.compile(
 )
 _CHOOSING = re.compile(
     r"\b(?:select|selection|choice|choices|choose|option|number|which|pick|what now|enter an?|your answer|type)\b|#\?"
-    r"|\[\d+\s*[-–]\s*\d+\]|\(\d+\s*[-–]\s*\d+\)|\bdefault\b|\((?:\w|\d+)\):?$",
+    r"|^\w(?:/\w)+>|\[\d+\s*[-–]\s*\d+\]|\(\d+\s*[-–]\s*\d+\)|\bdefault\b|\((?:\w|\d+)\):?$",
     re.IGNORECASE,
 )
 _BARE = re.compile(r"^\W*$")
@@ -26,7 +27,7 @@ _GROUP = re.compile(
     r"[\[({<]((?:\[?\(?[\w?.*+!-]{1,24}\)?\]?(?:\s*[,/|]\s*|\s+or\s+)){1,30}\[?\(?[\w?.*+!-]{1,24}\)?\]?)[\])}>]"
 )
 _SPELLED = re.compile(r"(?:[\w'-]*[\[(]\w[\])][\w' -]*)(?:\s*[/,|]\s*[\w'-]*[\[(]\w[\])][\w' -]*)+")
-_LETTERS = re.compile(r"[\[(]([a-zA-Z?]{2,8})[\])]\W*$")
+_LETTERS = re.compile(r"\S\s.*[\[(]([a-zA-Z?]{2,14})[\])]\W*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,11 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str) -> Liste
 
 
 def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """By number; nothing when the numbers do not follow one another (then it is no list of choices)."""
+    """By number.  Numbers of several columns must be complete; gaps are for lists that count downwards row by row."""
     numbers = sorted(int(key) for key in items)
-    if not numbers or numbers[0] > 1 or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+    found = [int(key) for key in items]  # from the bottom up
+    complete = numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else False
+    if not numbers or numbers[0] > 1 or not (complete or found == numbers[::-1]):
         return ()
     by_number = {int(key): (key, label) for key, label in items.items()}
     return tuple(by_number[number] for number in numbers)
@@ -96,10 +99,11 @@ def inline_choices(text: str) -> list[str]:
         if len(words) >= 2:
             return words
     letters = _LETTERS.search(text)
-    if (
-        letters
-        and (letters[1].lower() in ("yn", "ny") or letters[1] != letters[1].lower())
-        and not letters[1].isupper()
-    ):
-        return list(letters[1].lower())
-    return []
+    return list(letters[1].lower()) if letters and _are_keys(letters[1]) else []
+
+
+def _are_keys(letters: str) -> bool:
+    """`Yn`, `yaxH`, `Ynesfdaq?`, `abh`: each letter once, with a default in capitals, or with the h for help."""
+    once = len(set(letters.lower())) == len(letters)
+    marked = letters != letters.lower() and not letters.isupper()
+    return once and (letters.lower() in ("yn", "ny") or marked or letters.endswith(("h", "?")))

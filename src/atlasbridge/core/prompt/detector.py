@@ -208,6 +208,7 @@ class Detector:
             settled_s=settled,
             rest_s=rhythm if calm < rhythm else 0.0,
             typed_s=None if self._typed_at is None else now - self._typed_at,
+            calm_s=calm + 1e-4,
             attended=self._attended,
         )
 

@@ -16,7 +16,7 @@ from atlasbridge.core.errors import DialectError
 
 REGIONS = ("line", "tail", "footer", "screen", "title")
 TYPES = ("yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown")
-CHOOSE = ("digit", "digit_enter", "arrows", "hotkey", "words", "key")
+CHOOSE = ("digit", "digit_enter", "digit_shows", "arrows", "hotkey")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ class MenuRule:
     priority: int = 50
     score: float = 0.9
     cancel: str = ""  # keys that refuse where no choice does
+    refuse: str = ""  # labels that refuse in this menu, instead of the dialect's words
     text_choice: str = ""  # labels that open a text field
     text_keys: str = ""  # keys before the text; "" : the keys of the choice
     toggle: str = "space"  # what marks a box in a list where several may be chosen; "digit": its number
@@ -234,7 +235,18 @@ class _Reader:
             wanted = {"str": str, "bool": bool, "int": int, "float": (int, float)}[str(kinds[key])]
             if not isinstance(value, wanted):  # type: ignore[arg-type]
                 raise self.fail(needle, f"`{key}` has the wrong kind of value: {value!r}", number)
-        for key in ("pattern", "needs", "unless", "text_choice", "hotkeys", "follow", "programs", "top", "labels"):
+        for key in (
+            "pattern",
+            "needs",
+            "unless",
+            "text_choice",
+            "hotkeys",
+            "follow",
+            "programs",
+            "top",
+            "labels",
+            "refuse",
+        ):
             if table.get(key):
                 self._check_pattern(table[key], key, needle, number)
         for key, allowed in (("region", REGIONS), ("type", TYPES), ("choose", CHOOSE)):

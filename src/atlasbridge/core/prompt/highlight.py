@@ -6,7 +6,7 @@ from atlasbridge.core.prompt.menu import find_menu, find_row, odd_one, unframed
 from atlasbridge.core.prompt.recognise_box import current_button, find_buttons, find_frame, find_list
 from atlasbridge.core.prompt.view import View
 
-POINTERS = "❯›»▸▶→➜➤⮞>*●◉"
+POINTERS = "❯›»▸▶→➜➤⮞>"
 
 
 def is_highlighted(view: View, label: str) -> bool:
@@ -42,6 +42,8 @@ def _stands_out(view: View, row: int, label: str) -> bool:
     if col < 0:
         return False
     if view.row == row and col - 2 <= view.col <= col + len(label) + 2:
+        return True
+    if any(char in "●◉" for char in view.lines[row][:col]):
         return True
     style = view.style(row, col)
     if style & 0x20:

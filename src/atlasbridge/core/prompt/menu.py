@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from atlasbridge.core.prompt.dialect import compiled
@@ -141,7 +141,8 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     column = _column(start)
     above = _walk(rows, pattern, range(at - 1, -1, -1), column, bool(first.number), bool(start["box"]))
     below = _walk(rows, pattern, range(at + 1, len(rows)), column, bool(first.number), bool(start["box"]))
-    items = [*reversed(above), first, *below]
+    items = _honest([*reversed(above), first, *below])
+    first = items[len(above)]
     if len(items) < 2 or sum(item.pointed for item in items) != 1:
         return None
     if first.number and not _counts(items):
@@ -192,11 +193,17 @@ def _radio(view: View, rows: list[str], pattern: re.Pattern[str]) -> Menu | None
             block = []
     if len(block) < 2:
         return None
-    items = tuple(reversed(block))
+    items = tuple(_honest(list(reversed(block))))
     filled = [at for at, item in enumerate(items) if item.checked]
     odd = odd_one(view, [(item.row, item.col) for item in items])
     current = odd if odd >= 0 else filled[0] if len(filled) == 1 else 0
     return Menu(items, current, "radio")
+
+
+def _honest(items: list[Item]) -> list[Item]:
+    """Where every row has the same tick, only its colour says which is on: none is taken for marked."""
+    same = {item.box for item in items} <= {"✔"} or {item.box for item in items} <= {"✓"}
+    return [replace(item, box="[ ]") for item in items] if same else items
 
 
 def _boxed(item: Item, match: re.Match[str]) -> Item:

@@ -77,6 +77,8 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
     steps = (Step(rule.before_text.encode(), "drained"),) if rule.before_text else ()
     ending = (Step(rule.after_text.encode()),) if rule.after_text else ()
     found = replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending, priority=rule.priority)
+    if rule.type == "free_text" and matches_any(dialect.secret, asked):
+        found = replace(found, constraints={**found.constraints, "secret": True})
     if rule.idle:
         said = last_words(view, row, dialect)
         return replace(found, excerpt=said or cut(" ".join(unframed(asked).split())), core=rule.id)

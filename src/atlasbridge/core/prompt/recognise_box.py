@@ -15,6 +15,7 @@ from atlasbridge.core.prompt.view import View
 from atlasbridge.core.prompt.vt_style import REVERSE
 
 _BUTTON = re.compile(r"<\s*([^<>]{1,24}?)\s*>|\[\s+([^\[\]]{1,24}?)\s+\]")
+_GUTTER_KEY = re.compile(r"^│\s+(\w)\s{2,}(\S.*)$")
 _PRESS = re.compile(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
 _WORDS = re.compile(r"\S+(?: \S+)*")
 _BOX_MENU = MenuRule("box-list")
@@ -40,6 +41,7 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     listed = find_list(view, frame, buttons)
     text = _question(view, frame, inside, buttons, listed)
     field = _field(view, frame, buttons)
+    focus = re.search(r"[─━]\| .* \|[─━]", view.lines[frame.top]) is not None  # drawn by prompt_toolkit
     if listed is not None and not (
         field and view.cursor_visible and view.row not in {item.row for item in listed.items}
     ):
@@ -47,7 +49,8 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if buttons and matches_any(dialect.secret, words):
         return _input(text, frame, {"secret": True})
     if len(buttons) >= 2 and field and view.cursor_visible:
-        return _input(text, frame, {})
+        found = _input(text, frame, {})
+        return replace(found, end_steps=(Step(ENTER, "changed"), Step(ENTER))) if focus else found
     if len(buttons) >= 2:
         return _buttons(view, buttons, text, frame, dialect)
     if len(buttons) == 1:
@@ -143,10 +146,20 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
     groups.append(rows)
     for group in reversed(groups):
         if len(group) >= 2:
-            current = odd_one(view, [(item.row, item.col) for item in group])
+            current = _current_row(view, group)
             if current >= 0 and _same_width(group):
                 return Menu(tuple(group), current, "colour")
     return None
+
+
+def _current_row(view: View, group: list[Item]) -> int:
+    """By colour; among rows with boxes also by the cursor, or by the one that is marked."""
+    current = odd_one(view, [(item.row, item.col) for item in group])
+    if not all(item.box for item in group):
+        return current
+    here = [at for at, item in enumerate(group) if item.row == view.row]
+    marked = [at for at, item in enumerate(group) if item.checked]
+    return here[0] if here else current if current >= 0 else marked[0] if len(marked) == 1 else 0
 
 
 def _list_item(at: int, column: int, text: str) -> Item:
@@ -165,6 +178,21 @@ def _field(view: View, frame: Frame, buttons: list[Item]) -> bool:
     """The cursor stands inside the box, above the buttons: there is a field to type into."""
     inside = frame.top < view.row < frame.bottom and frame.left < view.col <= frame.right
     return inside and (not buttons or view.row < buttons[0].row)
+
+
+def _focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Dialect) -> Finding:
+    """prompt_toolkit's lists: Enter only marks; the focus must go to the first button and Enter again."""
+    found = menu_finding(view, listed, _BOX_MENU, text, frame.top, dialect)
+    leave = (Step(b"\t", "changed"), Step(ENTER))
+    if found.constraints.get("multi_select"):
+        return replace(found, end_steps=leave)
+    choices = tuple(
+        replace(choice, steps=(*(step for step in choice.steps[:-1]), Step(b" ", "drained"), *leave))
+        if choice.steps
+        else choice
+        for choice in found.choices
+    )
+    return replace(found, choices=choices)
 
 
 def _input(text: str, frame: Frame, constraints: dict[str, object]) -> Finding:
@@ -215,7 +243,11 @@ def _text_of(inside: list[str], buttons: list[Item], listed: Menu | None, frame:
 
 def recognise_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """`Press q to quit.` in two rows or more: a menu of single keys."""
-    rows = [(at, match) for at, line in enumerate(view.lines) if (match := _PRESS.match(line.strip()))]
+    rows = [
+        (at, match)
+        for at, line in enumerate(view.lines)
+        if (match := _PRESS.match(line.strip()) or _GUTTER_KEY.match(line))
+    ]
     if len(rows) < 2 or view.bottom() - rows[-1][0] > 4:
         return None
     names = {"enter": ENTER, "return": ENTER, "space": b" ", "esc": b"\x1b", "tab": b"\t"}

@@ -71,16 +71,18 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     ruled = _by_rule(view, line, facts, dialect)
     if ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score >= 0.9:
         return ruled  # a list further up belongs to an earlier question
-    found = _listed(view, line, facts, dialect) or ruled
-    if found is None and not line.detached:
+    found = _listed(view, line, facts, dialect)
+    if found is None and not line.detached and (ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
         found = _offered(view, line, facts, dialect)
-    return found or _plain(view, line, facts)
+    return found or ruled or _plain(view, line, facts)
 
 
 def _base(view: View, line: Line, facts: Facts, rule: str, kind: PromptType, score: float) -> Finding:
     row = view.line_start(view.row) if line.detached else line.row
     found = Finding(rule, kind, score, excerpt_of(view, line.row, line.text), line.text, row)
-    found = replace(found, line_mode=facts.canonical is not False, constraints=limits(line.text))
+    found = replace(
+        found, line_mode=facts.canonical is not False, constraints=limits(line.text), detached=line.detached
+    )
     return replace(found, text_steps=(Step(KILL_LINE, "drained"),)) if line.filled else found
 
 
@@ -114,6 +116,8 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
         found = replace(found, constraints={**found.constraints, "secret": True})
     if rule.idle:
         found = replace(found, constraints={**found.constraints, "idle": True}, structural=True)
+    if rule.before_text and facts.canonical is False:
+        found = replace(found, text_steps=(Step(rule.before_text.encode(), "drained"),))
     return replace(found, multiline=rule.multiline and view.bracketed_paste)
 
 

@@ -23,7 +23,9 @@ _HINT = re.compile(
     r"|space to|to toggle|esc to cancel|tab to amend",
     re.IGNORECASE,
 )
+_TOGGLE_HINT = re.compile(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
 _DEFAULT_RULE = MenuRule("arrow-menu")
+_TYPED_RULE = MenuRule("typed-list", choose="digit_enter")
 _ROW_RULE = MenuRule("side-by-side", across=True)
 
 
@@ -33,10 +35,17 @@ def recognise_menu(view: View, facts: Facts, dialect: Dialect) -> Finding | None
 
 
 def _filtered(view: View, dialect: Dialect) -> Finding | None:
-    """A line to type into, and below it the choices that match."""
+    """A line to type into, and below it what matches: a list with a highlight, or numbers to type."""
     asked = " ".join(view.before_cursor().split())
-    menu = find_below(view) if len(asked) > 3 and not view.alternate else None
-    return menu_finding(view, menu, _DEFAULT_RULE, asked, view.row, dialect) if menu else None
+    if len(asked) <= 3 or view.alternate:
+        return None
+    menu = find_below(view)
+    if menu:
+        return menu_finding(view, menu, _DEFAULT_RULE, asked, view.row, dialect)
+    counted = find_numbered(view, dialect.pointers)
+    if counted and view.row < counted.top <= view.row + 2 and view.bottom() - counted.bottom <= 2:
+        return menu_finding(view, counted, _TYPED_RULE, asked, view.row, dialect)
+    return None
 
 
 def _side_by_side(view: View, dialect: Dialect) -> Finding | None:
@@ -80,20 +89,22 @@ def _by_dialect(view: View, dialect: Dialect) -> Finding | None:
 
 
 def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int, dialect: Dialect) -> Finding:
-    several = menu.several
+    several = menu.several or (any(item.box for item in menu.items) and _toggles(view, menu))
     values = _values(menu)
     choices = []
     for at, item in enumerate(menu.items):
         steps = toggle_steps(view, menu, at, rule) if several else choose_steps(view, menu, at, rule)
         if rule.text_choice and not rule.text_keys and compiled(rule.text_choice).search(item.label):
             steps = ()  # its key opens a text field: it is no answer by itself
+        if several and not item.box:
+            steps = ()  # a way out of the list, not one of its boxes
         label = item.label if not several else re.sub(r"^\[[ xX✔✓]\]\s*", "", item.label)
         choices.append(
             Choice(
                 values[at],
                 label,
                 steps,
-                refuses=matches_any(dialect.refuse, label),
+                refuses=matches_any((rule.refuse,) if rule.refuse else dialect.refuse, label),
                 always=matches_any(dialect.always, label),
                 default=item.checked if several else at == menu.current,
             )
@@ -115,6 +126,12 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int
     )  # fmt: skip
 
 
+def _toggles(view: View, menu: Menu) -> bool:
+    """A hint near the list says that boxes are switched on and off."""
+    around = "\n".join(view.lines[max(0, menu.top - NEAR_ROWS) : view.bottom() + 1])
+    return _TOGGLE_HINT.search(around) is not None
+
+
 def _values(menu: Menu) -> list[str]:
     """Positions; a menu's own numbers where they are the positions anyway."""
     return [str(at) for at in range(1, len(menu.items) + 1)]
@@ -130,6 +147,8 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
         return (Step(item.number.encode()),)
     if rule.choose == "digit_enter" and item.number:
         return (Step(item.number.encode(), "drained"), Step(ENTER))
+    if rule.choose == "digit_shows" and item.number:
+        return (Step(item.number.encode(), f"shows:{item.label[:60]}"), Step(ENTER))
     moves = move_steps(view, menu.current, at, rule.across, item.label)
     if rule.follow and compiled(rule.follow).search(item.label):
         return (*moves, Step(ENTER, "changed"), *named_steps(view, rule.follow_keys))
@@ -187,7 +206,7 @@ def _surrounds(view: View, menu: Menu, rule: MenuRule) -> bool:
 
 
 def _believable(view: View, menu: Menu, hinted: bool) -> bool:
-    """A menu of no known tool: its rows are the end of the screen, or a hint says that arrows choose (`hinted`: must)."""
+    """A menu of no known tool: the end of the screen, or with a hint that arrows choose (`hinted`: it must have one)."""
     around = "\n".join(view.lines[max(0, menu.top - 4) : view.bottom() + 1])
     return bool(_HINT.search(around)) or (not hinted and view.bottom() - menu.bottom <= 2)
 

@@ -31,6 +31,7 @@ class Moment:
     settled_s: float  # since the last cell that counts changed
     rest_s: float  # how long it must be settled because it has been moving in a rhythm
     typed_s: float | None  # since a person typed something that was no Enter
+    calm_s: float = 60.0  # since any cell changed, blinking ones included
     attended: bool = False  # the last keys came from a person at the terminal
 
 
@@ -102,12 +103,17 @@ def _polling(
     found: Finding, probe: ProbeAnswer, moment: Moment, dialect: Dialect, structured: str, patience: Patience
 ) -> tuple[bool, str]:
     idle = bool(found.constraints.get("idle"))
-    needed = max(patience.idle_s if idle else patience.polling_s, 0.0 if found.structural else moment.rest_s)
+    needed = patience.idle_s if idle else patience.polling_s
     if moment.settled_s < needed:
         return False, f"an event loop: still for {moment.settled_s:.2f} s, {needed:.2f} s are needed"
+    if (moment.rest_s or moment.calm_s < patience.polling_s) and not found.structural:
+        return (
+            False,
+            f"something moves: calm for {moment.calm_s:.2f} s, and it has a rhythm of {moment.rest_s / 2:.2f} s",
+        )
     if structured or found.structural:
         return True, "an event loop watches the terminal, and a dialog stands on the screen"
-    if dialect.idles and found.score < KNOWN:
+    if dialect.idles and (found.score < KNOWN or found.detached):
         enough = moment.settled_s >= patience.stranger_s
         return enough, "a screen that this tool's dialect does not know" + ("" if enough else ": give it time")
     if probe.command in dialect.quiet_programs:

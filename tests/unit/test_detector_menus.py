@@ -1,0 +1,185 @@
+"""Menus, boxes and full-screen programs: their choices, the keys that take them, and what is no menu."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, Playbook, Raised, Withdrawn
+
+from atlasbridge.core.prompt.events import OutputReceived
+
+ALTERNATE = "\x1b[?1049h\x1b[H"
+
+
+def keys_of(play: Playbook, at: int) -> list[bytes]:
+    return [step.keys for step in play.prompt.choices[at].steps]
+
+
+def labels(play: Playbook) -> list[str]:
+    return [choice.label for choice in play.prompt.choices]
+
+
+def test_an_arrow_menu_is_walked_from_its_pointer() -> None:
+    play = Playbook(POLLING) >> "? Which theme? (Use arrow keys)\n   Light\n » Dark\n   Solarized" >> 0.4
+    play << Raised("multiple_choice", "Which theme?")
+    assert labels(play) == ["Light", "Dark", "Solarized"]
+    assert keys_of(play, 0) == [b"\x1b[A", b"\r"]
+    assert keys_of(play, 1) == [b"\r"]
+    assert play.prompt.choices[2].steps[0].until == "shows:Solarized"
+
+
+def test_arrows_follow_the_application_cursor_mode() -> None:
+    play = (
+        Playbook(RAW) >> "\x1b[?1hChoose a dish\n> soup\n  salad\n  steak" >> 0.4 << Raised("multiple_choice", "dish")
+    )
+    assert keys_of(play, 2) == [b"\x1bOB", b"\x1bOB", b"\r"]
+
+
+def test_a_checkbox_list_takes_several() -> None:
+    play = Playbook(POLLING) >> "? Features\n❯◯ lint\n ◉ test\n ◯ docs" >> 0.4 << Raised("multiple_choice", "Features")
+    assert play.prompt.constraints["multi_select"] is True
+    assert [choice.default for choice in play.prompt.choices] == [False, True, False]
+
+
+def test_radio_buttons_side_by_side_are_yes_or_no() -> None:
+    play = Playbook(POLLING) >> "◆  Install dependencies?\n│  ● Yes / ○ No\n└" >> 0.4 << Raised("yes_no", "Install")
+    assert keys_of(play, 1) == [b"\x1b[C", b"\r"]
+
+
+def box(lines: list[str], lit: str) -> str:
+    """A dialog as curses draws it; `lit` is shown in reverse."""
+    width = max(map(len, lines)) + 2
+    rows = ["┌" + "─" * width + "┐", *("│ " + line.ljust(width - 1) + "│" for line in lines), "└" + "─" * width + "┘"]
+    return ALTERNATE + "\n".join(rows).replace(lit, f"\x1b[7m{lit}\x1b[27m") + "\x1b[?25l"
+
+
+def test_buttons_of_a_box_are_chosen_from_where_the_highlight_is() -> None:
+    play = Playbook(RAW) >> box(["Really format the disk?", "", "   <Yes>    <No>"], "<No>") >> 0.4
+    play << Raised("yes_no", "Really format the disk?")
+    assert keys_of(play, 0) == [b"\x1b[D", b"\r"]
+    assert keys_of(play, 1) == [b"\r"]
+    assert play.prompt.safe_default == "n"
+
+
+def test_a_list_in_a_box_has_its_rows_as_choices() -> None:
+    play = (
+        Playbook(RAW)
+        >> box(["Geographic area:", "", "Africa", "Asia", "Europe", "", " <Ok>  <Cancel>"], "Europe")
+        >> 0.4
+    )
+    play << Raised("multiple_choice", "Geographic area:")
+    assert labels(play) == ["Africa", "Asia", "Europe"]
+    assert keys_of(play, 0) == [b"\x1b[A", b"\x1b[A", b"\r"]
+
+
+def test_a_password_box_asks_for_a_secret() -> None:
+    drawn = box(["Enter the root password", "", "__________", "", "  <OK>   <Cancel>"], "<OK>")
+    play = Playbook(RAW) >> drawn + "\x1b[?25h\x1b[4;4H" >> 0.4 << Raised("free_text", "Enter the root password")
+    assert play.prompt.secret
+
+
+def test_a_message_box_wants_enter() -> None:
+    (
+        Playbook(RAW)
+        >> box(["Installation complete", "", "   <Ok>"], "<Ok>")
+        >> 0.4
+        << Raised("confirm_enter", "Installation")
+    )
+
+
+def test_an_unknown_full_screen_program_at_rest_is_unknown_and_has_no_default() -> None:
+    play = Playbook(RAW) >> ALTERNATE + "hello\n~\n~\nf.txt 1,1 All\x1b[H" >> 0.4 << Raised("unknown", "hello")
+    assert play.prompt.safe_default == ""
+
+
+def test_a_live_display_with_a_timer_is_not_waiting() -> None:
+    play = Playbook(TICKING)
+    for second in range(8):
+        play >> f"{ALTERNATE}Every 1.0s: date\n\nSun 0{second}\nContinue? (y/n)\x1b[24;1H" >> 1.0
+    play << Nothing()
+
+
+def test_a_spinner_in_raw_mode_is_not_waiting() -> None:
+    play = Playbook(TICKING) >> "┌  create-app\n│\n"
+    for turn in range(80):
+        play >> f"\r{'◒◐◓◑'[turn % 4]}  Installing via npm{'.' * (turn // 8 % 4)}\x1b[K" >> 0.08
+    play << Nothing()
+
+
+def test_a_busy_program_with_a_menu_on_its_screen_raises_nothing() -> None:
+    Playbook(BUSY) >> "? Which?\n❯ a\n  b" >> 5.0 << Nothing()
+
+
+def test_a_highlight_moved_at_the_keyboard_keeps_the_prompt_and_changes_its_keys() -> None:
+    menu = "\x1b[H\x1b[J? Which theme? (Use arrow keys)\n{}Light\n{}Dark\n"
+    play = Playbook(POLLING) >> menu.format("❯ ", "  ") >> 0.4 << Raised("multiple_choice")
+    play >> Keys("\x1b[B") >> menu.format("  ", "❯ ") >> 0.5 << Nothing()
+    assert play.detector.still_shows(play.prompt.digest)
+    fresh = play.detector.open_prompt
+    assert fresh is not None
+    assert [step.keys for step in fresh.choices[1].steps] == [b"\r"]
+
+
+def test_a_menu_answered_at_the_keyboard_is_withdrawn() -> None:
+    play = Playbook(POLLING) >> "? Which theme? (Use arrow keys)\n❯ Light\n  Dark" >> 0.4 << Raised("multiple_choice")
+    play >> BUSY >> Keys("\r") >> "\x1b[H\x1b[J? Which theme? Light\n" >> 0.4 << Withdrawn("answered_at_terminal")
+
+
+@pytest.mark.parametrize("dialect", ["claude", "codex", "gemini", "opencode"])
+def test_text_that_a_model_quotes_is_no_prompt_of_the_tool(dialect: str) -> None:
+    quoted = (
+        "● Here is what it prints:\n  Do you want to continue? [Y/n]\n  1. Yes\n  2. No\n  Press Enter to continue...\n"
+    )
+    Playbook(POLLING, dialect) >> quoted >> 5.0 << Nothing()
+
+
+CLAUDE_DIALOG = (
+    "─" * 60 + "\n Bash command\n touch made-by-bash.txt\n Do you want to proceed?\n ❯ 1. Yes\n"
+    "   2. Yes, and always allow access to /x from this project\n   3. No\n\n Esc to cancel · Tab to amend\x1b[?25l"
+)
+
+
+def test_the_digit_alone_answers_claude_and_the_refusal_is_the_safe_one() -> None:
+    play = Playbook(POLLING, "claude") >> CLAUDE_DIALOG >> 0.4 << Raised("multiple_choice", "touch made-by-bash.txt")
+    assert keys_of(play, 0) == [b"1"]
+    assert play.prompt.safe_default == "3"
+    assert play.prompt.choices[1].always
+
+
+def test_a_blinking_bullet_does_not_hide_a_dialog() -> None:
+    play = Playbook(POLLING, "claude") >> "● Creating a file\n" + CLAUDE_DIALOG
+    for turn in range(6):
+        play >> f"\x1b[s\x1b[1;1H{' ●'[turn % 2]}\x1b[u" >> 0.3
+    play << Raised("multiple_choice", "touch") << Nothing()
+
+
+def test_the_word_of_the_tool_enriches_a_prompt() -> None:
+    status = b"\x1b]7501;state=blocked:app=claude-code:kind=permission:msg=YXBwcm92ZSBCYXNoOiBscyAtbGE=\x1b\\"
+    play = Playbook(POLLING, "claude") >> OutputReceived(status) >> CLAUDE_DIALOG >> 0.4
+    play << Raised("multiple_choice", "approve Bash: ls -la")
+    assert play.prompt.evidence[0].signal == "structured"
+    assert play.prompt.score == 0.99
+
+
+def test_an_input_box_is_idle_only_while_the_tool_does_not_work() -> None:
+    box_drawn = "● All done.\n" + "─" * 60 + "\n❯ \n" + "─" * 60 + "\n  ? for shortcuts"
+    play = Playbook(POLLING, "claude") >> box_drawn >> 1.0 << Raised("free_text", "All done.")
+    assert play.prompt.idle
+    working = box_drawn.replace("? for shortcuts", "esc to interrupt")
+    Playbook(POLLING, "claude") >> working >> 5.0 << Nothing()
+
+
+def test_buttons_side_by_side_of_opencode_are_walked_with_arrows() -> None:
+    buttons = "\x1b[44mAllow once\x1b[49m   Allow always   Reject   enter confirm\x1b[?25l"
+    drawn = "  ┃  △ Permission required\n  ┃  $ touch x\n  ┃\n  ┃   " + buttons
+    play = Playbook(POLLING, "opencode") >> drawn >> 0.4 << Raised("multiple_choice", "$ touch x")
+    assert labels(play)[:3] == ["Allow once", "Allow always", "Reject"]
+    assert keys_of(play, 2) == [b"\x1b[C", b"\x1b[C", b"\r"]
+    assert play.prompt.safe_default == "3"
+
+
+def test_prompts_survive_a_resize() -> None:
+    from atlasbridge.core.prompt.events import Resized
+
+    play = Playbook() >> "Continue with the very long upgrade of everything? [y/N] " >> 0.2 << Raised("yes_no")
+    play >> Resized(20, 70) >> 0.5 << Nothing()
+    assert play.detector.still_shows(play.prompt.digest)
