@@ -121,6 +121,7 @@ class Stage:
         before = seen()
         self.type(text)
         self.wait(lambda: seen() > before, f"the echo of {text!r}")
+        self.pass_time(0.3)  # text and Enter in one go are a paste for some
         self.type(b"\r")
 
     # ------------------------------------------------------------ waiting
