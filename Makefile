@@ -55,6 +55,7 @@ torture: $(READY) ## long attacks on every promise; prints what was tried and fo
 
 docs: $(READY) ## generate the reference pages
 	$(BIN)/python tools/gen_docs.py
+	$(BIN)/python tools/gen_states.py
 
 clean: ## remove what make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

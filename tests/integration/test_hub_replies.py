@@ -7,11 +7,11 @@ import asyncio
 from tests.support.fake_host import FREE_TEXT, SECRET, UNKNOWN, YES_NO, FakeHost
 from tests.support.hubs import LiveHub, channel_named, live_hub
 
-from atlasbridge.core.daemon.replies import LOCAL
 from atlasbridge.core.ports import InboundReply, Receipt
 from atlasbridge.core.prompt.model import PromptState, Refusal, Reject
 from atlasbridge.core.routing.courier import CourierSettings
 from atlasbridge.core.routing.policy import Grant, PolicySettings
+from atlasbridge.core.routing.router import LOCAL
 
 
 async def in_thread(call, *arguments, **named):
@@ -129,9 +129,9 @@ async def test_a_wall_clock_that_jumps_expires_nothing():
 
 
 async def test_the_eleventh_reply_within_a_minute_is_too_fast_but_not_on_this_machine():
-    async with live_hub() as live:
+    async with live_hub(channels=(channel_named("chat", remote=True),)) as live:
         host, prompt_id = await ask(live)
-        wrong = InboundReply(channel="memory", identity="memory:x", prompt_id=prompt_id, value="maybe")
+        wrong = InboundReply(channel="chat", identity="chat:1", prompt_id=prompt_id, value="maybe")
         reasons = [(await live.hub.replies.reply(wrong)).reason for _ in range(11)]
         assert reasons == [Refusal.BAD_VALUE] * 10 + [Refusal.RATE_LIMITED]
         assert (await live.hub.replies.reply(local(prompt_id, "maybe"))).reason is Refusal.BAD_VALUE

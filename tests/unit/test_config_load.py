@@ -70,7 +70,7 @@ def test_the_environment_is_laid_over_the_file(home: Home):
 
 
 def test_a_fault_in_the_environment_names_the_variable(home: Home):
-    with pytest.raises(ConfigError, match="^ATLASBRIDGE_HUB_LOG_LEVEL: hub.log_level"):
+    with pytest.raises(ConfigError, match=r"^ATLASBRIDGE_HUB_LOG_LEVEL: hub\.log_level"):
         load(home, "", ATLASBRIDGE_HUB_LOG_LEVEL="loud")
     with pytest.raises(ConfigError, match="ATLASBRIDGE_PROMPTS_TIMEOUT is not a setting"):
         load(home, "", ATLASBRIDGE_PROMPTS_TIMEOUT="3")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 ARMING_S = 0.8  # a key pressed for the prompt before must not answer the one that took its place
 
-HELP = "↑ ↓ choose   y n   1-9 choice   Enter   d default   t text   c cancel   q quit"
+KEYS = "↑ ↓ choose   y n   1-9 choice   Enter   d default   t text   c cancel   q quit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def render_board(board: Board) -> Group:
         parts.append(Text("nothing is waiting for you", style="dim"))
     if board.message:
         parts.append(Text(board.message, style="bold"))
-    parts.append(Text(HELP, style="dim"))
+    parts.append(Text(KEYS, style="dim"))
     return Group(*parts)
 
 

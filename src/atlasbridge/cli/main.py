@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 
 import click
@@ -21,11 +22,22 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command = getattr(import_module(module), attribute)
-        assert isinstance(command, click.Command)
-        return command
+        return command if isinstance(command, click.Command) else plain_command(cmd_name, command)
 
     def get_help(self, ctx: click.Context) -> str:
         return render_help()
+
+
+def plain_command(name: str, run: Callable[[list[str]], int]) -> click.Command:
+    """A command that reads its own words, because it must start without click; here only for completion and help."""
+
+    @click.command(name, context_settings={"ignore_unknown_options": True}, add_help_option=False)
+    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
+    def command(words: tuple[str, ...]) -> int:
+        return run(list(words))
+
+    command.help = COMMANDS[name][1]
+    return command
 
 
 @click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})

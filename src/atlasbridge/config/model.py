@@ -52,7 +52,7 @@ class Prompts(Table):
     muted_tools: list[str] = Field(default=[], description="Tools whose prompts no channel is asked about.")
     replies_per_minute: Annotated[int, Field(ge=1)] = Field(
         default=10,
-        description="Most replies taken for one session within a minute, over all channels but this machine's own.",
+        description="Most replies taken for one session within a minute, over the channels that leave this machine.",
     )
     safe_default: SafeDefaults = Field(default=SafeDefaults(), description="What a timer may type, by type.")
 

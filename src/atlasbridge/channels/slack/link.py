@@ -51,7 +51,7 @@ class Link:
                 self._move("unauthorized" if fault.bad_token else "failing", str(fault))
             except ChannelError as fault:
                 self._move("unreachable", str(fault))
-            except Exception as fault:
+            except Exception as fault:  # the channel boundary: it is told, and tried again
                 log.exception("the Slack connection failed")
                 self._move("failing", type(fault).__name__)
             await asyncio.sleep(self._backoff.next_wait())

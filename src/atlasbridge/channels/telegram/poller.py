@@ -51,7 +51,7 @@ class Poller:
             except Unreachable as fault:
                 await self._move("unreachable", str(fault))
                 await asyncio.sleep(self._backoff.next_wait())
-            except Exception as fault:
+            except Exception as fault:  # the channel boundary: it is told, and tried again
                 log.exception("the Telegram poll failed")
                 await self._move("failing", type(fault).__name__)
                 await asyncio.sleep(self._backoff.next_wait())

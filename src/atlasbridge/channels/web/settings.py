@@ -19,14 +19,14 @@ class WebSettings:
     port: int = 8484  # a free one is taken when this one is in use; 0: always a free one
     hosts: tuple[str, ...] = ()  # names under which a TLS proxy on this machine (tailscale serve) shows the page
     lan: bool = False  # also listen on the local network, with TLS
-    lan_host: str = "0.0.0.0"
-    lan_port: int = 8485
+    lan_host: str = "0.0.0.0"  # the address that the LAN listener binds
+    lan_port: int = 8485  # the port of the LAN listener
     lan_names: tuple[str, ...] = ()  # host names and addresses that the phone may use; empty: this machine's own
     cert: str = ""  # certificate and key for the LAN listener; empty: a self-signed pair is made in the home folder
-    key: str = ""
-    link_ttl_s: float = 600.0
-    login_ttl_s: float = 30 * 86_400.0
-    replies_per_minute: int = 60
+    key: str = ""  # the private key that belongs to `cert`
+    link_ttl_s: float = 600.0  # how long a one-time link may be used
+    login_ttl_s: float = 30 * 86_400.0  # how long a browser stays logged in
+    replies_per_minute: int = 60  # most replies a minute from one login
     push_hosts: tuple[str, ...] = PUSH_SERVICES  # nothing else is ever posted to
     push_contact: str = "mailto:atlasbridge@localhost"  # what push services are told about the sender
 

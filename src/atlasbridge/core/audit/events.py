@@ -14,6 +14,7 @@ from atlasbridge.core.prompt.machine import PromptMoved
 class AuditEvent(StrEnum):
     SESSION_START = "SESSION_START"  # `run` has spawned the tool
     SESSION_RESUMED = "SESSION_RESUMED"  # a session taken for dead has reported again
+    SESSION_LAUNCHED = "SESSION_LAUNCHED"  # a person started a configured session from afar
     SESSION_END = "SESSION_END"  # the tool has ended, or its host has died
     PROMPT_DETECTED = "PROMPT_DETECTED"  # the detector has raised a prompt
     PROMPT_ROUTED = "PROMPT_ROUTED"  # handed to the channels
@@ -28,9 +29,9 @@ class AuditEvent(StrEnum):
     PROMPT_FAILED = "PROMPT_FAILED"  # it cannot be answered any more
     AUDIT_REPAIRED = "AUDIT_REPAIRED"  # audit.log was torn, cut or lost, and was made whole from the table
     AUDIT_ADOPTED = "AUDIT_ADOPTED"  # the store was lost; it took over the entries of audit.log
-    HUB_START = "HUB_START"
-    HUB_STOP = "HUB_STOP"
-    CONFIG_RELOADED = "CONFIG_RELOADED"
+    HUB_START = "HUB_START"  # the hub has opened the store
+    HUB_STOP = "HUB_STOP"  # the hub ends in an orderly way
+    CONFIG_RELOADED = "CONFIG_RELOADED"  # the configuration was read again and taken over
     KEYS_TYPED = "KEYS_TYPED"  # by a person through a channel, outside any prompt
     CHANNEL_STRANGER = "CHANNEL_STRANGER"  # somebody who is not allowed wrote to a channel; once for each
     CHANNEL_CONFLICT = "CHANNEL_CONFLICT"  # another program listens with the same token
@@ -40,7 +41,7 @@ class AuditEvent(StrEnum):
     WEB_LOGOUT_ALL = "WEB_LOGOUT_ALL"  # every browser's login was ended
     WEB_TYPING = "WEB_TYPING"  # typing into a session from afar was switched on or off
     TOKEN_CREATED = "TOKEN_CREATED"  # a token for the HTTP API; its secret is nowhere kept
-    TOKEN_REVOKED = "TOKEN_REVOKED"
+    TOKEN_REVOKED = "TOKEN_REVOKED"  # a token of the HTTP API was made worthless
     STORE_CLEANED = "STORE_CLEANED"  # retention removed old prompts and sessions
 
 

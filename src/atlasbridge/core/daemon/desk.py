@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
@@ -99,7 +100,7 @@ class HubDesk:
         link = self._hosts.get(session_id)
         if link is None:
             return False
-        self.ledger.note("KEYS_TYPED", session_id=session_id, decided_by=identity, count=len(data))
+        self.ledger.note(AuditEvent.KEYS_TYPED, session_id=session_id, decided_by=identity, count=len(data))
         link.send("keys", data=data.decode("latin-1"))
         return True
 
@@ -143,7 +144,7 @@ class HubDesk:
         if launcher is None:
             raise ConfigError(f"there is no launcher named {name!r}", "add it under [[launchers]] in config.toml")
         session_id = await launcher.start()
-        self.ledger.note("SESSION_LAUNCHED", session_id=session_id, decided_by=identity, launcher=name)
+        self.ledger.note(AuditEvent.SESSION_LAUNCHED, session_id=session_id, decided_by=identity, launcher=name)
         return session_id
 
     def events(self) -> AsyncIterator[dict[str, Any]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict, deque
 
+from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.prompts import PromptLife
@@ -15,10 +17,11 @@ from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Answer, PromptRecord, Refusal, Reject
 from atlasbridge.core.routing.gate import refuse_reply
 from atlasbridge.core.routing.policy import decide_allowed
-from atlasbridge.core.routing.router import PromptRouter
+from atlasbridge.core.routing.router import LOCAL, PromptRouter
 from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.visible import visible
 
-LOCAL = "local"
+log = logging.getLogger(__name__)
 
 
 class ReplyDesk:
@@ -107,8 +110,8 @@ class ReplyDesk:
         )
 
     def _too_fast(self, record: PromptRecord, reply: InboundReply) -> bool:
-        """More than the limit within a minute, through channels that others can reach."""
-        if reply.channel == LOCAL:
+        """More than the limit within a minute, through channels that leave this machine."""
+        if not self._router.remote(reply.channel):
             return False
         now = self._clock.now()
         times = self._recent[record.session_id]
@@ -121,15 +124,25 @@ class ReplyDesk:
 
     def _refused(self, record: PromptRecord | None, reply: InboundReply, why: Answer | Receipt | Reject) -> Reject:
         refusal = why if isinstance(why, Reject) else _UNKNOWN
+        ids = {
+            "session_id": record.session_id if record else "",
+            "prompt_id": record.prompt_id if record else visible(reply.prompt_id[:64], keep_lines=False),
+        }
         self._stream.publish(
-            "reply.refused",
-            session_id=record.session_id if record else "",
-            prompt_id=record.prompt_id if record else reply.prompt_id,
-            reason=refusal.reason.value,
-            sentence=refusal.sentence,
-            by=reply.identity,
+            "reply.refused", **ids, reason=refusal.reason.value, sentence=refusal.sentence, by=reply.identity
         )
+        if refusal.reason is not Refusal.RATE_LIMITED:  # a flood must not fill the log
+            self._record_refusal(ids, refusal, reply)
         return refusal
+
+    def _record_refusal(self, ids: dict[str, str], refusal: Reject, reply: InboundReply) -> None:
+        """Without the value: what was not accepted may be a secret that was meant for another prompt."""
+        try:
+            self._ledger.note(
+                AuditEvent.REPLY_REFUSED, **ids, reason=refusal.reason.value, decided_by=visible(reply.identity)
+            )
+        except StoreError as error:
+            log.error("a refusal could not be recorded: %s", error)
 
     def forget(self, session_id: str) -> None:
         self._recent.pop(session_id, None)

@@ -14,6 +14,7 @@ from atlasbridge.core.routing.policy import PolicySettings, decide_audience
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 
+LOCAL = "local"  # there even when no courier serves it: the hub's own socket
 SECRET_ELSEWHERE = "A secret is asked for. It is answered at the terminal or on the page, never here."
 
 Delivered = Callable[[PromptRecord, str], None]
@@ -42,7 +43,7 @@ class PromptRouter:
     def remote(self, channel: str) -> bool:
         """Whether text in this channel leaves the machine; a channel we do not know is taken to be remote."""
         courier = self._couriers.get(channel)
-        return courier is None or courier.remote
+        return channel != LOCAL if courier is None else courier.remote
 
     def health(self) -> list[dict[str, Any]]:
         return [courier.health() for courier in self._couriers.values()]

@@ -1,0 +1,135 @@
+"""Who may import whom, as STYLE.md draws it.  Counts every import: inside functions and under TYPE_CHECKING too."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+SRC = Path(__file__).resolve().parents[2] / "src"
+OURS = ("atlasbridge", "ptypool")
+
+# what a part of atlasbridge may import of the other parts
+MAY_IMPORT = {
+    "cli": {"cli", "bootstrap", "config", "core", "lab"},
+    "bootstrap": {"adapters", "channels", "os", "config", "core"},
+    "config": {"config", "core"},
+    "adapters": {"adapters", "core"},
+    "channels": {"channels", "core"},
+    "os": {"os", "core", "ptypool"},
+    "lab": {"lab", "adapters", "core", "os", "ptypool"},
+    "core": {"core"},
+    "__main__": {"cli"},
+}
+# a program's entry, imported by nobody, must reach the composition root
+EXEMPT = {("core/daemon/__main__.py", "bootstrap")}
+
+HOME_OF = {
+    "click": {"cli"},
+    "rich": {"cli"},
+    "httpx": {"channels"},
+    "starlette": {"channels/web"},
+    "uvicorn": {"channels/web"},
+    "slack_sdk": {"channels/slack"},
+    "aiohttp": {"channels/slack"},
+    "pydantic": {"config", "channels"},
+    "sqlite3": {"core/store"},
+    "ptyprocess": set(),
+}
+PURE = (
+    "core/prompt",
+    "core/routing/gate.py",
+    "core/routing/policy.py",
+    "core/audit/chain.py",
+    "core/scheduler/deadlines.py",
+)
+IMPURE = {"asyncio", "sqlite3", "socket", "os", "time", "logging", "threading", "subprocess", "select", "datetime"}
+
+
+def modules(package: str) -> list[str]:
+    return sorted(str(path.relative_to(SRC / package)) for path in (SRC / package).rglob("*.py"))
+
+
+@cache
+def imports(package: str, name: str) -> tuple[str, ...]:
+    return tuple(read_imports(SRC / package / name))
+
+
+def read_imports(path: Path) -> Iterator[str]:
+    """Every module that is named in an import, wherever it stands; relative imports are made absolute."""
+    package = ".".join(path.relative_to(SRC).with_suffix("").parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parent = package.rsplit(".", node.level - 1)[0] + "." if node.level else ""
+            module = (parent + (node.module or "")).rstrip(".")
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
+            yield from (word.value for word in node.args if isinstance(word, ast.Constant))
+
+
+def part_of(module: str) -> str:
+    """The part a dotted name belongs to: "core", "channels", ..., "ptypool", or "" for the package itself."""
+    words = module.split(".")
+    if words[0] == "ptypool":
+        return "ptypool"
+    return words[1] if len(words) > 1 and (SRC / "atlasbridge" / words[1]).exists() else _module(words)
+
+
+def _module(words: list[str]) -> str:
+    return words[1] if len(words) > 1 and (SRC / "atlasbridge" / f"{words[1]}.py").exists() else ""
+
+
+def test_a_part_imports_only_what_it_may():
+    wrong = []
+    for name in modules("atlasbridge"):
+        part = name.split("/")[0].removesuffix(".py")
+        allowed = MAY_IMPORT.get(part, set()) | {"", part}
+        ours = {part_of(module) for module in imports("atlasbridge", name) if module.split(".")[0] in OURS}
+        wrong += [f"{name} imports {found}" for found in ours - allowed if (name, found) not in EXEMPT]
+    assert wrong == []
+
+
+def test_each_third_party_package_has_one_home():
+    wrong = []
+    for name in modules("atlasbridge"):
+        for module in imports("atlasbridge", name):
+            homes = HOME_OF.get(module.split(".")[0])
+            if homes is not None and not any(name.startswith(f"{home}/") for home in homes):
+                wrong.append(f"{name} imports {module}")
+    assert wrong == []
+
+
+def test_the_heart_is_pure():
+    wrong = []
+    for name in modules("atlasbridge"):
+        if name.startswith(PURE):
+            tops = {module.split(".")[0] for module in imports("atlasbridge", name)}
+            third_party = tops - set(sys.stdlib_module_names) - {"atlasbridge"}
+            wrong += [f"{name} imports {found}" for found in (tops & IMPURE) | third_party]
+    assert wrong == []
+
+
+def test_ptypool_knows_nothing_of_atlasbridge():
+    for name in modules("ptypool"):
+        tops = {module.split(".")[0] for module in imports("ptypool", name)}
+        assert tops <= set(sys.stdlib_module_names) | {"ptypool", "ptyprocess"}, name
+
+
+def test_the_rule_sees_imports_inside_functions_and_under_type_checking():
+    found = imports("atlasbridge", "bootstrap.py")
+    assert any(module.startswith("atlasbridge.channels.registry") for module in found)
+    assert any(module.startswith("atlasbridge.core.ports") for module in found)
+
+
+def test_only_three_boundaries_catch_everything():
+    """The session, the channel loop, the CLI's top; each says on its line that it is one."""
+    wrong = []
+    for path in sorted((SRC / "atlasbridge").rglob("*.py")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if "except Exception" in line and "boundary" not in line:
+                wrong.append(f"{path.relative_to(SRC)}:{number}")
+    assert wrong == []

@@ -1,0 +1,83 @@
+"""An undocumented command, setting or audit event fails the build; so does a setting that nobody reads."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+from tools.gen_docs import PAGES, REFERENCE, explain_event
+
+from atlasbridge.bootstrap import CHANNEL_SETTINGS
+from atlasbridge.cli.catalogue import COMMANDS, render_help
+from atlasbridge.cli.main import cli
+from atlasbridge.config.environment import setting_paths
+from atlasbridge.config.model import AtlasBridgeConfig
+from atlasbridge.core.audit.events import AuditEvent
+
+ROOT = Path(__file__).resolve().parents[2]
+SRC = ROOT / "src" / "atlasbridge"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_is_current(name: str):
+    assert (REFERENCE / name).read_text(encoding="utf-8") == PAGES[name](), "run: make docs"
+
+
+def test_every_command_exists_and_explains_itself():
+    context = click.Context(cli)
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None and command.help, name
+        assert name in render_help()
+
+
+def test_every_command_module_is_in_the_catalogue():
+    with_command = [
+        path.stem
+        for path in (SRC / "cli").glob("*.py")
+        if re.search(r"^def command\(|^command = |^HELP = ", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert sorted(with_command) == sorted(COMMANDS)
+
+
+def test_every_command_that_prints_a_table_has_json():
+    for path in (SRC / "cli").glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if "print_table(" in text and path.stem != "printing":
+            assert "as_json" in text, path.name
+
+
+def test_every_setting_is_explained():
+    for cells in _rows("configuration.md"):
+        assert cells[3], f"{cells[0]} has no explanation"
+
+
+def test_every_audit_event_is_explained():
+    for event in AuditEvent:
+        assert explain_event(event), event
+
+
+def test_every_event_that_is_written_has_a_name_in_the_list():
+    for path in SRC.rglob("*.py"):
+        for name in re.findall(r'(?:desk|ledger)\.note\(\s*"([A-Z_]+)"', path.read_text(encoding="utf-8")):
+            assert name in AuditEvent.__members__, f"{path.relative_to(SRC)} writes {name}"
+
+
+def test_every_setting_is_read_by_somebody():
+    readers = "".join((SRC / name).read_text(encoding="utf-8") for name in ("bootstrap.py", "config/session.py"))
+    for path in setting_paths(AtlasBridgeConfig):
+        assert re.search(rf"\b{path[-1]}\b", readers), f"{'.'.join(path)} is a dead letter"
+
+
+def test_every_built_in_channel_has_its_table_on_the_page():
+    page = (REFERENCE / "configuration.md").read_text(encoding="utf-8")
+    for name in CHANNEL_SETTINGS:
+        assert f"## [channels.{name}]" in page
+
+
+def _rows(page: str) -> list[list[str]]:
+    lines = (REFERENCE / page).read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("| `")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in rows]
