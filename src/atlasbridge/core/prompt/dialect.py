@@ -47,6 +47,7 @@ class MenuRule:
 
     id: str
     needs: str = ""  # a pattern in the menu's surroundings
+    pointed: bool = True  # it has a pointer; false: rows that count from 1 are enough
     top: str = ""  # the line above the menu where its dialog begins
     choose: str = "arrows"
     priority: int = 50
@@ -59,6 +60,7 @@ class MenuRule:
     submit: str = "enter"  # what ends such a list
     hotkeys: str = r"\((\w|esc)\)\s*$"
     across: bool = False  # the choices stand side by side
+    unpointed: bool = False  # nothing points at the highlighted choice: rows that count are enough
     labels: str = ""  # their labels, where nothing else tells them apart from other words in the row
     follow: str = ""  # a choice label that opens a second dialog
     follow_keys: str = ""

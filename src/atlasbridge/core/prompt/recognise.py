@@ -13,7 +13,7 @@ from atlasbridge.core.prompt.menu import unframed
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType, Step
 from atlasbridge.core.prompt.recognise_box import recognise_box, recognise_keys
 from atlasbridge.core.prompt.recognise_line import Line, finding_of, recognise_line
-from atlasbridge.core.prompt.recognise_menu import recognise_menu
+from atlasbridge.core.prompt.recognise_menu import recognise_dialog, recognise_menu
 from atlasbridge.core.prompt.view import View
 
 TAIL_ROWS = 10
@@ -49,7 +49,7 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if found:
         return found
     if facts.canonical is not True:
-        for recogniser in (recognise_box, recognise_menu, recognise_keys):
+        for recogniser in (recognise_dialog, recognise_box, recognise_menu, recognise_keys):
             found = recogniser(view, facts, dialect)
             if found:
                 return found

@@ -23,15 +23,18 @@ _HINT = re.compile(
     r"|space to|to toggle|esc to cancel|tab to amend",
     re.IGNORECASE,
 )
+_ARROWS = re.compile(
+    r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE
+)
 _TOGGLE_HINT = re.compile(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
+_BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
 _DEFAULT_RULE = MenuRule("arrow-menu")
 _TYPED_RULE = MenuRule("typed-list", choose="digit_enter")
 _ROW_RULE = MenuRule("side-by-side", across=True)
 
 
 def recognise_menu(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    found = _by_dialect(view, dialect) or _side_by_side(view, dialect) or _by_looks(view, dialect)
-    return found or _filtered(view, dialect)
+    return _side_by_side(view, dialect) or _by_looks(view, dialect) or _filtered(view, dialect)
 
 
 def _filtered(view: View, dialect: Dialect) -> Finding | None:
@@ -64,23 +67,26 @@ def _side_by_side(view: View, dialect: Dialect) -> Finding | None:
 
 
 def _by_looks(view: View, dialect: Dialect) -> Finding | None:
-    menu = find_menu(view, dialect.pointers)
+    menu = find_menu(view, dialect.pointers.translate(_BULLETS) if dialect.idles else dialect.pointers)
     if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS:
         return None
     if not _believable(view, menu, hinted=dialect.idles and not menu.numbered):
         return None
     question, row = question_above(view, menu.top)
+    if not question:
+        question = "\n".join(line.strip() for line in view.lines[menu.bottom + 1 :] if line.strip())
     return menu_finding(view, menu, _DEFAULT_RULE, question, row, dialect)
 
 
-def _by_dialect(view: View, dialect: Dialect) -> Finding | None:
+def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """A menu that one of the dialect's entries knows by what stands around it."""
     if not dialect.menus:
         return None
     pointed = find_menu(view, dialect.pointers)
     counted = find_numbered(view, dialect.pointers)
     for rule in dialect.menus:
-        menu = find_across(view, rule.labels) if rule.labels else pointed or counted
+        listed = pointed or (counted if rule.unpointed else None)
+        menu = find_across(view, rule.labels) if rule.labels else listed
         if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS or not _surrounds(view, menu, rule):
             continue
         question, row = dialog_text(view, menu.top, rule.top) or question_above(view, menu.top)
@@ -149,17 +155,23 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
         return (Step(item.number.encode(), "drained"), Step(ENTER))
     if rule.choose == "digit_shows" and item.number:
         return (Step(item.number.encode(), f"shows:{item.label[:60]}"), Step(ENTER))
-    moves = move_steps(view, menu.current, at, rule.across, item.label)
+    moves = move_steps(view, menu.current, at, rule.across, item.label, menu.upwards)
+    if item.box.startswith("(") and not item.checked:
+        return (*moves, Step(b" ", "drained"), Step(ENTER))  # a radio list: Enter alone takes the one that was marked
     if rule.follow and compiled(rule.follow).search(item.label):
         return (*moves, Step(ENTER, "changed"), *named_steps(view, rule.follow_keys))
     return (*moves, Step(ENTER))
 
 
-def move_steps(view: View, current: int, target: int, across: bool, label: str) -> tuple[Step, ...]:
+def move_steps(
+    view: View, current: int, target: int, across: bool, label: str, upwards: bool = False
+) -> tuple[Step, ...]:
     """Arrows from where the highlight is, one by one, and a look whether it arrived before anything is taken."""
     distance = target - max(current, 0)
     if distance == 0:
         return ()
+    if upwards:
+        distance = -distance
     forward, back = ("right", "left") if across else ("down", "up")
     key = arrow(forward if distance > 0 else back, view.application_cursor)
     shows = f"shows:{label[:60]}"
@@ -208,7 +220,9 @@ def _surrounds(view: View, menu: Menu, rule: MenuRule) -> bool:
 def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     """A menu of no known tool: the end of the screen, or with a hint that arrows choose (`hinted`: it must have one)."""
     around = "\n".join(view.lines[max(0, menu.top - 4) : view.bottom() + 1])
-    return bool(_HINT.search(around)) or (not hinted and view.bottom() - menu.bottom <= 2)
+    if hinted:
+        return bool(_ARROWS.search(around))
+    return bool(_HINT.search(around)) or view.bottom() - menu.bottom <= 2
 
 
 def dialog_text(view: View, top: int, begins: str) -> tuple[str, int] | None:
