@@ -89,6 +89,7 @@ class Detector:
         self._busy_looks = 0
         self._exited = False
         self._facts = Facts()
+        self._open_facts = Facts()
         self._why: list[str] = ["nothing has been judged yet"]
 
     def handle(self, event: Event, now: float) -> list[Command]:
@@ -117,13 +118,27 @@ class Detector:
         """Is this very prompt on the screen now, untouched?  Also brings its keys up to date with the highlight."""
         if self.open_prompt is None or self.open_prompt.digest != digest or self._exited:
             return False
-        found = recognise(View.of(self.screen), self._facts, self.dialect)
+        view = View.of(self.screen)
+        found = self._recognise_open(view)
         if found is None or digest_of(found) != digest:
             return False
-        fresh = prompt_of(found, View.of(self.screen), [], self.open_prompt.raw, self.settings.secrets, "")
-        if fresh.choices:
-            self.open_prompt = _with_steps(self.open_prompt, fresh)
+        if found.choices:
+            self.open_prompt = replace(self.open_prompt, choices=found.choices, text_steps=found.text_steps)
         return True
+
+    def has_left(self, digest: str) -> bool:
+        """Is it gone?  Unlike `still_shows`, half an answer behind it does not make it gone."""
+        if self.open_prompt is None or self.open_prompt.digest != digest or self._exited:
+            return True
+        found = self._recognise_open(View.of(self.screen))
+        return found is None or not self._is_same(found, self.open_prompt)
+
+    def _recognise_open(self, view: View) -> Finding | None:
+        """As it looks to the program that reads now, or else to the one that read when it was raised."""
+        found = recognise(view, self._facts, self.dialect)
+        if found is not None and self.open_prompt is not None and self._is_same(found, self.open_prompt):
+            return found
+        return recognise(view, self._open_facts, self.dialect)
 
     def explain(self) -> list[str]:
         """Why the last judgement was what it was."""
@@ -217,6 +232,8 @@ class Detector:
         prompt, self._unsure = self.open_prompt, False
         if prompt is None:
             return []
+        if found is None or not self._is_same(found, prompt):
+            found = recognise(view, self._open_facts, self.dialect)
         if found is not None and self._is_same(found, prompt) and not self._tool_works(found, view):
             return self._still_there(found, probe, now)
         if probe.state is not ProbeState.BUSY and now - self._key_since < self.settings.patience.settle_s:
@@ -279,7 +296,7 @@ class Detector:
         self.open_prompt = prompt
         said_idle = bool(found.constraints.get("idle")) and self.tool.state == "idle"
         self.despite_busy |= said_idle or self._own_dialog(found, view)
-        self._open_row, self._open_core = found.row, found.core
+        self._open_row, self._open_core, self._open_facts = found.row, found.core, self._facts
         self._answered, self._keys_since_raise = None, False
         return [RaisePrompt(prompt)]
 
@@ -322,7 +339,3 @@ class Detector:
             step = patience.settle_s - settled if settled < patience.settle_s else 0.05
             return now + max(step, 0.002)
         return now + (settings.look_every_s if settled < 30 or self._answered else settings.slow_look_s)
-
-
-def _with_steps(prompt: Prompt, fresh: Prompt) -> Prompt:
-    return replace(prompt, choices=fresh.choices, text_steps=fresh.text_steps)

@@ -26,7 +26,8 @@ _ROW = (
 
 
 _MARKED = re.compile(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
-_TOGGLE = re.compile(r"[›»…]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
+_COUNTER = re.compile(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
+_TOGGLE = re.compile(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
 _HINT_ROW = re.compile(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
 
 
@@ -50,14 +51,15 @@ class Menu:
     items: tuple[Item, ...]
     current: int  # index of the highlighted item, -1 when it cannot be seen
     how: str  # "pointer", "colour", "radio"
+    upwards: bool = False  # the first item stands lowest, as in fuzzy finders
 
     @property
     def top(self) -> int:
-        return self.items[0].row
+        return min(self.items[0].row, self.items[-1].row)
 
     @property
     def bottom(self) -> int:
-        return self.items[-1].row
+        return max(self.items[0].row, self.items[-1].row)
 
     @property
     def numbered(self) -> bool:
@@ -147,6 +149,9 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
         return None
     if first.number and not _counts(items):
         return None
+    below_it = rows[items[-1].row + 1] if items[-1].row + 1 < len(rows) else ""
+    if _COUNTER.match(below_it):
+        return Menu(tuple(reversed(items)), len(items) - 1 - items.index(first), "pointer", upwards=True)
     return Menu(tuple(items), items.index(first), "pointer")
 
 
@@ -161,7 +166,7 @@ def _walk(
             if blanks > (2 if numbered else 0) or (not found and not numbered):
                 break
             continue
-        match = None if _HINT_ROW.match(rows[at]) else pattern.match(rows[at])
+        match = None if _HINT_ROW.match(rows[at]) or _COUNTER.match(rows[at]) else pattern.match(rows[at])
         if match and _column(match) == column and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
             found.append(_item(rows, at, match))
             blanks = 0

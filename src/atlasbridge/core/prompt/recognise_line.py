@@ -18,6 +18,7 @@ from atlasbridge.core.prompt.view import View
 
 KILL_LINE = b"\x15"
 _PREFILLED = re.compile(r"^(?P<ask>.{2,}?[:?>]\s+)(?P<value>[^\s\[(<{'\"].*)$")
+_ANSWER_SO_FAR = re.compile(r"\s+[‣›»·…]\s*(?:true|false)?\s*$", re.IGNORECASE)
 _LIMIT = re.compile(
     r"(?:max(?:imum|\.)?(?: of)?|up to|at most|limit:?)\s*(\d{1,4})\s*(?:char|letter|digit|symbol)"
     r"|(\d{1,2})[- ]letter code",
@@ -45,6 +46,8 @@ def asking_line(view: View, facts: Facts) -> Line | None:
     """The logical line of the cursor; on an empty line the last line above it that says something."""
     before = view.before_cursor()
     start = view.line_start(view.row)
+    if not view.cursor_visible and facts.canonical is False:
+        before = _ANSWER_SO_FAR.sub("", view.lines[view.row])  # a hidden cursor says nothing
     if unframed(before).strip():
         filled = _PREFILLED.match(before) if facts.canonical is False and not before.endswith(" ") else None
         if filled and filled["value"][-1] not in ":?>])…%#$" and not before.rstrip().endswith("..."):
@@ -111,7 +114,9 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
         one_key = (
             (rule.key and facts.canonical is False) or facts.one_key or (view.alternate and facts.canonical is False)
         )
-        found = replace(found, choices=yes_no_choices(line.text, rule, one_key, clear, dialect))
+        found = replace(
+            found, choices=yes_no_choices(line.text, rule, one_key, facts.canonical is False, clear, dialect)
+        )
     if rule.secret:
         found = replace(found, constraints={**found.constraints, "secret": True})
     if rule.idle:
@@ -122,13 +127,17 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
 
 
 def yes_no_choices(
-    text: str, rule: Rule, one_key: bool, clear: tuple[Step, ...], dialect: Dialect
+    text: str, rule: Rule, one_key: bool, raw: bool, clear: tuple[Step, ...], dialect: Dialect
 ) -> tuple[Choice, ...]:
     yes, no = (rule.yes, rule.no) if rule.yes else spoken_words(text)
     default = _yes_no_default(text)
 
     def steps(word: str) -> tuple[Step, ...]:
-        return (Step(word[:1].encode()),) if one_key else (*clear, *typed_line(word))
+        if one_key:
+            return (Step(word[:1].encode()),)
+        if raw and len(word) == 1:
+            return (*clear, Step(word.encode(), "left?"), Step(ENTER))  # many libraries take the letter at once
+        return (*clear, *typed_line(word))
 
     choices = [
         Choice("y", "Yes" if len(yes) < 3 else yes, steps(yes), default=default == "y"),

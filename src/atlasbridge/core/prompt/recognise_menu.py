@@ -218,7 +218,7 @@ def _surrounds(view: View, menu: Menu, rule: MenuRule) -> bool:
 
 
 def _believable(view: View, menu: Menu, hinted: bool) -> bool:
-    """A menu of no known tool: the end of the screen, or with a hint that arrows choose (`hinted`: it must have one)."""
+    """A menu of no known tool: the end of the screen, or a hint that arrows choose (`hinted`: it must have one)."""
     around = "\n".join(view.lines[max(0, menu.top - 4) : view.bottom() + 1])
     if hinted:
         return bool(_ARROWS.search(around))

@@ -90,12 +90,14 @@ def decide_raise(
 def reads_unseen(found: Finding, probe: ProbeAnswer, moment: Moment, dialect: Dialect) -> bool:
     """No reader can be seen (a loop that sleeps, a process of another session), yet the terminal was put into a mode
     that only a reader of keys wants, and a question that is beyond doubt has stood there for a while."""
+    keys = probe.canonical is False
+    hidden = probe.canonical is True and probe.echo is False and bool(found.constraints.get("secret"))
     return (
-        probe.canonical is False
+        (keys or hidden)
         and not dialect.idles
         and found.score >= SURE
         and not found.constraints.get("idle")
-        and moment.settled_s >= UNSEEN_S
+        and min(moment.settled_s, moment.calm_s) >= UNSEEN_S
     )
 
 
