@@ -22,6 +22,7 @@ from atlasbridge.core.session.typed import Outcome
 from atlasbridge.core.session.watch import StallWatchdog
 
 _LOOK_S = 0.003
+_TAKEN_S = 0.4  # for a tool to take a single key without Enter
 _BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
 _LINE_END = re.compile(rb"[\r\n]")
 
@@ -78,7 +79,7 @@ class Typist:
             self._inlet.send(steps[0].keys)
             self._watch.typed.watch_effect(prompt_id, digest, self._clock.now() + self._settings.effect_timeout_s)
         try:
-            outcome = self._walk(steps, before)
+            outcome = self._walk(steps, before, digest)
         finally:
             self._watch.typing = False
         with self._watch.lock:
@@ -116,11 +117,26 @@ class Typist:
             return Outcome("failed", f"a line of this terminal holds at most {flags.line_limit - 1} bytes")
         return steps
 
-    def _walk(self, steps: tuple[Step, ...], before: int) -> Outcome:
+    def _leaves(self, digest: str) -> bool:
+        """Whether the tool takes the key by itself: then what was to follow would answer the next prompt."""
+        deadline = self._clock.now() + _TAKEN_S
+        while self._clock.now() < deadline:
+            self._pause(_LOOK_S)
+            with self._watch.lock:
+                self._watch.absorb()
+                if self._watch.detector.has_left(digest):
+                    return True
+        return False
+
+    def _walk(self, steps: tuple[Step, ...], before: int, digest: str) -> Outcome:
         for number, step in enumerate(steps):
             if number:
                 before = self._watch.screen.version
                 self._inlet.send(step.keys)
+            if step.until == "left?":
+                if self._leaves(digest):
+                    return Outcome("typed")
+                continue
             if not self._await(step.until, before):
                 if number == len(steps) - 1:
                     return Outcome("typed", f"typed, but the screen did not come to {step.until!r}")
