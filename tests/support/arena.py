@@ -1,0 +1,197 @@
+"""A place to fight in: one home, hubs that can be killed anywhere, real sessions whose tool writes down what it reads.
+
+The person here is patient: an answer that was not acknowledged is sent again, as a person would.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.hubs import NO_WEB, short_home
+from tests.support.sessions import end_sessions
+
+from atlasbridge.core.daemon.client import HubClient
+from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.home import Home
+
+DEADLINE_S = 60.0
+RECORDER = (
+    'i=0; while IFS= read -r -p "Question $i of {name}: what now? " a;'
+    ' do printf "%s\\t%s\\n" "$i" "$a" >>{file}; i=$((i+1)); done'
+)
+
+
+def wait_for(condition: Callable[[], object], what: str, deadline_s: float = DEADLINE_S) -> Any:
+    """The condition's value once it is true.  The deadline is generous because the machine may be busy."""
+    give_up_at = time.monotonic() + deadline_s
+    while True:
+        found = condition()
+        if found:
+            return found
+        assert time.monotonic() < give_up_at, f"waited for {what} in vain"
+        time.sleep(0.005)
+
+
+@dataclass
+class Fighter:
+    """A session with a tool that asks one question after the other, for ever."""
+
+    arena: Arena
+    name: str
+    file: Path
+    session_id: str = ""
+
+    def received(self) -> list[str]:
+        """What the tool has read, line by line: number of the question, tab, answer."""
+        try:
+            return self.file.read_text(errors="surrogateescape").split("\n")[:-1]
+        except FileNotFoundError:
+            return []
+
+    def open_prompt(self) -> dict[str, Any] | None:
+        for prompt in self.arena.ask("prompts")["prompts"]:
+            if prompt["session_id"] == self.session_id:
+                return dict(prompt)
+        return None
+
+    def question(self, number: int) -> dict[str, Any] | None:
+        """The open prompt, if it is the one that asks this question."""
+        prompt = self.open_prompt()
+        return prompt if prompt and f"Question {number} of" in prompt["excerpt"].split("\n")[-1] else None
+
+
+class Arena:
+    def __init__(self, home: Home, config: str = NO_WEB) -> None:
+        self.home = home
+        home.config.write_text(config)
+        home.config.chmod(0o600)
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("ATLASBRIDGE_")}
+        self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root)}
+        self._nursery = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.killable_hub"],
+            env=self.environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=Path(__file__).parents[2],
+        )
+        self.fighters: list[Fighter] = []
+
+    def order(self, **order: Any) -> int:
+        """A new process from the nursery."""
+        assert self._nursery.stdin and self._nursery.stdout
+        self._nursery.stdin.write(json.dumps(order).encode() + b"\n")
+        self._nursery.stdin.flush()
+        return int(self._nursery.stdout.readline())
+
+    def close(self) -> None:
+        self.kill_hub()
+        end_sessions(self.home.root)
+        assert self._nursery.stdin and self._nursery.stdout
+        self._nursery.stdin.close()
+        self._nursery.wait(20)
+        self._nursery.stdout.close()
+
+    # hubs
+
+    @property
+    def hub_pid(self) -> int:
+        return lock_holder(self.home.lock) or 0
+
+    def start_hub(self, die_at: str = "", tell: Path | None = None) -> None:
+        """Returns when it listens, or when it is dead."""
+        pid = self.order(kind="hub", die_at=die_at, tell=str(tell or ""))
+        wait_for(lambda: self.listens() or not _exists(pid), "the hub to listen")
+
+    def listens(self) -> bool:
+        try:
+            with HubClient(self.home, timeout_s=DEADLINE_S) as client:
+                return bool(client.request("ping")["ok"])
+        except AtlasBridgeError:
+            return False
+
+    def kill_hub(self) -> None:
+        pid = self.hub_pid
+        if pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: lock_holder(self.home.lock) != pid, "the hub's death")
+
+    def ask(self, op: str, **fields: Any) -> dict[str, Any]:
+        with HubClient(self.home, timeout_s=DEADLINE_S) as client:
+            return client.ask(op, **fields)
+
+    def reply(self, prompt_id: str, value: str, **fields: Any) -> dict[str, Any] | None:
+        """The hub's answer, or None when it died over it."""
+        try:
+            with HubClient(self.home, timeout_s=DEADLINE_S) as client:
+                return client.request("reply", prompt_id=prompt_id, value=value, **fields)
+        except AtlasBridgeError:
+            return None
+
+    def entries(self, **wanted: Any) -> list[dict[str, Any]]:
+        return list(self.ask("audit", limit=10_000, **wanted)["entries"])
+
+    # sessions
+
+    def start_session(self, command: tuple[str, ...] = (), name: str = "", **order: Any) -> Fighter:
+        name = name or f"s{len(self.fighters)}"
+        fighter = Fighter(self, name, self.home.root / f"{name}.got")
+        script = RECORDER.format(name=name, file=shlex.quote(str(fighter.file)))
+        out = self.home.root / f"{name}.out"
+        words = ["--detach", "--label", name, "--", *(command or ("bash", "-c", script))]
+        self.order(kind="session", arguments=words, out=str(out), **order)
+        fighter.session_id = wait_for(lambda: out.exists() and out.read_text().strip(), "the session's id")
+        self.fighters.append(fighter)
+        return fighter
+
+    # the person
+
+    def answer(self, fighter: Fighter, number: int, value: str, deadline_s: float = DEADLINE_S) -> str:
+        """Answer this question until the tool has it; a dead hub is started again.  Returns the prompt's last id."""
+        give_up_at = time.monotonic() + deadline_s
+        prompt_id = ""
+        while len(fighter.received()) <= number:
+            assert time.monotonic() < give_up_at, f"question {number} was never answered: {fighter.received()}"
+            if not self.listens():
+                self.start_hub()
+            try:
+                prompt = fighter.question(number)
+            except AtlasBridgeError:
+                continue
+            if prompt is None or prompt["state"] not in ("created", "routed", "awaiting_reply"):
+                time.sleep(0.005)
+                continue
+            prompt_id = prompt["prompt_id"]
+            self.reply(prompt_id, value)
+        return prompt_id
+
+
+@contextmanager
+def arena(config: str = NO_WEB) -> Iterator[Arena]:
+    with short_home() as home:
+        place = Arena(home, config)
+        try:
+            yield place
+        finally:
+            place.close()
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
