@@ -1,0 +1,141 @@
+"""A whole path: a tool asks, somebody elsewhere answers, the keys are typed once.  Client, host and hub are real."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.operator import Operator
+from tests.support.sessions import end_sessions, host_pids, wait_no_session
+from tests.support.terminal import ATLASBRIDGE, Terminal, run_in, wait_for
+
+ASK = 'read -p "Continue? (y/n) " a; echo got=$a; sleep 0.3'
+
+
+@pytest.fixture
+def operator(home: Path) -> Iterator[Operator]:
+    person = Operator(home)
+    yield person
+    end_sessions(home)
+    person.command("hub", "stop")
+
+
+def test_a_reply_from_elsewhere_is_typed_once(home: Path, operator: Operator) -> None:
+    with run_in(home, "bash", "-c", ASK + "; read b; echo then=$b", options=()) as terminal:
+        prompt = operator.open_prompt()
+        assert prompt["type"] == "yes_no"
+        assert operator.reply(prompt["prompt_id"], "y")[0] == 0
+        terminal.wait_for("got=y")
+        status, answer = operator.reply(prompt["prompt_id"], "y")
+        assert status == 3
+        assert answer["reason"] == "not_open"
+        terminal.type(b"mine\r")
+        terminal.wait_for("then=mine")
+        terminal.wait_exit()
+
+
+def test_a_reply_after_the_person_typed_is_refused(home: Path, operator: Operator) -> None:
+    with run_in(home, "bash", "-c", ASK + "; sleep 100", options=()) as terminal:
+        prompt = operator.open_prompt()
+        terminal.type(b"n\r")
+        terminal.wait_for("got=n")
+        wait_for(lambda: not operator.approvals(), "the prompt to be withdrawn")
+        status, answer = operator.reply(prompt["prompt_id"], "y")
+        assert status == 3
+        assert answer["reason"] in ("not_open", "stale")
+        assert "got=y" not in terminal.text()
+
+
+def test_after_its_time_the_safe_default_is_typed(home: Path, operator: Operator) -> None:
+    with run_in(home, "bash", "-c", ASK, options=("--ttl", "1")) as terminal:
+        terminal.wait_for("got=n", 60)
+        assert terminal.wait_exit() == 0
+
+
+def test_a_session_without_a_terminal_still_asks(home: Path, operator: Operator, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    script = f'read -p "Your name: " a; echo "$a" >{mark}'
+    with Terminal((*ATLASBRIDGE, "run", "--detach", "--", "bash", "-c", script), home) as starter:
+        assert starter.wait_exit() == 0
+    prompt = operator.open_prompt()
+    assert prompt["type"] == "free_text"
+    assert operator.reply(prompt["prompt_id"], "Ada Lovelace", "--text")[0] == 0
+    wait_for(mark.exists, "the tool to read its answer")
+    assert mark.read_text() == "Ada Lovelace\n"
+    wait_no_session(home)
+
+
+def test_a_secret_is_asked_as_one(home: Path, operator: Operator) -> None:
+    with run_in(
+        home, "bash", "-c", 'read -s -p "Password: " a; echo; echo length=${#a}; sleep 0.3', options=()
+    ) as terminal:
+        prompt = operator.open_prompt()
+        assert prompt["constraints"]["secret"] is True
+        status, _ = operator.reply(prompt["prompt_id"], "-", stdin="hunter2")
+        assert status == 0
+        terminal.wait_for("length=7")
+        assert "hunter2" not in terminal.text()
+        terminal.wait_exit()
+    for path in home.rglob("*"):
+        if path.is_file():
+            assert b"hunter2" not in path.read_bytes()
+
+
+def test_a_tool_that_waits_without_a_word_is_noticed(home: Path, operator: Operator) -> None:
+    with run_in(home, "sh", "-c", "echo starting; read a; echo got=$a; sleep 0.3", options=()) as terminal:
+        prompt = operator.open_prompt()
+        assert operator.reply(prompt["prompt_id"], "hello", "--text")[0] == 0
+        terminal.wait_for("got=hello")
+        terminal.wait_exit()
+
+
+def test_a_killed_hub_loses_nothing_and_the_tool_goes_on(home: Path, operator: Operator) -> None:
+    with run_in(home, "bash", "-c", ASK, options=()) as terminal:
+        prompt = operator.open_prompt()
+        os.kill(operator.hub_pid(), signal.SIGKILL)
+        assert terminal.is_raw()
+        assert operator.command("hub", "start").returncode == 0
+        again = operator.open_prompt()
+        assert again["prompt_id"] == prompt["prompt_id"]
+        assert operator.reply(again["prompt_id"], "y")[0] == 0
+        terminal.wait_for("got=y")
+        assert terminal.wait_exit() == 0
+
+
+def test_a_hub_that_is_not_there_disturbs_nobody(home: Path) -> None:
+    with run_in(home, "bash", "-c", ASK, options=("--no-hub",)) as terminal:
+        terminal.wait_for("Continue?")
+        terminal.type(b"y\r")
+        terminal.wait_for("got=y")
+        assert terminal.wait_exit() == 0
+
+
+def test_kill_ends_the_whole_process_group(home: Path, operator: Operator, tmp_path: Path) -> None:
+    stubborn = f"trap '' TERM; echo \\$\\$ >{tmp_path / 'child'}; sleep 1000"
+    script = f"trap '' TERM; (exec sh -c \"{stubborn}\") & echo ready; wait; sleep 1000"
+    with run_in(home, "sh", "-c", script, options=()) as terminal:
+        terminal.wait_for("ready")
+        wait_for(operator.sessions, "the session in the list", 60)
+        session = operator.sessions()[0]
+        assert session["state"] == "active"
+        assert session["attached"] is True
+        assert operator.command("kill", session["session_id"][:8]).returncode == 0
+        assert terminal.wait_exit() in (128 + signal.SIGKILL, 128 + signal.SIGHUP)
+    child = int((tmp_path / "child").read_text())
+    wait_for(lambda: not Path(f"/proc/{child}").exists(), "the child to be gone")
+    wait_no_session(home)
+
+
+def test_the_list_of_sessions_knows_who_is_attached(home: Path, operator: Operator) -> None:
+    with run_in(home, sys.executable, "-c", "input('name: ')", options=("--name", "my work")) as terminal:
+        wait_for(operator.sessions, "the session in the list", 60)
+        session = operator.sessions()[0]
+        assert (session["label"], session["attached"]) == ("my work", True)
+        terminal.type(b"\x1dd")
+        terminal.wait_exit()
+        wait_for(lambda: operator.sessions()[0]["attached"] is False, "the session to be alone")
+        assert len(host_pids(home)) == 1

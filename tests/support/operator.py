@@ -1,0 +1,54 @@
+"""A person elsewhere, who uses the commands: sees prompts by `events --json`, answers by `reply`, ends by `kill`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.support.terminal import ATLASBRIDGE, wait_for
+
+
+class Operator:
+    def __init__(self, home: Path) -> None:
+        self._environ = {**os.environ, "ATLASBRIDGE_HOME": str(home)}
+        self._home = home
+
+    def command(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*ATLASBRIDGE, *words], env=self._environ, input=stdin, capture_output=True, text=True, timeout=90
+        )
+
+    def events(self) -> list[dict[str, Any]]:
+        """Everything that is open now, as the event stream tells it."""
+        done = self.command("events", "--json")
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def sessions(self) -> list[dict[str, Any]]:
+        done = self.command("ps", "--json")
+        return list(json.loads(done.stdout)) if done.returncode == 0 else []
+
+    def open_prompt(self) -> dict[str, Any]:
+        """Waits for a prompt to be raised."""
+        found: list[dict[str, Any]] = []
+
+        def look() -> bool:
+            found[:] = [event for event in self.approvals() if event]
+            return bool(found)
+
+        wait_for(look, "a prompt", 60)
+        return found[0]
+
+    def approvals(self) -> list[dict[str, Any]]:
+        done = self.command("approvals", "--json")
+        return list(json.loads(done.stdout)) if done.returncode == 0 and done.stdout.strip() else []
+
+    def reply(self, prompt_id: str, value: str, *more: str, stdin: str = "") -> tuple[int, dict[str, Any]]:
+        done = self.command("reply", prompt_id, value, "--json", *more, stdin=stdin)
+        return done.returncode, json.loads(done.stdout)
+
+    def hub_pid(self) -> int:
+        text = (self._home / "hub.lock").read_text().strip()
+        return int(text)
