@@ -15,6 +15,8 @@ from tests.support.sample_prompt import HOSTILE, SECRET, YES_NO, hostile_prompt
 from tests.web.conftest import bearer, log_in
 
 from atlasbridge.channels.web import access as access_module
+from atlasbridge.channels.web import app as app_module
+from atlasbridge.channels.web import server as server_module
 from atlasbridge.channels.web.access import Access
 from atlasbridge.channels.web.catalogue import OPERATIONS
 from atlasbridge.channels.web.settings import WebSettings
@@ -421,3 +423,40 @@ async def test_reports_cannot_fill_the_disk(hub: FakeHub, page: httpx.AsyncClien
     answer = await page.post(f"{API}/prompts/{record.prompt_id}/report", json={})
     assert answer.status_code == 503
     assert len(list(folder.iterdir())) == 1000
+
+
+async def connect(hub: FakeHub) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection("127.0.0.1", int(port_of(hub)))
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: loc", b"POST /api/v1/login HTTP/1.1\r\nX: "])
+async def test_a_connection_that_says_nothing_more_is_closed(
+    hub: FakeHub, monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    monkeypatch.setattr(server_module, "PATIENCE_S", 0.2)
+    reader, writer = await connect(hub)
+    writer.write(begun)
+    async with asyncio.timeout(30):
+        assert await reader.read() == b""
+    writer.close()
+
+
+async def test_a_body_that_never_ends_is_given_up(hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app_module, "BODY_TIMEOUT_S", 0.2)
+    head = b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n"
+    answer = await raw(hub, head + b"Connection: close\r\n\r\n{")
+    assert b" 422 " in answer.splitlines()[0]
+
+
+async def test_many_idle_connections_leave_room_for_a_real_one(
+    hub: FakeHub, anyone: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 20)
+    monkeypatch.setattr(server_module, "PATIENCE_S", 0.5)
+    crowd = [await connect(hub) for _ in range(60)]
+    async with asyncio.timeout(30):
+        ends = await asyncio.gather(*(reader.read() for reader, _ in crowd), return_exceptions=True)
+    assert {end for end in ends if isinstance(end, bytes)} <= {b""}
+    assert (await anyone.get(f"{API}/health")).status_code == 200
+    for _, writer in crowd:
+        writer.close()

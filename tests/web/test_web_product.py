@@ -100,7 +100,7 @@ def read_until(terminal: int, words: bytes) -> bytes:
 
 def test_a_real_program_is_answered_from_the_page_and_everything_is_recorded(hub: HubProcess) -> None:
     with opened(hub) as page:
-        script = 'printf "\\033[31mred\\033[0m\\n"; read -p "Continue? [y/N] " a; echo "got:$a"'
+        script = 'printf "\\033[31mred\\033[0m\\n"; read -p "Continue? [y/N] " a; echo "got:$a"; sleep 600'
         pid, terminal = run_tool(hub, "bash", "-c", script)
         prompt = the_prompt(page)
         assert (prompt["type"], prompt["confidence"]) == ("yes_no", "high")
@@ -109,8 +109,6 @@ def test_a_real_program_is_answered_from_the_page_and_everything_is_recorded(hub
         answer = page.post(f"{API}/prompts/{prompt['prompt_id']}/reply", json={"value": "y"})
         assert (answer.status_code, answer.json()["stage"]) == (200, "typed")
         assert b"got:y" in read_until(terminal, b"got:y")
-        os.waitpid(pid, 0)
-        os.close(terminal)
         settled = page.get(f"{API}/prompts/{prompt['prompt_id']}").json
         wait_until(lambda: settled()["state"] == "resolved")
         assert settled()["decided_by"] == "web:page"
@@ -120,6 +118,7 @@ def test_a_real_program_is_answered_from_the_page_and_everything_is_recorded(hub
         figures = page.get(f"{API}/statistics").json()
         assert figures["answered_by"] == {"web:page": 1}
         assert figures["answer_s"]["count"] == 1
+        leave(hub, pid, terminal)
 
 
 def test_a_live_screen_follows_a_real_program(hub: HubProcess) -> None:
@@ -135,9 +134,14 @@ def test_a_live_screen_follows_a_real_program(hub: HubProcess) -> None:
             assert page.post(f"{path}/keys", json={"data": "hello\r"}).status_code == 200
             assert any("then hello" in json.dumps(frame) for frame in lines)
         assert page.post(f"{path}/end", json={"force": True}).status_code == 200
-        read_to_the_end(terminal)
-        os.waitpid(pid, 0)
-        os.close(terminal)
+        leave(hub, pid, terminal)
+
+
+def leave(hub: HubProcess, pid: int, terminal: int) -> None:
+    end_sessions(hub.home.root)
+    read_to_the_end(terminal)
+    os.waitpid(pid, 0)
+    os.close(terminal)
 
 
 def read_to_the_end(terminal: int) -> None:
@@ -150,7 +154,7 @@ def read_to_the_end(terminal: int) -> None:
 
 def test_a_login_and_an_open_prompt_survive_kill_9_of_the_hub(hub: HubProcess) -> None:
     with opened(hub) as page:
-        pid, terminal = run_tool(hub, "bash", "-c", 'read -p "Continue? [y/N] " a; echo "got:$a"')
+        pid, terminal = run_tool(hub, "bash", "-c", 'read -p "Continue? [y/N] " a; echo "got:$a"; sleep 600')
         prompt = the_prompt(page)
         hub.kill_9()
         hub.start()
@@ -159,8 +163,7 @@ def test_a_login_and_an_open_prompt_survive_kill_9_of_the_hub(hub: HubProcess) -
         path = f"{API}/prompts/{prompt['prompt_id']}/reply"
         wait_until(lambda: page.post(path, json={"value": "y"}).status_code == 200)
         assert b"got:y" in read_until(terminal, b"got:y")
-        os.waitpid(pid, 0)
-        os.close(terminal)
+        leave(hub, pid, terminal)
 
 
 def _alive(page: httpx.Client) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from importlib.resources import files
@@ -23,6 +24,7 @@ from atlasbridge.channels.web.openapi import PREFIX, render_openapi
 from atlasbridge.channels.web.operation import NOBODY, Call, Operation, problem
 from atlasbridge.channels.web.site import Site
 
+BODY_TIMEOUT_S = 15.0
 PAGE_KEY = "x-atlasbridge-key"
 TYPES = {
     "html": "text/html; charset=utf-8",
@@ -112,7 +114,11 @@ async def _read_body(operation: Operation, request: Request) -> Any:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return problem(415, "not_json", "send the body as application/json")
     try:
-        return operation.body.model_validate_json(await request.body())
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            content = await request.body()
+        return operation.body.model_validate_json(content)
+    except TimeoutError:
+        return problem(422, "bad_value", "the body did not come in time")
     except ClientDisconnect:
         return problem(413, "too_large", "the request is too large")
     except ValidationError as error:

@@ -17,10 +17,37 @@ from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from atlasbridge.core.errors import ChannelError
 
 GRACE_S = 2
+PATIENCE_S = 15.0  # for a connection to say what it wants
+MAX_CONNECTIONS = 256
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP that does not wait for ever: a connection that asks nothing is closed, and so is one too many."""
+
+    _alarm: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.abort()
+        else:
+            self._alarm = self.loop.call_later(PATIENCE_S, self._look)
+
+    def _look(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+        else:
+            self._alarm = self.loop.call_later(PATIENCE_S, self._look)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        super().connection_lost(exc)
 
 
 class HubServer(uvicorn.Server):
@@ -46,7 +73,7 @@ class Listener:
     def __init__(self, app: ASGIApp, sock: socket.socket, cert: str = "", key: str = "") -> None:
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=PatientProtocol,
             ws="none",
             loop="none",
             lifespan="off",
@@ -55,7 +82,6 @@ class Listener:
             server_header=False,
             date_header=False,
             proxy_headers=False,
-            limit_concurrency=256,
             timeout_graceful_shutdown=GRACE_S,
             ssl_certfile=cert or None,
             ssl_keyfile=key or None,

@@ -6,6 +6,7 @@ import { receipt } from "/model.js";
 import { Screen } from "/screen.js";
 import { CONFIDENCE, by, clock, folder, left, short } from "/words.js";
 
+const QUESTION_LINES = 3;
 const ROUND = 2 * Math.PI * 21;
 
 function ring(prompt) {
@@ -36,6 +37,13 @@ function heading(prompt, host) {
       el("span", { cls: `tag ${tone}`, title: "how sure we are that this is a prompt" }, sure)));
 }
 
+// What the tool says.  Its last lines are the question; what stands above them is smaller, and still there.
+function quotation(prompt) {
+  const lines = prompt.excerpt.split("\n");
+  const [above, asked] = [lines.slice(0, -QUESTION_LINES).join("\n"), lines.slice(-QUESTION_LINES).join("\n")];
+  return el("blockquote", { cls: prompt.constraints.idle ? "ask idle" : "ask" }, above ? el("small", {}, `${above}\n`) : null, asked);
+}
+
 export function ways(prompt) {
   if (prompt.constraints.secret) return [];
   if (prompt.choices.length) return prompt.choices;
@@ -54,8 +62,7 @@ export class Card {
     this.answers = el("div", { cls: "stack" }, this.choices(), this.textField());
     this.node = el("article", { cls: "card", tabindex: "-1", "aria-labelledby": `h-${prompt.prompt_id}`, "data-prompt": prompt.prompt_id },
       el("div", { cls: "card-top" }, heading(prompt, host), this.ring.node),
-      el("blockquote", { cls: prompt.constraints.idle ? "ask idle" : "ask" }, prompt.excerpt),
-      this.picture(), this.answers, this.stages, this.word, this.foot());
+      quotation(prompt), this.picture(), this.answers, this.stages, this.word, this.foot());
   }
 
   tick() { this.ring.tick(); }
@@ -69,7 +76,7 @@ export class Card {
       type: "button", "data-value": choice.value,
       cls: `choice ${choice.refuses ? "refuse" : choice.always ? "always" : choice === first ? "first" : ""}`,
       on: { click: () => this.answer(choice.value) },
-    }, el("kbd", { "aria-hidden": "true" }, at < 9 ? String(at + 1) : " "), el("span", { cls: "label" }, choice.label),
+    }, el("kbd", { "aria-hidden": "true" }, /^[yn1-9]$/.test(choice.value) ? choice.value : at < 9 ? String(at + 1) : " "), el("span", { cls: "label" }, choice.label),
       choice.always ? el("span", { cls: "tag warn" }, "always") : null,
       choice.refuses ? el("span", { cls: "tag bad" }, "refuses") : null);
     const rank = (choice) => (choice.refuses ? 1 : 0);
@@ -106,20 +113,21 @@ export class Card {
     if (!this.prompt.screen) return null;
     const screen = new Screen("The screen around the question");
     screen.text(this.prompt.screen);
-    const wide = window.matchMedia("(min-width: 641px)").matches || this.prompt.type === "unknown";
-    const box = el("details", { open: wide, on: { toggle: () => this.colour(screen, box) } },
-      el("summary", {}, "Show the screen"), screen.node);
-    if (wide) this.colour(screen, box);
-    return box;
+    const more = el("button", { type: "button", cls: "quiet more", "aria-expanded": "false", on: { click: () => {
+      const on = screen.node.classList.toggle("whole");
+      more.textContent = on ? "Show less" : "Show more";
+      more.setAttribute("aria-expanded", String(on));
+    } } }, "Show more");
+    more.hidden = true;
+    this.colour(screen, more);
+    return el("div", { cls: "picture" }, screen.node, more);
   }
 
-  async colour(screen, box) {
-    if (!box.open || this.coloured || this.prompt.constraints.secret) return;
-    this.coloured = true;
+  async colour(screen, more) {
     try {
-      screen.draw(await get(`/sessions/${this.prompt.session_id}/screen?styled=true`));
-      screen.trim();
+      if (!this.prompt.constraints.secret) screen.draw(await get(`/sessions/${this.prompt.session_id}/screen?styled=true`));
     } catch { /* the plain text stays */ }
+    requestAnimationFrame(() => { more.hidden = !screen.frame(); });
   }
 
   foot() {
@@ -184,7 +192,7 @@ export function overCard({ prompt, sentence, stage }) {
   return el("article", { cls: "card over", "data-settled": prompt.prompt_id },
     el("div", { cls: "row" }, el("strong", {}, session.tool || "A program"), el("small", {}, folder(session.cwd)),
       who ? el("small", { cls: "who" }, `by ${who}`) : null),
-    el("blockquote", { cls: "ask" }, prompt.excerpt),
+    quotation(prompt),
     reached >= 0 ? el("ol", { cls: "stages", "aria-label": "What became of the answer" },
       ...["received", "typed", "taken"].map((name, at) => el("li", { cls: at <= reached ? "done" : "" }, name))) : null,
     el("div", { cls: `word ${bad ? "bad" : reached >= 0 ? "good" : ""}`, role: "status" }, words));

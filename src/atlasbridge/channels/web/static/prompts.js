@@ -27,6 +27,7 @@ export function promptsView(main, page) {
     cards.set(prompt.prompt_id, card);
     list.prepend(card.node);
     movedAt = performance.now();
+    if (cards.size === 1 && !document.activeElement?.closest?.("input, textarea")) window.scrollTo(0, 0);
     speak(`${prompt.session?.tool || "A program"} asks: ${prompt.excerpt}`);
   }
 

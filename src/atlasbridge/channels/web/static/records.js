@@ -61,10 +61,10 @@ export function auditView(main) {
 
 function auditEntry(record) {
   const { seq, event, hash, prev_hash: before, ts, ...rest } = record;
-  return el("li", { cls: "item" },
-    el("div", { cls: "row" }, el("strong", {}, String(event)), el("small", {}, `#${seq}`)),
-    el("small", {}, [moment(ts), rest.decided_by || rest.identity].filter(Boolean).join(" · ")),
-    el("details", {}, el("summary", {}, "Details"), el("pre", { cls: "term" }, JSON.stringify({ ...rest, prev_hash: before, hash }, null, 1))));
+  const words = [moment(ts), rest.decided_by || rest.identity].filter(Boolean).join(" · ");
+  return el("li", {}, el("details", { cls: "item entry" },
+    el("summary", {}, el("strong", {}, String(event)), el("small", {}, words), el("small", { cls: "end" }, `#${seq}`)),
+    el("pre", { cls: "term" }, JSON.stringify({ ...rest, prev_hash: before, hash }, null, 1))));
 }
 
 export function figuresView(main) {

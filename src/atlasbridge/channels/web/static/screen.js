@@ -57,13 +57,29 @@ export class Screen {
     } else if (Array.isArray(frame.lines)) this.text(frame.lines.join("\n"));
     if (Array.isArray(frame.modes)) this.modes = frame.modes;
     if (frame.cols) this.fit(frame.cols);
+    this.point(frame);
   }
 
-  // Only the rows around the prompt: leading and trailing blank rows are left out.
-  trim() {
+  // The cursor lies over the rows, after them, so that rows keep their numbers.
+  point({ cursor, cursor_visible: visible }) {
+    this.cursor ||= el("div", { cls: "cursor" });
+    this.cursor.remove();
+    if (!visible || !Array.isArray(cursor)) return;
+    this.cursor.style.top = `calc(10px + ${Number(cursor[0])} * 1.3em)`;
+    this.cursor.style.left = `calc(12px + ${Number(cursor[1])} * 1ch)`;
+    this.node.append(this.cursor);
+  }
+
+  // For a card: blank rows at both ends are left out, letters are as large as the longest line allows, the end is in sight.
+  frame() {
+    this.cursor?.remove();
     const rows = [...this.node.children];
     while (rows.length && !rows[0].textContent.trim()) rows.shift().remove();
     while (rows.length && !rows[rows.length - 1].textContent.trim()) rows.pop().remove();
+    const lengths = rows.map((line) => line.textContent.trimEnd().replace(/[─━═╌┄-]{8,}.*$/, "").length);
+    this.fit(Math.max(20, ...lengths));
+    this.node.scrollTop = this.node.scrollHeight;
+    return this.node.scrollHeight > this.node.clientHeight + 2;
   }
 
   fit(cols) {

@@ -1,0 +1,125 @@
+"""The whole product in a real browser: a real hub, a real program on a real terminal, answered by taps and keys."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import time
+from collections.abc import Iterator
+
+import pytest
+from selenium import webdriver
+from tests.support.browser import complaints, find, open_browser, phone, text_of, wait, wait_text
+from tests.support.hubs import HubProcess, hub_process
+from tests.support.sessions import end_sessions
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+
+SCRIPT = """
+read -p "Overwrite config? [y/N] " a; echo "one:$a"
+PS3="Which colour? "; select b in red green blue; do echo "two:$b"; break; done
+read -p "Project name: " c; echo "three:$c"
+read -s -p "Password: " d; echo; echo "four:${#d}"
+read -p "Press Enter to continue" e; echo "five"; sleep 600
+"""
+
+
+@pytest.fixture
+def hub() -> Iterator[HubProcess]:
+    with hub_process("[channels.web]\nport = 0\n") as running:
+        yield running
+        end_sessions(running.home.root)
+
+
+@pytest.fixture
+def browser(hub: HubProcess) -> Iterator[webdriver.Chrome]:
+    running = open_browser()
+    running.get(hub.json("web", "--no-open")["links"]["local"])
+    wait_text(running, "#link", "live")
+    yield running
+    running.quit()
+
+
+def start(hub: HubProcess, script: str) -> int:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(hub.command()[0], [*hub.command("run"), "bash", "-c", script], hub.environ)
+    return terminal
+
+
+def expect(terminal: int, words: str) -> None:
+    """Read the terminal as its owner would, until the words are there."""
+    seen = b""
+    deadline = time.monotonic() + 60
+    while words.encode() not in seen:
+        ready, _, _ = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))
+        assert ready, f"{words!r} never came: {seen!r}"
+        seen += os.read(terminal, 65536)
+
+
+def question(browser: webdriver.Chrome, words: str) -> None:
+    wait_text(browser, "[data-prompt] .ask", words)
+
+
+def act(browser: webdriver.Chrome, css: str, text: str = "") -> None:
+    """Tap (or type and send) until the card has left: the page ignores taps while its list is moving."""
+    prompt = find(browser, "[data-prompt]").get_attribute("data-prompt")
+    if text:
+        find(browser, ".say input").send_keys(text)
+
+    def gone(it: webdriver.Chrome) -> bool:
+        if it.find_elements("css selector", f"[data-prompt='{prompt}'] {css}:enabled"):
+            it.find_element("css selector", f"[data-prompt='{prompt}'] {css}").click()
+        return not it.find_elements("css selector", f"[data-prompt='{prompt}']")
+
+    wait(browser, gone, f"{css} did not answer: {text_of(browser, '.word')}")
+
+
+def test_every_question_of_a_real_program_is_answered_from_a_phone(hub: HubProcess, browser: webdriver.Chrome) -> None:
+    phone(browser)
+    terminal = start(hub, SCRIPT)
+    question(browser, "Overwrite config?")
+    act(browser, "[data-value=y]")
+    expect(terminal, "one:y")
+    question(browser, "Which colour?")
+    act(browser, "[data-value='2']")
+    expect(terminal, "two:green")
+    question(browser, "Project name:")
+    act(browser, ".send", "shop")
+    expect(terminal, "three:shop")
+    question(browser, "Password:")
+    assert find(browser, ".say input").get_attribute("type") == "password"
+    act(browser, ".send", "hunter2")
+    expect(terminal, "four:7")
+    question(browser, "Press Enter")
+    act(browser, "[data-value=enter]")
+    expect(terminal, "five")
+    wait_text(browser, ".card.over .stages .done:last-child", "taken")
+    for path in hub.home.root.rglob("*"):
+        if path.is_file():
+            assert b"hunter2" not in path.read_bytes(), path.name
+    assert complaints(browser) == []
+    os.close(terminal)
+
+
+def test_the_page_comes_back_by_itself_after_kill_9_of_the_hub(hub: HubProcess, browser: webdriver.Chrome) -> None:
+    terminal = start(hub, 'read -p "Continue? [y/N] " a; echo "got:$a"; sleep 600')
+    question(browser, "Continue?")
+    hub.kill_9()
+    wait_text(browser, "#link", "not connected")
+    hub.start()
+    wait_text(browser, "#link", "live")
+    question(browser, "Continue?")
+    act(browser, "[data-value=n]")
+    expect(terminal, "got:n")
+    os.close(terminal)
+
+
+def test_an_answer_at_the_terminal_takes_the_card_away(hub: HubProcess, browser: webdriver.Chrome) -> None:
+    terminal = start(hub, 'read -p "Continue? [y/N] " a; echo "got:$a"; sleep 600')
+    question(browser, "Continue?")
+    os.write(terminal, b"y\r")
+    expect(terminal, "got:y")
+    wait_text(browser, "#cards", "Nothing waits for you")
+    os.close(terminal)
