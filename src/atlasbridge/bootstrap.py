@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from atlasbridge.core.session.tty import Pty, Size
     from atlasbridge.core.session.watch import DetectorLike
 
+HOOK_WAIT_S = 0.4  # how long a dialog waits for the words of a hook before it is raised without them
+
 CHANNEL_SETTINGS = {
     "web": "atlasbridge.channels.web.settings:WebSettings",
     "telegram": "atlasbridge.channels.telegram.settings:TelegramSettings",
@@ -227,6 +229,7 @@ def run_session(plan: Plan) -> Ending:
     """Start the session host and lend it this terminal until the session ends or leaves it."""
     from atlasbridge.config.session import load_session_settings
     from atlasbridge.core.session.client import Client, Ending, terminal_size
+    from atlasbridge.core.session.detachkey import DetachKey
     from atlasbridge.core.session.launch import launch
     from atlasbridge.os.tty import require_backend
 
@@ -234,6 +237,8 @@ def run_session(plan: Plan) -> Ending:
     home = Home.find(os.environ)
     home.prepare()
     settings, detection = load_session_settings(home, os.environ, lambda: load_configuration(home, os.environ))
+    DetachKey(settings.detach_key)  # a key that cannot be read is said now, not by the host
+    check_dialect(home, plan)
     parts = host_parts(home, detection)
     client = Client(launch(plan, home, parts, settings, terminal_size(), _line_settings(plan)))
     refused = client.await_start()
@@ -259,12 +264,15 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
     def spawn(plan: Plan, size: Size, attributes: list[Any] | None) -> Pty:
         from atlasbridge.core.session.plan import child_environ
 
-        return PosixPTY.spawn(plan.command, child_environ(plan.environ), None, size, attributes)
+        command = _prepared(home, plan)
+        return PosixPTY.spawn(command, child_environ(plan.environ), None, size, attributes)
 
     def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
         from atlasbridge.core.prompt.detector import Detector
 
         settings = detector_settings(detection, plan.environ)
+        if _hooked(home, plan):
+            settings = replace(settings, hook_s=HOOK_WAIT_S)
         return Detector(_dialect(home, plan), size.rows, size.cols, settings), _probe(pty)
 
     def encode(*given: Any) -> Any:
@@ -305,11 +313,32 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(value for name, value in environ.items() if is_secret_name(name) and len(value) >= 6)
 
 
+def check_dialect(home: Home, plan: Plan) -> None:
+    """Before anything starts, where a person had a say in the rules; packaged ones are known to be good."""
+    if plan.dialect or (home.root / "dialects").is_dir():
+        _dialect(home, plan)
+
+
 def _dialect(home: Home, plan: Plan) -> Any:
     from atlasbridge.adapters.dialect_files import dialect_for, load_dialect
 
     own = home.root / "dialects"
     return load_dialect(plan.dialect or dialect_for(plan.command[0], own), own)
+
+
+def _hooked(home: Home, plan: Plan) -> bool:
+    """Whether this tool is started with a hook that tells us what it asks."""
+    return plan.tool == "claude" and plan.dialect in ("", "claude")
+
+
+def _prepared(home: Home, plan: Plan) -> tuple[str, ...]:
+    """The command as it is started: with what makes the tool say by itself what it asks, where it can."""
+    if not _hooked(home, plan):
+        return plan.command
+    from atlasbridge.adapters.claude_hook import with_hook
+    from atlasbridge.core.ids import short_id
+
+    return with_hook(plan.command, str(home.sessions / f"{short_id(plan.session_id)}.sock"))
 
 
 def _probe(pty: Pty) -> WaitingProbe:

@@ -55,11 +55,12 @@ def spawn_process(
     *,
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
-    size: tuple[int, int] = (24, 80),
+    size: tuple[int, int] | tuple[int, int, int, int] = (24, 80),
     termios_attrs: TermiosAttributes | None = None,
     close_fds: bool = True,
 ) -> SpawnedProcess:
-    """Start `argv` as the leader of a new session whose controlling terminal is a new PTY of `size` (rows, cols).
+    """Start `argv` as the leader of a new session whose controlling terminal is a new PTY of `size`
+    (rows and columns, or these and the width and height in pixels).
 
     `env` is the child's whole environment (None: a copy of ours); its PATH is the one searched. The child starts with
     default signal handlers and an empty mask. Raises SpawnFailed when the program could not be executed.

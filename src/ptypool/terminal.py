@@ -24,7 +24,9 @@ _IUTF8 = 0x4000 if sys.platform in ("linux", "darwin") else 0  # the termios mod
 _IFLAG, _OFLAG, _LFLAG, _CC = 0, 1, 3, 6
 
 
-def open_terminal(size: tuple[int, int], attributes: TermiosAttributes | None) -> tuple[int, int]:
+def open_terminal(
+    size: tuple[int, int] | tuple[int, int, int, int], attributes: TermiosAttributes | None
+) -> tuple[int, int]:
     """A new (master, slave) pair, both close-on-exec and above the standard streams, with its size already set."""
     try:
         master, slave = (above_stdio(fd) for fd in os.openpty())
@@ -66,11 +68,11 @@ def above_stdio(fd: int) -> int:
     return moved
 
 
-def set_window_size(fd: int, rows: int, cols: int) -> None:
-    """Tell the terminal its size; its foreground processes get SIGWINCH when it changed."""
-    if not (0 <= rows <= 0xFFFF and 0 <= cols <= 0xFFFF):
+def set_window_size(fd: int, rows: int, cols: int, width: int = 0, height: int = 0) -> None:
+    """Tell the terminal its size, in pixels too if known; its foreground processes get SIGWINCH when it changed."""
+    if not all(0 <= number <= 0xFFFF for number in (rows, cols, width, height)):
         raise ValueError(f"a terminal cannot have {rows} rows and {cols} columns")
-    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, width, height))
 
 
 def window_size(fd: int) -> tuple[int, int]:

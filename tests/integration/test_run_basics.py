@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import struct
 import subprocess
 import sys
 import termios
@@ -211,3 +213,58 @@ def test_raw_mode_is_complete(home: Path) -> None:
         assert not lflag & termios.IEXTEN
         terminal.type(b"\x04")
         terminal.wait_exit()
+
+
+def test_umask_and_open_files_are_the_persons_own(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("from nine\n")
+    inner = f"{sys.executable} -m atlasbridge run --no-hub -- sh -c 'umask; cat <&9'"
+    with Terminal(("sh", "-c", f"umask 027; exec 9<{tmp_path / 'file'}; {inner}"), home) as terminal:
+        assert terminal.wait_exit() == 0
+        assert terminal.text() == "0027\nfrom nine"
+
+
+def test_the_tool_gets_no_descriptor_of_ours(home: Path) -> None:
+    with run_in(home, "sh", "-c", "ls -l /proc/self/fd | grep -c -e socket -e pipe -e ptmx") as terminal:
+        terminal.wait_exit()
+        assert terminal.text() == "1", "its own pipe into grep"
+
+
+def test_closed_standard_streams_are_no_obstacle(home: Path) -> None:
+    command = f"{sys.executable} -m atlasbridge run --no-hub -- sh -c 'echo hi' <&-"
+    with Terminal(("sh", "-c", command), home) as terminal:
+        assert terminal.wait_exit() == 0
+        assert "hi" in terminal.text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--dialect", "no-such", "true"], "no dialect called 'no-such'"),
+        (["--backend", "conpty", "true"], "Windows only"),
+        (["--backend", "telex", "true"], "no backend 'telex'"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_refused_before_anything_starts(home: Path, words: list[str], said: str) -> None:
+    with Terminal((*ATLASBRIDGE, "run", "--no-hub", *words), home) as terminal:
+        assert terminal.wait_exit() == 2
+        assert said in terminal.text()
+    assert not list((home / "sessions").glob("*.sock")) if (home / "sessions").exists() else True
+
+
+def test_pixels_reach_the_tool(home: Path) -> None:
+    script = "import fcntl, struct, termios; print(struct.unpack('HHHH', fcntl.ioctl(0, termios.TIOCGWINSZ, bytes(8))))"
+    with Terminal(
+        (
+            "sh",
+            "-c",
+            f'sleep 0.5; exec {sys.executable} -m atlasbridge run --no-hub -- "$@"',
+            "sh",
+            sys.executable,
+            "-c",
+            script,
+        ),
+        home,
+    ) as terminal:
+        fcntl.ioctl(terminal.master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 90, 900, 600))
+        terminal.wait_exit()
+        assert "(30, 90, 900, 600)" in terminal.text()

@@ -269,6 +269,8 @@ class SessionHost:
                 self._seat.vacate(caller.attachment, "detached")
             case "pause":
                 self._seat.vacate(caller.attachment, "paused")
+            case "structured":
+                self._judgement.tool_said(*(str(message.get(name, "")) for name in ("kind", "text", "source")))
             case "continue":
                 self._pty.signal(signal.SIGCONT)
             case "signal":

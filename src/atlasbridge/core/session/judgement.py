@@ -71,6 +71,11 @@ class Judgement:
         if self._parts is not None:
             self._parts[0].keys_typed(data)
 
+    def tool_said(self, kind: str, text: str, source: str) -> None:
+        """By a hook, beside the terminal."""
+        if self._parts is not None:
+            self._parts[0].tool_said(kind, text, source)
+
     def changed(self, size: Size, attached: bool) -> None:
         """The terminal's size, or whether one is attached."""
         with self._lock:

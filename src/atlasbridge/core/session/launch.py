@@ -38,6 +38,7 @@ def launch(
     plan: Plan, home: Home, parts: HostParts, settings: SessionSettings, size: Size, attributes: list[Any] | None
 ) -> socket.socket:
     """Start the host; what it says first ("started" or "failed") comes through the returned socket."""
+    _fill_standard_streams()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -51,13 +52,21 @@ def launch(
     return ours
 
 
+def _fill_standard_streams() -> None:
+    """A closed standard stream would make our own sockets take its place."""
+    for standard in (0, 1, 2):
+        try:
+            os.fstat(standard)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+
+
 def _leave_client(ours: socket.socket) -> None:
     """Become a process of its own: no terminal, no parent, no descriptor of the client's but the socket."""
     ours.close()
     os.setsid()
     if os.fork():
         os._exit(0)
-    os.umask(0o077)
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -104,6 +113,7 @@ def _host_session(
     except SpawnRefused as error:
         _say(client, {"m": "failed", "status": error.status, "text": str(error), "hint": error.hint})
         return
+    _leave_tool()
     journal.note("session started", tool=plan.tool, pid=pty.pid)
     host = SessionHost(plan, pty, size, parts, settings, clock, journal)
     host.listen(home.sessions / f"{short_id(plan.session_id)}.sock")
@@ -112,6 +122,19 @@ def _host_session(
         client.close()
     host.finish(host.serve(None if plan.detach else client))
     pty.close()
+
+
+def _leave_tool() -> None:
+    """The tool has what was the person's (folder, umask, open files); the host keeps none of it."""
+    os.chdir("/")
+    os.umask(0o077)
+    for name in os.listdir("/dev/fd"):
+        fd = int(name)
+        try:
+            if fd > 2 and os.get_inheritable(fd):
+                os.close(fd)
+        except OSError:
+            continue  # the listing's own descriptor
 
 
 def _say(client: socket.socket, message: dict[str, Any]) -> None:

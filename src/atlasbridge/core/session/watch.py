@@ -24,6 +24,7 @@ from atlasbridge.core.prompt.events import (
     ProbeAnswer,
     ProbeAnswered,
     Resized,
+    StructuredEventReceived,
     WakeupDue,
 )
 from atlasbridge.core.prompt.model import Prompt
@@ -111,6 +112,9 @@ class StallWatchdog:
 
     def keys_typed(self, data: bytes) -> None:
         self._tell(KeysTyped(data))
+
+    def tool_said(self, kind: str, text: str, source: str) -> None:
+        self._tell(StructuredEventReceived(kind, text, source))
 
     def resized(self, rows: int, cols: int) -> None:
         self._tell(Resized(rows, cols))

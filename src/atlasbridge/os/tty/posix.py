@@ -48,8 +48,9 @@ class PosixPTY(BasePTY):
                 command,
                 env=env,
                 cwd=cwd,
-                size=(size.rows, size.cols),
+                size=(size.rows, size.cols, size.width, size.height),
                 termios_attrs=attributes,
+                close_fds=False,  # ours are all close-on-exec; the person's own (a shell's `9<file`) are the tool's
             )
         except SpawnFailed as error:
             raise SpawnRefused(error.what(), error.what_to_do(), _shell_status(error)) from error
