@@ -15,7 +15,9 @@ YES = Answer(AnswerKind.YES, "y")
 NO = Answer(AnswerKind.NO, "n")
 ME = "telegram:1"
 YES_NO = Prompt(PromptType.TYPE_YES_NO, 0.9, "Continue? (y/n)", safe_default="n", digest="d1")
-SECRET = Prompt(PromptType.TYPE_FREE_TEXT, 0.9, "Password:", constraints={"secret": True}, digest="d2")
+SECRET = Prompt(
+    PromptType.TYPE_FREE_TEXT, 0.9, "Password:", constraints={"secret": True}, safe_default="n", digest="d2"
+)
 UNKNOWN = Prompt(PromptType.TYPE_UNKNOWN, 0.5, "(END)", safe_default="q", digest="d3")
 
 

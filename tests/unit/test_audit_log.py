@@ -15,6 +15,7 @@ from tests.support.ledgers import ME, YES, ask, open_ledger
 from atlasbridge.core.audit import log
 from atlasbridge.core.audit.chain import START, seal_entry
 from atlasbridge.core.audit.log import lines_back, read_lines
+from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.verify import verify_home
 
@@ -157,6 +158,22 @@ def test_a_torn_end_is_repaired_with_a_record_of_its_own(home: Path, cut: int) -
     (entry,) = ledger.audit_entries(event="AUDIT_REPAIRED")
     assert entry["restored"] == len(lines_of(home)) - 1 - whole[: len(whole) - cut].count(b"\n")
     assert path.read_bytes().startswith(whole)
+    ledger.close()
+
+
+def test_a_batch_torn_in_its_middle_is_repaired_after_a_loss_of_power(home: Path) -> None:
+    """Sectors reach the disk in any order: of two entries written together only the second may be whole."""
+    ledger = open_ledger(home)
+    session_id = ledger.sessions()[0].session_id
+    ledger.end_session(session_id, 0, SessionState.COMPLETED)  # ends a prompt as well: two entries at once
+    ledger._journal.abandon()
+    path = home / "audit.log"
+    lines = lines_of(home)
+    torn = lines[-2].replace('"PROMPT_', '"\0\0\0\0\0\0\0')
+    path.write_bytes("".join(line + "\n" for line in (*lines[:-2], torn, lines[-1])).encode())
+    ledger = open_ledger(home)
+    assert ledger.verify_audit().ok and lines_of(home)[: len(lines)] == lines
+    assert ledger.audit_entries(event="AUDIT_REPAIRED")[0]["restored"] == 2
     ledger.close()
 
 

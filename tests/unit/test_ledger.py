@@ -300,6 +300,18 @@ def test_nothing_outlives_the_boot_of_the_machine(tmp_path: Path, clock: ManualC
     again.close()
 
 
+@pytest.mark.parametrize("change", ["nonce_used = 1", "boot_id = 'another'"])
+def test_the_guard_of_a_claim_does_not_rely_on_the_state_alone(tmp_path: Path, ledger: Ledger, change: str) -> None:
+    record = ask(ledger)
+    connection = sqlite3.connect(tmp_path / "atlasbridge.db")
+    connection.execute(f"UPDATE prompts SET {change}")
+    connection.commit()
+    connection.close()
+    refused = claim(ledger, record, nonce=None)
+    assert isinstance(refused, Reject) and refused.reason is Refusal.NOT_OPEN
+    assert ledger.reply(record.prompt_id) is None
+
+
 def test_an_update_is_accepted_once(ledger: Ledger) -> None:
     assert ledger.accept_update("telegram", "9", "{}") is True
     assert ledger.accept_update("telegram", "9", "{}") is False

@@ -51,6 +51,16 @@ def test_a_transaction_whose_body_fails_changes_nothing(tmp_path: Path) -> None:
     database.close()
 
 
+def test_a_transaction_holds_the_database_from_its_first_moment(tmp_path: Path) -> None:
+    """A writer that only begins to write later could find that what it has read is no longer true."""
+    database = Database.open(tmp_path / "a.db")
+    other = sqlite3.connect(tmp_path / "a.db", timeout=0, isolation_level=None)
+    with database.transaction(), pytest.raises(sqlite3.OperationalError, match="locked"):
+        other.execute("BEGIN IMMEDIATE")
+    other.close()
+    database.close()
+
+
 def test_a_connection_is_refused_in_a_forked_child(tmp_path: Path) -> None:
     database = Database.open(tmp_path / "a.db")
     with warnings.catch_warnings():

@@ -60,7 +60,7 @@ def refuse_claim(record: PromptRecord | None, *, session_id: str, nonce: str, no
         return _UNKNOWN
     if record.session_id != session_id:
         return _WRONG_SESSION
-    return refuse_moment(record, nonce=nonce, now=now) or Reject(Refusal.NOT_OPEN, fate(record))
+    return refuse_moment(record, nonce=nonce, now=now) or Reject(Refusal.NOT_OPEN, "It is not open any more.")
 
 
 def refuse_moment(record: PromptRecord, *, nonce: str, now: float) -> Reject | None:
