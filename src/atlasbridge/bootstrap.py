@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
     from atlasbridge.core.prompt.detector import DetectorSettings
     from atlasbridge.core.routing.policy import PolicySettings
-    from atlasbridge.core.session.client import Ending
     from atlasbridge.core.session.host import HostParts
     from atlasbridge.core.session.plan import Plan
-    from atlasbridge.core.session.tty import Pty, Size
+    from atlasbridge.core.session.tty import Ending, Pty, Size
     from atlasbridge.core.session.watch import DetectorLike
 
 HOOK_WAIT_S = 0.4  # how long a dialog waits for the words of a hook before it is raised without them
@@ -227,13 +226,14 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
 
 def run_session(plan: Plan) -> Ending:
     """Start the session host and lend it this terminal until the session ends or leaves it."""
+    if plan.backend == "conpty" or sys.platform == "win32":
+        return _run_on_console(plan)
     from atlasbridge.config.session import load_session_settings
-    from atlasbridge.core.session.client import Client, Ending, terminal_size
+    from atlasbridge.core.session.client import Client, terminal_size
     from atlasbridge.core.session.detachkey import DetachKey
     from atlasbridge.core.session.launch import launch
-    from atlasbridge.os.tty import require_backend
+    from atlasbridge.core.session.tty import Ending
 
-    require_backend(plan.backend)
     home = Home.find(os.environ)
     home.prepare()
     settings, detection = load_session_settings(home, os.environ, lambda: load_configuration(home, os.environ))
@@ -245,6 +245,24 @@ def run_session(plan: Plan) -> Ending:
     if refused is not None or plan.detach:
         return refused or Ending(0)
     return client.run()
+
+
+def _run_on_console(plan: Plan) -> Ending:
+    """Windows: one process, this console, nobody is asked from elsewhere."""
+    from atlasbridge.core.errors import ConfigError
+    from atlasbridge.core.session.plan import child_environ
+    from atlasbridge.core.session.tty import Ending, Size, SpawnRefused
+    from atlasbridge.os.tty.windows import WindowsPTY, console_key, show_on_console
+
+    if plan.backend != "conpty":
+        raise ConfigError(
+            "on Windows sessions are experimental", "say that you know: atlasbridge run --backend conpty ..."
+        )
+    try:
+        pty = WindowsPTY.spawn(plan.command, child_environ(plan.environ), plan.cwd, Size())
+    except SpawnRefused as error:
+        return Ending(error.status, str(error), error.hint)
+    return Ending(show_on_console(pty, console_key))
 
 
 def attach_session(name: str) -> Ending:

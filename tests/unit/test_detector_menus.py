@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, Playbook, Raised, Withdrawn
 
-from atlasbridge.core.prompt.events import OutputReceived
+from atlasbridge.core.prompt.events import OutputReceived, StructuredEventReceived
 
 ALTERNATE = "\x1b[?1049h\x1b[H"
 
@@ -153,11 +153,33 @@ def test_a_blinking_bullet_does_not_hide_a_dialog() -> None:
 
 
 def test_the_word_of_the_tool_enriches_a_prompt() -> None:
-    status = b"\x1b]7501;state=blocked:app=claude-code:kind=permission:msg=YXBwcm92ZSBCYXNoOiBscyAtbGE=\x1b\\"
+    status = b"\x1b]7501;state=blocked:app=claude-code:kind=permission:msg=YXBwcm92ZSBCYXNoOiB0b3VjaCBtYWRlLWJ5LWJhc2gudHh0\x1b\\"
     play = Playbook(POLLING, "claude") >> OutputReceived(status) >> CLAUDE_DIALOG >> 0.4
-    play << Raised("multiple_choice", "approve Bash: ls -la")
+    play << Raised("multiple_choice", "approve Bash: touch made-by-bash.txt")
     assert play.prompt.evidence[0].signal == "structured"
     assert play.prompt.score == 0.99
+
+
+def test_a_word_of_the_tool_that_does_not_fit_the_screen_is_dropped() -> None:
+    lie = StructuredEventReceived("permission", "Bash: ls -la\nin /home", "its hook")
+    play = Playbook(POLLING, "claude") >> lie >> CLAUDE_DIALOG >> 0.4
+    play << Raised("multiple_choice", "touch made-by-bash.txt")
+    assert "ls -la" not in play.prompt.excerpt + play.prompt.screen
+    assert [item.signal for item in play.prompt.evidence] == ["pattern", "probe"]
+
+
+def test_a_hook_says_the_folder_and_what_the_screen_has_no_room_for() -> None:
+    hook = StructuredEventReceived("permission", "Bash: touch made-by-bash.txt\nin /home/me/project", "its hook")
+    play = Playbook(POLLING, "claude") >> hook >> hook >> CLAUDE_DIALOG >> 0.4
+    play << Raised("multiple_choice", "Bash: touch made-by-bash.txt\nin /home/me/project\nDo you want to proceed?")
+    assert play.prompt.screen.startswith("Bash: touch made-by-bash.txt\nin /home/me/project\n\n")
+
+
+def test_a_hook_that_comes_too_late_changes_nothing() -> None:
+    box_drawn = "● All done.\n" + "─" * 60 + "\n❯ \n" + "─" * 60 + "\n  ? for shortcuts"
+    play = Playbook(POLLING, "claude") >> box_drawn
+    play >> StructuredEventReceived("permission", "Bash: touch made-by-bash.txt", "its hook") >> 1.0
+    play << Raised("free_text", "All done.")
 
 
 def test_an_input_box_is_idle_only_while_the_tool_does_not_work() -> None:

@@ -36,6 +36,7 @@ from atlasbridge.core.prompt.structured import ToolSays
 from atlasbridge.core.prompt.view import View
 
 RAW_LIMIT = 8192
+REDRAW_S = 0.3  # a tool that draws its whole screen anew may show nothing for a moment
 _TERMINAL_SPEAKS = re.compile(
     rb"\x1b\[\??[\d;:]*(?:\$y|[cRnutIO])|\x1b\[<[\d;]*[mM]|\x1b\[M...|\x1b[\]P_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[>[\d;]*c",
     re.DOTALL,
@@ -50,6 +51,7 @@ class DetectorSettings:
     slow_look_s: float = 0.5  # after half a minute of nothing
     watch_s: float = 1.0  # while a prompt is open
     effect_s: float = 3.0  # an answered prompt that is still there after this is asked again
+    hook_s: float = 0.0  # how long a dialog may wait for the hook of a tool that was started with one
     secrets: tuple[str, ...] = ()  # values that must never leave, such as the child's secret environment
 
 
@@ -105,7 +107,7 @@ class Detector:
             case ReplyTyped(digest):
                 return self._reply(digest, now)
             case StructuredEventReceived():
-                self.tool.hear(event)
+                self.tool.hear(event, now)
                 return self._look_soon(now)
             case Resized(rows, cols):
                 self.screen.resize(rows, cols)
@@ -236,7 +238,8 @@ class Detector:
             found = recognise(view, self._open_facts, self.dialect)
         if found is not None and self._is_same(found, prompt) and not self._tool_works(found, view):
             return self._still_there(found, probe, now)
-        if probe.state is not ProbeState.BUSY and now - self._key_since < self.settings.patience.settle_s:
+        steady_s = REDRAW_S if self.despite_busy and found is None else self.settings.patience.settle_s
+        if (probe.state is not ProbeState.BUSY or self.despite_busy) and now - self._key_since < steady_s:
             self._unsure = True
             return []
         return self._withdraw(self._reason())
@@ -284,15 +287,18 @@ class Detector:
 
     def _consider(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
         moment = self._moment(now)
-        verdict, why = self._verdict(found, view, probe, moment)
+        verdict, why = self._verdict(found, view, probe, moment, now)
+        if verdict and self._awaits_hook(found, view, moment, now):
+            verdict, why = False, "its hook may still say what it wants"
         self._why = [f"the probe says {probe.state.value}" + (f": {probe.why}" if probe.why else ""), why]
         if found is not None:
             self._why.insert(1, f"rule {found.rule} sees {found.type.value}: {found.excerpt!r}")
         if not verdict or found is None:
             return []
-        structured = self.tool.asks()
-        evidence = gather(found, probe, moment, structured, self.settings.patience)
-        prompt = prompt_of(found, view, evidence, bytes(self._raw[-RAW_LIMIT:]), self.settings.secrets, self.tool.text)
+        shown = view.text()
+        evidence = gather(found, probe, moment, self.tool.asks(shown, now), self.settings.patience)
+        said = self.tool.words(shown, now)
+        prompt = prompt_of(found, view, evidence, bytes(self._raw[-RAW_LIMIT:]), self.settings.secrets, said)
         self.open_prompt = prompt
         said_idle = bool(found.constraints.get("idle")) and self.tool.state == "idle"
         self.despite_busy |= said_idle or self._own_dialog(found, view)
@@ -300,7 +306,9 @@ class Detector:
         self._answered, self._keys_since_raise = None, False
         return [RaisePrompt(prompt)]
 
-    def _verdict(self, found: Finding | None, view: View, probe: ProbeAnswer, moment: Moment) -> tuple[bool, str]:
+    def _verdict(
+        self, found: Finding | None, view: View, probe: ProbeAnswer, moment: Moment, now: float
+    ) -> tuple[bool, str]:
         if found is None:
             return False, "nothing on the screen could be a prompt"
         own_word = found.priority >= OVERRIDES_BUSY or self._own_dialog(found, view)
@@ -316,7 +324,13 @@ class Detector:
         if probe.state is not ProbeState.UNKNOWN and len(self._votes) < 2:
             return False, "one look is not enough"
         probe = ProbeAnswer(ProbeState.POLLING, echo=probe.echo, canonical=probe.canonical) if own_word else probe
-        return decide_raise(found, probe, moment, self.dialect, self.tool.asks(), self.settings.patience)
+        asks = self.tool.asks(view.text(), now)
+        return decide_raise(found, probe, moment, self.dialect, asks, self.settings.patience)
+
+    def _awaits_hook(self, found: Finding | None, view: View, moment: Moment, now: float) -> bool:
+        """A tool that was started with a hook gets a moment for it: it knows more than the screen shows."""
+        waiting = found is not None and found.own and moment.settled_s < self.settings.hook_s
+        return waiting and self.tool.state == "blocked" and not self.tool.hooked(view.text(), now)
 
     def _reason(self) -> str:
         if self._answered:

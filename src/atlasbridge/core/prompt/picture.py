@@ -6,7 +6,7 @@ import hashlib
 
 from atlasbridge.core.prompt.dialect import Dialect, compiled
 from atlasbridge.core.prompt.finding import Finding, cut
-from atlasbridge.core.prompt.model import Evidence, Prompt, PromptType
+from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, PromptType
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.prompt.signals import combine
 from atlasbridge.core.prompt.view import View
@@ -38,14 +38,16 @@ def prompt_of(
     def safe(text: str) -> str:
         return visible(redact(text, secrets))
 
-    excerpt = found.excerpt
+    excerpt, shown = found.excerpt, view.text()
     if said and "".join(said.split()) not in "".join(excerpt.split()):
-        excerpt = cut(f"{said}\n{excerpt}")
+        excerpt = _headed(said, excerpt)
+    if said and "".join(said.split()) not in "".join(shown.split()):
+        shown = f"{said}\n\n{shown}"
     return Prompt(
         type=found.type,
         score=combine(evidence) if evidence else found.score,
         excerpt=cut(safe(excerpt)),
-        screen=safe(view.text()),
+        screen=safe(shown),
         choices=found.choices,
         constraints=dict(found.constraints),
         evidence=tuple(evidence),
@@ -57,6 +59,16 @@ def prompt_of(
         multiline=found.multiline,
         raw=raw,
     )
+
+
+def _headed(said: str, excerpt: str) -> str:
+    """What the tool said of itself first, as much as fits above the question's last line."""
+    question = excerpt.rpartition("\n")[2]
+    room = EXCERPT_LIMIT - len(question) - 1
+    if room < EXCERPT_LIMIT // 4:
+        return cut(excerpt)
+    head = said if len(said) <= room else said[: room - 1] + "…"
+    return f"{head}\n{question}"
 
 
 def safe_default(found: Finding) -> str:
