@@ -27,7 +27,7 @@ _GROUP = re.compile(
     r"[\[({<]((?:\[?\(?[\w?.*+!-]{1,24}\)?\]?(?:\s*[,/|]\s*|\s+or\s+)){1,30}\[?\(?[\w?.*+!-]{1,24}\)?\]?)[\])}>]"
 )
 _SPELLED = re.compile(r"(?:[\w'-]*[\[(]\w[\])][\w' -]*)(?:\s*[/,|]\s*[\w'-]*[\[(]\w[\])][\w' -]*)+")
-_LETTERS = re.compile(r"\S\s.*[\[(]([a-zA-Z?]{2,14})[\])]\W*$")
+_LETTERS = re.compile(r"\S\s.*[\[(]([a-zA-Z?]{2,14})[\])]\W*\w?$")
 
 
 @dataclass(frozen=True, slots=True)

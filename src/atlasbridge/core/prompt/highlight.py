@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlasbridge.core.prompt.menu import find_menu, find_row, odd_one, unframed
+from atlasbridge.core.prompt.menu import find_below, find_menu, find_row, odd_one, unframed
 from atlasbridge.core.prompt.recognise_box import current_button, find_buttons, find_frame, find_list
 from atlasbridge.core.prompt.view import View
 
@@ -21,7 +21,7 @@ def is_highlighted(view: View, label: str) -> bool:
 def highlighted(view: View) -> list[str]:
     """The labels that are highlighted, as each of the finders sees it."""
     out = []
-    for menu in (find_menu(view, POINTERS), find_row(view)):
+    for menu in (find_menu(view, POINTERS), find_row(view), find_below(view)):
         if menu is not None and menu.current >= 0:
             out.append(menu.items[menu.current].label)
     frame = find_frame(view)

@@ -42,6 +42,8 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     text = _question(view, frame, inside, buttons, listed)
     field = _field(view, frame, buttons)
     focus = re.search(r"[─━]\| .* \|[─━]", view.lines[frame.top]) is not None  # drawn by prompt_toolkit
+    if listed is not None and focus and listed.items[0].box:
+        return _focused_list(view, listed, text, frame, dialect)
     if listed is not None and not (
         field and view.cursor_visible and view.row not in {item.row for item in listed.items}
     ):
@@ -54,16 +56,8 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if len(buttons) >= 2:
         return _buttons(view, buttons, text, frame, dialect)
     if len(buttons) == 1:
-        return Finding(
-            "box-message",
-            PromptType.TYPE_CONFIRM_ENTER,
-            0.9,
-            cut(text),
-            text,
-            frame.top,
-            line_mode=False,
-            structural=True,
-        )
+        kind = PromptType.TYPE_CONFIRM_ENTER
+        return Finding("box-message", kind, 0.9, cut(text), text, frame.top, line_mode=False, structural=True)
     return None
 
 
