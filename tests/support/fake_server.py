@@ -173,6 +173,7 @@ class FakeServer:
         await self._stopping.wait()
         await self.on_stop()
         await runner.cleanup()
+        await asyncio.sleep(0.02)  # closed transports let go of their sockets in the next rounds of the loop
 
 
 def cut(request: web.Request) -> web.StreamResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from typing import Any
@@ -102,6 +103,7 @@ class SlackApi:
         if self._session is not None:
             await self._session.close()
             self._session = None
+            await asyncio.sleep(0)  # its transports let go of their sockets in the next round of the loop
 
     async def _upload(self, chat: str, params: Params) -> str:
         name, content = params["document"]

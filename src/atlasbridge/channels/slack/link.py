@@ -119,3 +119,4 @@ async def _close(client: SocketModeClient) -> None:
     tasks = [client.message_processor, client.current_session_monitor, client.message_receiver]
     await client.close()  # type: ignore[no-untyped-call]
     await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
+    await asyncio.sleep(0)  # its transport lets go of the socket in the next round of the loop
