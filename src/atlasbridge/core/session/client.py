@@ -9,7 +9,6 @@ import os
 import select
 import signal
 import socket
-from dataclasses import dataclass
 from typing import Any
 
 from atlasbridge.core.ids import short_id
@@ -17,7 +16,7 @@ from atlasbridge.core.session import wire
 from atlasbridge.core.session.caller import send_with_terminal
 from atlasbridge.core.session.rawmode import RawTerminal, window_size
 from atlasbridge.core.session.redraw import SAFE_RESET
-from atlasbridge.core.session.tty import Size
+from atlasbridge.core.session.tty import Ending, Size
 from atlasbridge.core.session.wakeup import Wakeup
 
 _HANDLED = (
@@ -30,15 +29,6 @@ _HANDLED = (
     signal.SIGCONT,
 )
 _LEAVE_S = 2.0  # how long a client that must go waits for the host to let its terminal go
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How the client's part ended: its exit status, and what to say on standard error."""
-
-    status: int
-    text: str = ""
-    hint: str = ""
 
 
 def terminal_size() -> Size:

@@ -42,6 +42,15 @@ class SpawnRefused(AtlasBridgeError):
         self.status = status
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the client's part ended: its exit status, and what to say on standard error."""
+
+    status: int
+    text: str = ""
+    hint: str = ""
+
+
 class Pty(Protocol):
     """What a session asks of the terminal its program runs on; see `os/tty/base.py` for the promises."""
 

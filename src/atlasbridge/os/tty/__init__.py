@@ -5,16 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from atlasbridge.core.errors import ConfigError
-
 if TYPE_CHECKING:
     from atlasbridge.core.ports import WaitingProbe
-
-
-def require_backend(name: str) -> None:
-    """Refuse a backend that this system does not have."""
-    if name == "conpty" and sys.platform != "win32":
-        raise ConfigError("conpty is there on Windows only", "leave --backend out, or use --backend pty")
 
 
 def make_probe(master_fd: int, pid: int) -> WaitingProbe:
