@@ -228,6 +228,8 @@ def judge(record: PromptRecord, reply: InboundReply) -> Reject | None:
         values |= {"y", "n"}
     if record.prompt.type is PromptType.TYPE_CONFIRM_ENTER:
         values |= {"enter"}
+    if record.prompt.constraints.get("multi_select") and set(reply.value.split(",")) <= values:
+        return None
     takes_text = record.prompt.type in (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN)
     allowed = reply.value in values or (takes_text or (record.prompt.text_steps and reply.as_text))
     return None if allowed else Reject(Refusal.BAD_VALUE, "That is not one of the choices.")

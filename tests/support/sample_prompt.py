@@ -22,18 +22,18 @@ MENU_WITH_TEXT = Prompt(
     PromptType.TYPE_MULTIPLE_CHOICE,
     0.99,
     "Which way?",
-    choices=(Choice("1", "Left"), Choice("2", "Right")),
+    choices=(Choice("1", "Left", (Step(b"1"),)), Choice("2", "Something else")),
     text_steps=(Step(b"3"),),
 )
 SEVERAL = Prompt(
     PromptType.TYPE_MULTIPLE_CHOICE,
     0.9,
     "Which parts?",
-    choices=(Choice("1", "Docs"), Choice("2", "Tests"), Choice("3", "Code")),
+    choices=(Choice("1", "Docs"), Choice("2", "Tests"), Choice("3", "Code"), Choice("c", "Cancel", refuses=True)),
     constraints={"multi_select": True},
 )
 TEXT = Prompt(PromptType.TYPE_FREE_TEXT, 0.8, "Project name:", "Project name: ")
-IDLE = Prompt(PromptType.TYPE_FREE_TEXT, 0.7, "Finished. What next?", "> ", constraints={"idle": True})
+IDLE = Prompt(PromptType.TYPE_FREE_TEXT, 0.7, "Finished. What next?", "> ", constraints={"idle": True}, multiline=True)
 SECRET = Prompt(PromptType.TYPE_FREE_TEXT, 0.95, "Password:", "Password: ", constraints={"secret": True})
 UNKNOWN = Prompt(PromptType.TYPE_UNKNOWN, 0.5, "(END)", "some text\n(END)")
 
@@ -55,7 +55,11 @@ def hostile_prompt(text: str) -> Prompt:
         0.9,
         text,
         f"{text}\n{text}",
-        choices=(Choice(text[:40], text), Choice("2", text, always=True), Choice("3", text, refuses=True)),
+        choices=(
+            Choice(text[:40], text, (Step(b"1"),)),
+            Choice("2", text, (Step(b"2"),), always=True),
+            Choice("3", text, (Step(b"3"),), refuses=True),
+        ),
         evidence=(Evidence(text, 0.9, text),),
         safe_default=text,
         text_steps=(Step(b"4"),),

@@ -20,7 +20,7 @@ SCHEMAS: dict[str, Any] = {
         prompt_id=TEXT, session_id=TEXT, confidence=TEXT, excerpt=TEXT, screen=TEXT, state=TEXT, created_at=TEXT,
         type={"enum": ["yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown"]}, expires_at=TEXT,
         choices={"type": "array", "items": {"type": "object"}}, constraints={"type": "object"}, decided_by=TEXT,
-        evidence={"type": "array", "items": {"type": "object"}}, safe_default=TEXT, free_text=FLAG,
+        evidence={"type": "array", "items": {"type": "object"}}, safe_default=TEXT, free_text=FLAG, multiline=FLAG,
         session={"anyOf": [{"$ref": "#/components/schemas/Session"}, {"type": "null"}]},
     ),
 }  # fmt: skip

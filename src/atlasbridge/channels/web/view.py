@@ -22,6 +22,9 @@ def render_prompt(record: PromptRecord, session: SessionRecord | None) -> dict[s
     out: dict[str, Any] = _clean(record.to_json())
     out["decided_at"] = record.decided_at
     out["free_text"] = takes_text(record)
+    out["multiline"] = record.prompt.multiline
+    for shown, choice in zip(out["choices"], record.prompt.choices, strict=True):
+        shown["words"] = bool(record.prompt.text_steps) and not choice.steps  # chosen by saying something
     out["session"] = render_session(session) if session else None
     return out
 

@@ -33,7 +33,7 @@ function heading(prompt, host) {
   return el("div", { cls: "who-asks" },
     el("h2", { id: `h-${prompt.prompt_id}` }, `${session.tool || "A program"} ${title}`,
       session.label ? el("span", { cls: "tag" }, session.label) : null),
-    el("small", { cls: "meta" }, `${folder(session.cwd)} · session ${short(prompt.session_id)} · ${host} `,
+    el("small", { cls: "meta" }, `${folder(session.cwd)} · `, el("a", { href: `#session/${prompt.session_id}` }, `session ${short(prompt.session_id)}`), ` · ${host} `,
       el("span", { cls: `tag ${tone}`, title: "how sure we are that this is a prompt" }, sure)));
 }
 
@@ -75,7 +75,7 @@ export class Card {
     const button = (choice, at) => el("button", {
       type: "button", "data-value": choice.value,
       cls: `choice ${choice.refuses ? "refuse" : choice.always ? "always" : choice === first ? "first" : ""}`,
-      on: { click: () => this.answer(choice.value) },
+      on: { click: () => (choice.words ? this.field.focus() : this.answer(choice.value)) },
     }, el("kbd", { "aria-hidden": "true" }, /^[yn1-9]$/.test(choice.value) ? choice.value : at < 9 ? String(at + 1) : " "), el("span", { cls: "label" }, choice.label),
       choice.always ? el("span", { cls: "tag warn" }, "always") : null,
       choice.refuses ? el("span", { cls: "tag bad" }, "refuses") : null);
@@ -86,27 +86,33 @@ export class Card {
   }
 
   several(offered) {
-    const boxes = offered.map((choice) => el("input", { type: "checkbox", value: choice.value }));
+    const marks = offered.filter((choice) => !choice.refuses);
+    const boxes = marks.map((choice) => el("input", { type: "checkbox", value: choice.value }));
+    boxes.forEach((box, at) => { box.checked = Boolean(marks[at].default); });
+    const send = () => this.answer(boxes.filter((box) => box.checked).map((box) => box.value).join(",") || "none");
     return el("div", { cls: "choices" },
-      ...offered.map((choice, at) => el("label", { cls: "choice button" }, boxes[at], el("span", { cls: "label" }, choice.label))),
-      el("button", { type: "button", cls: "main", on: { click: () =>
-        this.answer(boxes.filter((box) => box.checked).map((box) => box.value).join(",")) } }, "Send the marked ones"));
+      ...marks.map((choice, at) => el("label", { cls: "choice button" }, boxes[at], el("span", { cls: "label" }, choice.label))),
+      el("button", { type: "button", cls: "main", on: { click: send } }, "Send the marked ones"),
+      ...offered.filter((choice) => choice.refuses).map((choice) => el("button", {
+        type: "button", cls: "choice refuse", "data-value": choice.value, on: { click: () => this.answer(choice.value) },
+      }, el("span", { cls: "label" }, choice.label), el("span", { cls: "tag bad" }, "refuses"))));
   }
 
   textField() {
     const secret = Boolean(this.prompt.constraints.secret);
     if (!secret && !this.prompt.free_text) return null;
     const id = `t-${this.prompt.prompt_id}`;
-    const field = secret
-      ? el("input", { type: "password", id, autocomplete: "off" })
-      : el("input", { type: "text", id, autocomplete: "off", maxlength: this.prompt.constraints.max_length || 1000 });
+    const field = secret ? el("input", { type: "password", id, autocomplete: "off" })
+      : el(this.prompt.multiline ? "textarea" : "input", { id, type: "text", autocomplete: "off", rows: 3, maxlength: this.prompt.constraints.max_length || 1000 });
+    this.field = field;
     const send = () => { const value = field.value; if (secret) field.value = ""; this.answer(value, true); };
-    const label = secret ? "Secret (typed once, never stored)" : this.prompt.constraints.idle ? "Your next instruction" : "Your answer";
+    const label = secret ? "Secret (typed once, never stored)" : this.prompt.constraints.idle ? "Your next instruction"
+      : this.prompt.choices.length ? "Or in your own words" : "Your answer";
     return el("div", { cls: "say" }, el("label", { for: id }, label),
       el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
         el("button", { type: "button", cls: "main send", on: { click: send } }, "Send"),
         this.prompt.type === "unknown" ? el("button", { type: "button", on: { click: () => this.answer("enter") } }, "Enter") : null),
-      this.prompt.type === "unknown" ? el("small", {}, "We could not tell what is asked. Look at the screen first.") : null);
+      this.prompt.type === "unknown" ? el("small", {}, "We could not tell what is asked. Look at the screen first; a full-screen program takes keys in its session.") : null);
   }
 
   picture() {
@@ -133,8 +139,10 @@ export class Card {
   foot() {
     const why = el("details", {}, el("summary", {}, "Why was I asked?"), el("table", {}, el("tbody", {},
       ...this.prompt.evidence.map((item) => el("tr", {}, el("td", {}, item.signal), el("td", {}, String(item.score)), el("td", {}, item.detail))))));
-    const report = el("button", { type: "button", cls: "quiet", on: { click: () => this.report(report) } }, "Not a prompt");
-    return el("div", { cls: "card-foot" }, this.prompt.evidence.length ? why : el("span"), report);
+    const choice = ways(this.prompt).find((item) => item.value === this.prompt.safe_default);
+    const late = this.prompt.safe_default ? `If nobody answers: ${choice ? choice.label : this.prompt.safe_default}` : "If nobody answers, nothing is typed.";
+    const report = el("button", { type: "button", cls: "quiet report", on: { click: () => this.report(report) } }, "Not a prompt");
+    return el("div", { cls: "card-foot" }, el("small", { cls: "late" }, late), report, this.prompt.evidence.length ? why : null);
   }
 
   async report(button) {

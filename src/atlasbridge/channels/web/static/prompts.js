@@ -56,13 +56,13 @@ export function promptsView(main, page) {
   }
 
   function press(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || performance.now() - movedAt < STEADY_MS) return;
+    if (event.altKey || event.repeat || performance.now() - movedAt < STEADY_MS) return undefined;
     const inField = event.target.closest?.("input, textarea");
-    if (inField && event.key === "Enter" && !event.isComposing) return inField.closest(".say")?.querySelector(".send").click();
-    if (inField || !/^[1-9yn]$/.test(event.key)) return undefined;
+    if (inField && event.key === "Enter" && !event.isComposing && (inField.tagName === "INPUT" || event.ctrlKey || event.metaKey)) return inField.closest(".say")?.querySelector(".send").click();
+    if (inField || event.ctrlKey || event.metaKey || !/^[1-9yn]$/.test(event.key)) return undefined;
     const card = chosenCard();
     const choice = card && pick(event.key, card);
-    if (choice) { event.preventDefault(); card.answer(choice.value); }
+    if (choice) { event.preventDefault(); if (choice.words) card.field.focus(); else card.answer(choice.value); }
     return undefined;
   }
 
