@@ -168,3 +168,13 @@ def test_a_tool_that_stops_itself_gives_the_terminal_back_until_it_continues(hom
         assert "after" in terminal.text()
         terminal.type(b"exit\r")
         terminal.wait_exit()
+
+
+def test_a_session_is_not_shown_inside_itself(home: Path) -> None:
+    with run_in(home, "bash", "--norc", "-i", env={"PS1": "$ ", "INNER_HOME": str(home)}) as terminal:
+        terminal.wait_for("$")
+        terminal.type(f"ATLASBRIDGE_HOME=$INNER_HOME {sys.executable} -m atlasbridge attach; echo status=$?\r")
+        terminal.wait_for("status=1")
+        assert "cannot be shown inside itself" in terminal.text()
+        terminal.type(b"exit\r")
+        assert terminal.wait_exit() == 0

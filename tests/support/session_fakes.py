@@ -98,6 +98,9 @@ class FakePty:
     def stopped(self) -> bool:
         return False
 
+    def is_own(self, fd: int) -> bool:
+        return False
+
     def end_steps(self, grace_s: float) -> Iterator[float]:
         return iter(())
 

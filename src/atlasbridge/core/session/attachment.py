@@ -35,12 +35,15 @@ class Attachment:
         """Whether a real terminal is there, which answers the tool's queries itself."""
         return self.input_is_terminal and self.output_is_terminal
 
-    def write(self, data: bytes) -> bool:
-        """All of `data`, waiting for a slow terminal as long as it is attached.  False: it is gone."""
+    def write(self, data: bytes, patience: int = -1) -> bool:
+        """All of `data`, waiting for a slow terminal as long as it is attached.  False: it is gone.
+
+        `patience` bounds the waits (a tenth of a second each) for those who have other things to do.
+        """
         try:
             done = self._put(data)
             while done < len(data):
-                if not self._wait():
+                if not self._wait(patience):
                     return False
                 done += self._put(data[done : done + 65536])
         except OSError:
@@ -69,10 +72,11 @@ class Attachment:
         except BlockingIOError:
             return 0
 
-    def _wait(self) -> bool:
-        while not self.closed:
+    def _wait(self, patience: int) -> bool:
+        while not self.closed and patience != 0:
             if self._writable(_PATIENCE_MS):
                 return True
+            patience -= 1
         return False
 
     def _writable(self, timeout_ms: int) -> bool:

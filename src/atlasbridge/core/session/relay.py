@@ -140,7 +140,7 @@ class OutputRelay:
         """After the end: what was kept back for lack of the next byte."""
         with self.lock:
             if rest := self._returns.finish():
-                attachment.write(rest)
+                attachment.write_soon(rest)
 
     def drained(self) -> bool:
         """Nothing waits to be read, nothing is on its way."""

@@ -5,6 +5,7 @@ The newest terminal wins; the one before gets back what the tool had switched on
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 
@@ -14,6 +15,8 @@ from atlasbridge.core.session.judgement import Judgement
 from atlasbridge.core.session.keyboard import InputRelay
 from atlasbridge.core.session.relay import OutputRelay
 from atlasbridge.core.session.tty import Pty, Size
+
+_PATIENCE = 20  # tenths of a second for a terminal that takes nothing, while the host has others to serve
 
 
 class Seat:
@@ -45,6 +48,11 @@ class Seat:
 
     def take(self, caller: Caller, fds: tuple[int, int], size: Size) -> None:
         """Show the session on this terminal from now on."""
+        if self._pty.is_own(fds[0]) or self._pty.is_own(fds[1]):
+            for fd in fds:
+                os.close(fd)
+            caller.say({"m": "failed", "status": 1, "text": "a session cannot be shown inside itself"})
+            return
         with self._lock:
             self.vacate(self.attachment, "taken")
             attachment = caller.attachment = Attachment(*fds)
@@ -52,7 +60,7 @@ class Seat:
             with self._output.lock:
                 self.resize(size)
                 if self._output.started and attachment.output_is_terminal:
-                    attachment.write(self._judgement.picture())
+                    attachment.write(self._judgement.picture(), _PATIENCE)
                 self._output.attachment = attachment
             self._keyboard.switch(attachment)
             caller.say({"m": "attached"})
@@ -99,7 +107,7 @@ class Seat:
                 return
             self._output.show_rest(attachment)
             if status != 0 and attachment.output_is_terminal:
-                attachment.write(self._judgement.farewell())
+                attachment.write(self._judgement.farewell(), _PATIENCE)
             attachment.closed = True
             self._caller = None
             self._output.attachment = None

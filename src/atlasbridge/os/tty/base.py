@@ -46,6 +46,10 @@ class BasePTY(ABC):
         """Whether the last `poll` saw the program stopped by job control."""
 
     @abstractmethod
+    def is_own(self, fd: int) -> bool:
+        """Whether a descriptor is this very terminal's inner side."""
+
+    @abstractmethod
     def end_steps(self, grace_s: float) -> Iterator[float]:
         """End the whole session of the program; yields how long to wait before the next step."""
 

@@ -126,6 +126,15 @@ class PosixPTY(BasePTY):
     def stopped(self) -> bool:
         return self._stopped
 
+    def is_own(self, fd: int) -> bool:
+        slave = self._open_slave()
+        if slave < 0:
+            return False
+        try:
+            return os.isatty(fd) and os.fstat(slave).st_rdev == os.fstat(fd).st_rdev
+        finally:
+            os.close(slave)
+
     def end_steps(self, grace_s: float) -> Iterator[float]:
         if self._status is None:
             yield from termination_steps((self.pid,), grace_s=grace_s)

@@ -84,6 +84,9 @@ class WindowsPTY(BasePTY):
     def stopped(self) -> bool:
         return False
 
+    def is_own(self, fd: int) -> bool:
+        return False
+
     def end_steps(self, grace_s: float) -> Iterator[float]:
         self.process.terminate(force=False)
         waited_s = 0.0
