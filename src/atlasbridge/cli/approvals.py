@@ -67,12 +67,11 @@ class Watch:
         from rich.live import Live
 
         threading.Thread(target=self._listen, daemon=True, name="approvals-events").start()
-        with Live(console=Console(), auto_refresh=False, transient=True) as live:
+        with keys_at_once(), Live(console=Console(), auto_refresh=False, transient=True) as live:
             self._refresh()
             while True:
                 live.update(render_board(self._board), refresh=True)
-                with keys_at_once():
-                    key = self._wait()
+                key = self._wait()
                 if self._gone:
                     raise HubUnavailable("the hub went away", "start it with: atlasbridge hub start")
                 if key and not self._obey(decide_key(key, self._board.current), live):
@@ -108,7 +107,9 @@ class Watch:
                 self._board = self._board.moved(-1 if intention.do == "up" else 1, self._clock.now())
             case "text":
                 live.stop()
-                self._reply(self._ask_text(), as_text=True)
+                with lines_as_usual():
+                    text = self._ask_text()
+                self._reply(text, as_text=True)
                 live.start()
             case "answer" if self._board.armed(self._clock.now()):
                 self._reply(intention.value)
@@ -138,7 +139,20 @@ def keys_at_once() -> Iterator[None]:
     """Keys without Enter and without echo, for as long as it lasts."""
     before = termios.tcgetattr(sys.stdin)
     try:
-        tty.setcbreak(sys.stdin.fileno())
+        tty.setcbreak(sys.stdin.fileno(), termios.TCSANOW)
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+
+
+@contextmanager
+def lines_as_usual() -> Iterator[None]:
+    """A whole line with echo, in the middle of keys at once."""
+    before = termios.tcgetattr(sys.stdin)
+    usual = [*before]
+    usual[3] |= termios.ICANON | termios.ECHO
+    try:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, usual)
         yield
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSANOW, before)

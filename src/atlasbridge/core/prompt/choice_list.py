@@ -22,6 +22,7 @@ _CHOOSING = re.compile(
     r"|^\w(?:/\w)+>|\[\d+\s*[-–]\s*\d+\]|\(\d+\s*[-–]\s*\d+\)|\bdefault\b|\((?:\w|\d+)\):?$",
     re.IGNORECASE,
 )
+_CHOSEN = re.compile(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
 _BARE = re.compile(r"^\W*$")
 _GROUP = re.compile(
     r"[\[({<]((?:\[?\(?[\w?.*+!-]{1,24}\)?\]?(?:\s*[,/|]\s*|\s+or\s+)){1,30}\[?\(?[\w?.*+!-]{1,24}\)?\]?)[\])}>]"
@@ -64,6 +65,8 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str) -> Liste
             continue
         if seen and (not text.strip() or not text.startswith("   ")):
             break
+        if not seen and _CHOSEN.search(text) and _CHOOSING.search(text):
+            break  # that list has had its answer
         gap += 0 if seen else 1
         if gap > GAP_ROWS:
             break

@@ -1,0 +1,63 @@
+"""The demo, whole: five questions of five kinds, each answered from elsewhere, none twice."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+import threading
+
+from tests.support.hubs import hub_process, wait_until
+from tests.support.sessions import end_sessions
+
+ANSWERS = [
+    ("yes_no", "y"),
+    ("confirm_enter", "enter"),
+    ("multiple_choice", "2"),
+    ("free_text", "better"),
+    ("free_text", "s3cret!"),
+]
+
+
+def test_the_demo_asks_one_question_of_every_kind_and_takes_the_answers():
+    with hub_process() as hub:
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.execve(sys.executable, hub.command("demo"), {**hub.environ, "TERM": "xterm"})
+        seen = bytearray()
+        reading = threading.Thread(target=_drain, args=(fd, seen))
+        reading.start()
+        try:
+            asked = []
+            for _, value in ANSWERS:
+                wait_until(hub.is_asked, 60)
+                (prompt,) = hub.ask("prompts")["prompts"]
+                asked.append((prompt["type"], prompt["constraints"]["secret"]))
+                answer = hub.ask("reply", prompt_id=prompt["prompt_id"], value=value)
+                assert answer["stage"] == "typed"
+                wait_until(
+                    lambda done=prompt["prompt_id"]: all(
+                        item["prompt_id"] != done for item in hub.ask("prompts")["prompts"]
+                    )
+                )
+            assert asked == [(kind, value == "s3cret!") for kind, value in ANSWERS]
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        finally:
+            end_sessions(hub.home.root)
+            reading.join(30)
+            os.close(fd)
+        assert b"Done: a minor release, note 'better', and a password of 7 characters" in seen
+        assert b"s3cret!" not in seen
+        written = b"".join(path.read_bytes() for path in hub.home.root.rglob("*") if path.is_file())
+        assert b"s3cret!" not in written
+
+
+def _drain(fd: int, into: bytearray) -> None:
+    while True:
+        try:
+            data = os.read(fd, 65536)
+        except OSError:
+            return
+        if not data:
+            return
+        into.extend(data)
