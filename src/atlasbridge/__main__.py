@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -13,6 +14,11 @@ def main() -> None:
         from atlasbridge import __version__
 
         sys.stdout.write(f"atlasbridge {__version__}\n")
+        _leave(0)
+    if words in ([], ["--help"], ["-h"]) and "_ATLASBRIDGE_COMPLETE" not in os.environ:
+        from atlasbridge.cli.catalogue import render_help
+
+        sys.stdout.write(render_help() + "\n")
         _leave(0)
     from atlasbridge.cli.main import main as full_main
 
@@ -29,8 +35,6 @@ def _run_session_command(name: str, words: list[str]) -> int:
 
 def _leave(status: int) -> None:
     """Without the interpreter's long goodbye: nothing is left to clean up."""
-    import os
-
     try:
         sys.stdout.flush()
         sys.stderr.flush()
