@@ -61,6 +61,16 @@ class Fighter:
         except FileNotFoundError:
             return []
 
+    def tool_pids(self) -> list[int]:
+        """The processes of its tool, found by the file they write."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with contextlib.suppress(OSError):
+                    if str(self.file).encode() in (entry / "cmdline").read_bytes():
+                        found.append(int(entry.name))
+        return found
+
     def open_prompt(self) -> dict[str, Any] | None:
         for prompt in self.arena.ask("prompts")["prompts"]:
             if prompt["session_id"] == self.session_id:
@@ -71,6 +81,11 @@ class Fighter:
         """The open prompt, if it is the one that asks this question."""
         prompt = self.open_prompt()
         return prompt if prompt and f"Question {number} of" in prompt["excerpt"].split("\n")[-1] else None
+
+
+def recorder(fighter: Fighter) -> tuple[str, ...]:
+    """The tool's command."""
+    return ("bash", "-c", RECORDER.format(name=fighter.name, file=shlex.quote(str(fighter.file))))
 
 
 class Arena:
@@ -113,7 +128,7 @@ class Arena:
     def start_hub(self, die_at: str = "", tell: Path | None = None) -> None:
         """Returns when it listens, or when it is dead."""
         pid = self.order(kind="hub", die_at=die_at, tell=str(tell or ""))
-        wait_for(lambda: self.listens() or not _exists(pid), "the hub to listen")
+        wait_for(lambda: self.listens() or not exists(pid), "the hub to listen")
 
     def listens(self) -> bool:
         try:
@@ -149,11 +164,11 @@ class Arena:
     def start_session(self, command: tuple[str, ...] = (), name: str = "", **order: Any) -> Fighter:
         name = name or f"s{len(self.fighters)}"
         fighter = Fighter(self, name, self.home.root / f"{name}.got")
-        script = RECORDER.format(name=name, file=shlex.quote(str(fighter.file)))
         out = self.home.root / f"{name}.out"
-        words = ["--detach", "--label", name, "--", *(command or ("bash", "-c", script))]
-        self.order(kind="session", arguments=words, out=str(out), **order)
-        fighter.session_id = wait_for(lambda: out.exists() and out.read_text().strip(), "the session's id")
+        words = ["--detach", "--label", name, "--", *(command or recorder(fighter))]
+        starter = self.order(kind="session", arguments=words, out=str(out), **order)
+        wait_for(lambda: not exists(starter), "the session to start")
+        fighter.session_id = out.read_text().strip()  # empty: it did not come so far
         self.fighters.append(fighter)
         return fighter
 
@@ -189,7 +204,7 @@ def arena(config: str = NO_WEB) -> Iterator[Arena]:
             place.close()
 
 
-def _exists(pid: int) -> bool:
+def exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
