@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "cli": {"cli", "bootstrap", "config", "core", "lab"},
     "bootstrap": {"adapters", "channels", "os", "config", "core"},
     "config": {"config", "core"},
-    "adapters": {"adapters", "core"},
+    "adapters": {"adapters", "core", "ptypool"},
     "channels": {"channels", "core"},
     "os": {"os", "core", "ptypool"},
     "lab": {"lab", "adapters", "core", "os", "ptypool"},

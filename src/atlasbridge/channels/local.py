@@ -22,7 +22,8 @@ class LocalChannel(BaseChannel):
         return event.prompt_id
 
     async def receive_reply(self) -> InboundReply:
-        return await asyncio.get_running_loop().create_future()
+        never: asyncio.Future[InboundReply] = asyncio.get_running_loop().create_future()
+        return await never
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         """`approvals` follows the event stream."""

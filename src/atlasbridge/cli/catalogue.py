@@ -22,7 +22,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "hub": ("atlasbridge.cli.hub:command", "Start, stop, restart or look at the hub."),
     "config": ("atlasbridge.cli.config:command", "Show or check the configuration."),
     "adapters": ("atlasbridge.cli.adapters:command", "List the tools AtlasBridge knows well."),
-    # "lab": ("atlasbridge.cli.lab:command", "Prompt Lab: scenarios, recordings, explanations."),
+    "lab": ("atlasbridge.cli.lab:command", "Prompt Lab: scenarios, recordings, explanations."),
     "doctor": ("atlasbridge.cli.doctor:command", "Check this machine and say what to do."),
     "debug": ("atlasbridge.cli.debug:command", "Make a bundle for a bug report, without secrets."),
     "demo": ("atlasbridge.cli.demo:command", "A sample agent that asks one question of every type."),

@@ -14,8 +14,9 @@ __all__ = ["TelegramChannel"]
 
 
 def __getattr__(name: str) -> Any:
-    if name != "TelegramChannel":
-        raise AttributeError(name)
-    from atlasbridge.channels.telegram.channel import TelegramChannel
+    """The channel is imported when it is used; its settings can be checked without it."""
+    if name == "TelegramChannel":
+        from atlasbridge.channels.telegram.channel import TelegramChannel
 
-    return TelegramChannel
+        return TelegramChannel
+    raise AttributeError(name)

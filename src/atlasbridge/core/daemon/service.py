@@ -82,6 +82,7 @@ class Hub:
         try:
             await self._start()
             on_ready()
+            self.router.start()  # only now: a channel may take its time to import and connect
             await self._serve()
         finally:
             await self._stop()
@@ -96,7 +97,6 @@ class Hub:
     async def _start(self) -> None:
         self.ledger.note(AuditEvent.HUB_START)
         self._add_channels()
-        self.router.start()
         self.sessions.recover()
         self._schedule_upkeep()
         await self.server.start()
