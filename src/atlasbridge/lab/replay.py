@@ -103,15 +103,41 @@ def replay(
     player = Player(detector, simulated_probe(dialect.name))
     for at, kind, data in recording.events:
         yield from player.pass_time(at)
-        if kind == "o":
-            yield from player.tell(OutputReceived(data.encode("utf-8", "surrogateescape")), at)
-        elif kind == "i":
-            yield from player.tell(KeysTyped(data.encode("utf-8", "surrogateescape")), at)
-        elif kind == "r":
-            cols, _, rows = data.partition("x")
-            yield from player.tell(Resized(int(rows), int(cols)), at)
+        yield from player.tell(_event(kind, data), at)
     yield from player.pass_time(recording.ends_at + tail_s)
     yield from player.tell(ChildExited(), recording.ends_at + tail_s)
+
+
+def judgements(recording: Recording, dialect: Dialect) -> Iterator[tuple[float, list[str]]]:
+    """Every change of mind of the detector, with its second: for `lab explain`."""
+    detector = Detector(dialect, recording.rows, recording.cols)
+    player = Player(detector, simulated_probe(dialect.name))
+    said: list[str] = []
+    for at, kind, data in [*recording.events, (recording.ends_at + 3.0, "", "")]:
+        for moment, command in player.pass_time(at):
+            yield moment, [_headline(command), *detector.explain()]
+        if detector.explain() != said and detector.open_prompt is None:
+            said = detector.explain()
+            yield at, said
+        for moment, command in player.tell(_event(kind, data), at):
+            yield moment, [_headline(command), *detector.explain()]
+
+
+def _headline(command: Command) -> str:
+    match command:
+        case RaisePrompt(prompt):
+            return f"RAISED {prompt.type.value} ({prompt.confidence.value}): {prompt.excerpt!r}"
+        case WithdrawPrompt(reason=reason):
+            return f"WITHDRAWN: {reason}"
+    return type(command).__name__
+
+
+def _event(kind: str, data: str) -> Event:
+    raw = data.encode("utf-8", "surrogateescape")
+    if kind == "r":
+        cols, _, rows = data.partition("x")
+        return Resized(int(rows), int(cols))
+    return KeysTyped(raw) if kind == "i" else OutputReceived(raw if kind == "o" else b"")
 
 
 def render(at: float, command: Command) -> dict[str, Any]:

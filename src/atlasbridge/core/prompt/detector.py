@@ -76,7 +76,7 @@ class Detector:
         self._answered: _Answered | None = None
         self._raw = bytearray()
         self._key = ""
-        self._key_since = float("-inf")
+        self._key_since = -1.0  # before anything happened
         self._seen = ""  # the dialog that was on the screen at the last look, and since when
         self._seen_since = float("-inf")
         self._unsure = False  # the open prompt may be gone; the next look must come soon
@@ -95,6 +95,8 @@ class Detector:
         self._why: list[str] = ["nothing has been judged yet"]
 
     def handle(self, event: Event, now: float) -> list[Command]:
+        if self._key_since < 0:
+            self._key_since = now
         match event:
             case OutputReceived(data, lost):
                 return self._output(data, lost, now)

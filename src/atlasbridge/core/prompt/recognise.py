@@ -16,6 +16,7 @@ from atlasbridge.core.prompt.recognise_line import Line, finding_of, recognise_l
 from atlasbridge.core.prompt.recognise_menu import recognise_dialog, recognise_menu
 from atlasbridge.core.prompt.view import View
 
+SILENT = "(the program waits, and has written nothing)"
 TAIL_ROWS = 10
 FOOTER_ROWS = 5
 
@@ -44,7 +45,7 @@ def stated(view: View, dialect: Dialect) -> str:
 def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """The prompt on this picture, or None when there is nothing that could be one."""
     if view.bottom() < 0 and view.row == 0 and view.col == 0:
-        return None
+        return _silent() if facts.reading else None
     found = _by_region(view, facts, dialect)
     if found:
         return found
@@ -57,6 +58,11 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if full and facts.canonical is not True:
         return recognise_line(view, facts, dialect, strict=True) or whole_screen(view, facts, dialect)
     return recognise_line(view, facts, dialect)
+
+
+def _silent() -> Finding:
+    """Somebody reads, and nothing was ever written: the person must know what was started."""
+    return Finding("silent", PromptType.TYPE_FREE_TEXT, 0.45, SILENT, SILENT)
 
 
 def _by_region(view: View, facts: Facts, dialect: Dialect) -> Finding | None:

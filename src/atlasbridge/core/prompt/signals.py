@@ -80,6 +80,8 @@ def decide_raise(
         return False, "somebody is typing"
     if moment.attended and found.score < KNOWN and moment.settled_s < patience.attended_s:
         return False, "a prompt for the next command, and somebody is there"
+    if found.rule == "silent" and moment.settled_s < patience.silence_s:
+        return False, "it reads, but it has only begun"
     if probe.state is ProbeState.READING:
         return True, "a process blocks in read on the terminal"
     if probe.state is ProbeState.POLLING:

@@ -1,0 +1,234 @@
+"""`atlasbridge lab`: scenarios, recordings, and why something was or was not raised."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_line
+from atlasbridge.core.errors import AtlasBridgeError
+
+if TYPE_CHECKING:
+    from atlasbridge.lab.replay import Recording
+    from atlasbridge.lab.scenario import BasePromptLabScenario, DetectorResult
+
+FAILED = 1
+TYPES = ("yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown")
+
+
+@click.group("lab")
+def command() -> None:
+    """Prompt Lab: act prompts out, record and replay real ones, and explain every decision."""
+
+
+@command.command("list")
+@json_option
+def list_scenarios(as_json: bool) -> None:
+    """List the registered scenarios."""
+    rows = list(_registered())
+    if as_json:
+        print_json(
+            [dict(zip(("qa_id", "name", "platform", "status", "description"), row, strict=True)) for row in rows]
+        )
+        return
+    click.echo("AtlasBridge Prompt Lab — Registered Scenarios\n")
+    click.echo(f"{'QA ID':<9}{'Name':<29}{'Platform':<24}Status")
+    for qa_id, name, platform, status, _ in rows:
+        click.echo(f"{qa_id:<9}{name:<29}{platform:<24}{status}")
+    click.echo(f"\n{len(rows)} scenarios registered. Run with: atlasbridge lab run --all")
+
+
+def _registered() -> Iterator[tuple[str, str, str, str, str]]:
+    from atlasbridge.lab import elsewhere, scenarios  # noqa: F401 - importing them registers them
+    from atlasbridge.lab.scenario import ELSEWHERE, REGISTER
+
+    for qa_id in sorted({*REGISTER, *ELSEWHERE}):
+        if qa_id in REGISTER:
+            item = REGISTER[qa_id]
+            yield qa_id, item.name, ", ".join(item.platform), "registered", item.description
+        else:
+            other = ELSEWHERE[qa_id]
+            yield (
+                qa_id,
+                other.name,
+                ", ".join(other.platform),
+                "elsewhere",
+                f"{other.description}. Runs in {other.where}",
+            )
+
+
+@command.command("run")
+@click.argument("names", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Run every registered scenario.")
+@click.option("--repeat", default=1, show_default=True, help="Run each this many times.")
+@json_option
+def run_scenarios(names: tuple[str, ...], everything: bool, repeat: int, as_json: bool) -> int:
+    """Run scenarios by QA ID or name, or scenario files (.json)."""
+    from atlasbridge.lab import elsewhere, scenarios  # noqa: F401 - importing them registers them
+    from atlasbridge.lab.scenario import ELSEWHERE, all_scenarios, find
+
+    if not names and not everything:
+        raise click.UsageError("name a scenario (QA-001), a file, or say --all")
+    bad = 0
+    chosen = [] if not everything else list(all_scenarios())
+    for name in names:
+        if name.endswith(".json"):
+            bad += not _run_file(Path(name), as_json)
+        elif name.upper() in ELSEWHERE:
+            click.echo(f"{name.upper()} runs in {ELSEWHERE[name.upper()].where}")
+        elif not find(name):
+            raise AtlasBridgeError(f"there is no scenario called {name!r}", "see: atlasbridge lab list")
+        else:
+            chosen += find(name)
+    for scenario in chosen:
+        passed = [_run_class(scenario, as_json) for _ in range(repeat)]
+        bad += not all(passed)
+    return FAILED if bad else 0
+
+
+def _run_class(scenario: type[BasePromptLabScenario], as_json: bool) -> bool:
+    try:
+        result = asyncio.run(scenario().perform())
+    except AssertionError as failure:
+        return _tell(scenario.qa_id, scenario.name, False, str(failure), as_json)
+    return _tell(scenario.qa_id, scenario.name, True, _latency(result), as_json)
+
+
+def _latency(result: DetectorResult) -> str:
+    return (
+        "raised after " + ", ".join(f"{value * 1000:.0f} ms" for value in result.latency_s) if result.latency_s else ""
+    )
+
+
+def _run_file(path: Path, as_json: bool) -> bool:
+    from atlasbridge.lab.scenario_file import read_scenario, run_file
+
+    scenario = read_scenario(path)
+    try:
+        prompt = run_file(scenario)
+    except AssertionError as failure:
+        return _tell(scenario.scenario_id, str(path), False, str(failure), as_json)
+    return _tell(scenario.scenario_id, str(path), True, prompt.excerpt.split("\n")[-1] if prompt else "silent", as_json)
+
+
+def _tell(scenario_id: str, name: str, passed: bool, detail: str, as_json: bool) -> bool:
+    if as_json:
+        print_line({"id": scenario_id, "name": name, "passed": passed, "detail": detail})
+    else:
+        click.echo(f"{'passed' if passed else 'FAILED'}  {scenario_id}  {name}  {detail}")
+    return passed
+
+
+@command.command("record", context_settings={"ignore_unknown_options": True})
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write (default: recording.cast).")
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
+def record_program(output: Path | None, words: tuple[str, ...]) -> int:
+    """Run a program and keep what it writes and what you type as an asciicast: lab record -- CMD ..."""
+    from atlasbridge.lab.record import record
+
+    path = output or Path("recording.cast")
+    status = record(list(words), path)
+    click.echo(f"recorded in {path}; replay it with: atlasbridge lab replay {path}", err=True)
+    return status
+
+
+@command.command("replay")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--tool", default="", help="The dialect (default: by the recording's command).")
+@json_option
+def replay_file(file: Path, tool: str, as_json: bool) -> None:
+    """Run a recording through the detector on a virtual clock: what would be raised, and when."""
+    from atlasbridge.lab.replay import read_recording, render, replay
+
+    recording = read_recording(file)
+    for at, said in replay(recording, _dialect(recording, tool)):
+        shown = render(at, said)
+        if as_json:
+            print_line(shown)
+        elif shown["event"] == "prompt.raised":
+            labels = ", ".join(choice["label"] for choice in shown["choices"])
+            kind = "idle" if shown["constraints"]["idle"] else shown["type"]
+            click.echo(f"{at:8.2f} s  raised {kind} ({shown['confidence']}): {shown['excerpt']!r} {labels}".rstrip())
+        else:
+            click.echo(f"{at:8.2f} s  withdrawn: {shown['reason']}")
+
+
+def _dialect(recording: Recording, tool: str) -> Any:
+    from atlasbridge.adapters.dialect_files import dialect_for, load_dialect
+
+    own = home().root / "dialects"
+    first = recording.command.split()[0] if recording.command.split() else ""
+    return load_dialect(tool or dialect_for(first or "generic", own), own)
+
+
+@command.command("explain")
+@click.argument("what")
+@click.option("--tool", default="", help="The dialect, for a recording.")
+def explain(what: str, tool: str) -> None:
+    """Why something was or was not raised: a recording (.cast), a scenario file (.json), or a prompt's id."""
+    if what.endswith(".cast"):
+        _explain_recording(Path(what), tool)
+    elif what.endswith(".json"):
+        from atlasbridge.lab.scenario_file import detect, read_scenario
+
+        prompt, why = detect(read_scenario(Path(what)).data)
+        click.echo("raised" if prompt else "not raised")
+        click.echo("\n".join(f"  {line}" for line in why))
+    else:
+        _explain_prompt(_find_prompt(what))
+
+
+def _explain_recording(path: Path, tool: str) -> None:
+    from atlasbridge.lab.replay import judgements, read_recording
+
+    recording = read_recording(path)
+    for at, lines in judgements(recording, _dialect(recording, tool)):
+        click.echo(f"{at:8.2f} s  " + "\n            ".join(lines))
+
+
+def _explain_prompt(prompt: dict[str, Any]) -> None:
+    click.echo(f"{prompt['prompt_id']}  {prompt['type']} ({prompt['confidence']}), {prompt['state']}")
+    click.echo(f"  {prompt['excerpt']!r}")
+    for item in prompt["evidence"]:
+        click.echo(f"  {item['signal']:<11}{item['score']:.2f}  {item['detail']}")
+
+
+def _find_prompt(prompt_id: str) -> dict[str, Any]:
+    with hub_client() as hub:
+        known = [*hub.request("prompts")["prompts"], *hub.request("history", limit=500)["prompts"]]
+    for prompt in known:
+        if prompt["prompt_id"].startswith(prompt_id):
+            return dict(prompt)
+    raise AtlasBridgeError(f"there is no prompt {prompt_id!r}", "see: atlasbridge logs")
+
+
+@command.command("report")
+@click.argument("which")
+@click.option("--not-a-prompt", is_flag=True, help="WHICH is a prompt that should not have been raised.")
+@click.option("--type", "kind", type=click.Choice(TYPES), help="What it should have been.")
+@click.option("--missed", is_flag=True, help="WHICH is a session that waits now, and nothing was raised.")
+def report(which: str, not_a_prompt: bool, kind: str | None, missed: bool) -> None:
+    """Turn a mistake into a failing scenario: a PROMPT_ID with --not-a-prompt or --type, or a session with --missed."""
+    if not_a_prompt == (kind is not None) or (missed and not_a_prompt):
+        raise click.UsageError("say --not-a-prompt, or --type TYPE (with --missed for a session)")
+    from atlasbridge.lab.capture import FOLDER, reported
+    from atlasbridge.lab.scenario_file import write_scenario
+
+    public = _session_screen(which) if missed else _find_prompt(which)
+    data = reported(public, public.get("tool") or "generic", f"TYPE_{kind.upper()}" if kind else None)
+    path = write_scenario(home().root / FOLDER, data)
+    click.echo(
+        f"{path}\nrun it with: atlasbridge lab run {path}\nand attach it to the report: it holds what the screen shows"
+    )
+
+
+def _session_screen(session_id: str) -> dict[str, Any]:
+    with hub_client() as hub:
+        answer = hub.request("screen", session_id=session_id)
+    screen = answer.get("screen") or answer
+    lines = screen.get("lines") or screen.get("text", "").split("\n")
+    return {"screen": "\n".join(str(line) for line in lines), "tool": answer.get("tool", "")}

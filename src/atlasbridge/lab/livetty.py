@@ -1,0 +1,184 @@
+"""A real program on a real pseudo-terminal, with the detector and the waiting probe watching it.
+
+The session host in small, for scenarios: one event loop, no hub, no person.  It waits for conditions, never for time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+
+from atlasbridge.adapters.dialect_files import load_dialect
+from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.prompt.answer import decide_answer, encode_answer
+from atlasbridge.core.prompt.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
+from atlasbridge.core.prompt.detector import Detector
+from atlasbridge.core.prompt.events import (
+    ChildExited,
+    Event,
+    KeysTyped,
+    OutputReceived,
+    ProbeAnswered,
+    ReplyTyped,
+    WakeupDue,
+)
+from atlasbridge.core.prompt.model import Prompt, Reject
+from atlasbridge.os.tty import make_probe
+from ptypool.process import spawn_process
+
+PATIENCE_S = 20.0
+CHUNK = 65536
+
+
+class LabTimeout(AssertionError):
+    """A condition did not come true in time; the message shows the screen and what the detector thinks."""
+
+
+class LiveTerminal:
+    def __init__(self, dialect: str = "generic", rows: int = 24, cols: int = 80, clock: Clock | None = None) -> None:
+        self.detector = Detector(load_dialect(dialect), rows, cols)
+        self.clock = clock or SystemClock()
+        self.raised: list[Prompt] = []
+        self.withdrawn: list[str] = []
+        self.latency_s: list[float] = []
+        self.read_bytes = 0
+        self.exited = False
+        self._pid = -1
+        self._fd = -1
+        self._last_output = self.clock.now()
+        self._last_input: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, command: Sequence[str], environ: Mapping[str, str] | None = None) -> None:
+        screen = self.detector.screen
+        child = spawn_process(
+            command, env={**os.environ, "TERM": "xterm-256color", **(environ or {})}, size=(screen.rows, screen.cols)
+        )
+        self._pid, self._fd = child.pid, child.master_fd
+        os.set_blocking(self._fd, False)
+        self._probe = make_probe(self._fd, self._pid)
+        self._last_output = self.clock.now()
+        asyncio.get_running_loop().add_reader(self._fd, self._readable)
+        self._tell(OutputReceived(b""))
+
+    def type(self, keys: bytes) -> None:
+        """As the person at the terminal."""
+        self._tell(KeysTyped(keys))
+        self._write(keys)
+
+    def answer(self, value: str) -> None:
+        """As the host types an accepted reply to the open prompt."""
+        prompt = self.detector.open_prompt
+        if prompt is None:
+            raise LabTimeout("there is no open prompt to answer\n" + self._state())
+        decided = decide_answer(prompt, value)
+        if isinstance(decided, Reject):
+            raise LabTimeout(decided.sentence)
+        self._tell(ReplyTyped(prompt.digest))
+        for step in encode_answer(prompt, decided):
+            self._write(step.keys)
+
+    async def until(self, condition: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
+        deadline = self.clock.now() + patience_s
+        while not condition():
+            if self.clock.now() > deadline:
+                raise LabTimeout(f"waited in vain until {what}\n{self._state()}")
+            await asyncio.sleep(0.005)
+
+    async def until_raised(self, count: int = 1) -> Prompt:
+        await self.until(lambda: len(self.raised) >= count, f"prompt number {count} is raised")
+        return self.raised[count - 1]
+
+    async def until_shown(self, text: str) -> None:
+        await self.until(lambda: text in "\n".join(self.detector.screen.lines()), f"the screen shows {text!r}")
+
+    async def until_ended(self) -> None:
+        await self.until(lambda: self.exited, "the program ends")
+
+    async def stays_silent(self, seconds: float) -> None:
+        """Let time pass; a scenario then checks that nothing was raised."""
+        before = len(self.raised)
+        deadline = self.clock.now() + seconds
+        while self.clock.now() < deadline and len(self.raised) == before:
+            await asyncio.sleep(0.01)
+
+    def explain(self) -> list[str]:
+        return self.detector.explain()
+
+    async def close(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+        if self._fd < 0:
+            return
+        asyncio.get_running_loop().remove_reader(self._fd)
+        os.close(self._fd)
+        self._fd = -1
+        for number in (signal.SIGHUP, signal.SIGKILL):
+            try:
+                os.kill(self._pid, number)
+            except ProcessLookupError:
+                break
+        await asyncio.to_thread(os.waitpid, self._pid, 0)
+
+    def _readable(self) -> None:
+        try:
+            data = os.read(self._fd, CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            asyncio.get_running_loop().remove_reader(self._fd)
+            self.exited = True
+            self._tell(ChildExited())
+            return
+        self.read_bytes += len(data)
+        self._last_output = self.clock.now()
+        self._tell(OutputReceived(data))
+        answers = self.detector.screen.take_queries()
+        if answers:
+            self._write(b"".join(answers))
+
+    def _write(self, data: bytes) -> None:
+        self._last_input = self.clock.now()
+        while data:
+            try:
+                data = data[os.write(self._fd, data) :]
+            except BlockingIOError:
+                continue  # scenarios type a few bytes; the kernel takes 4 KB at once
+
+    def _tell(self, event: Event) -> None:
+        now = self.clock.now()
+        commands = list(self.detector.handle(event, now))
+        while commands:
+            commands += self._obey(commands.pop(0), now)
+
+    def _obey(self, command: Command, now: float) -> list[Command]:
+        match command:
+            case RaisePrompt(prompt):
+                self.raised.append(prompt)
+                self.latency_s.append(now - self._last_output)
+            case WithdrawPrompt(reason=reason):
+                self.withdrawn.append(reason)
+            case RequestWakeup(at):
+                self._wake_at(at)
+            case RequestProbe():
+                age = None if self._last_input is None else now - self._last_input
+                return self.detector.handle(ProbeAnswered(self._probe.look(now - self._last_output, age)), now)
+        return []
+
+    def _wake_at(self, at: float) -> None:
+        if self._timer:
+            self._timer.cancel()
+        delay = max(0.0, at - self.clock.now())
+        self._timer = asyncio.get_running_loop().call_later(delay, self._wake)
+
+    def _wake(self) -> None:
+        if self._fd >= 0 and not self.exited:
+            self._tell(WakeupDue())
+
+    def _state(self) -> str:
+        shown = "\n".join(line for line in self.detector.screen.lines() if line)
+        return f"{shown}\n{'; '.join(self.explain())}"

@@ -1,0 +1,113 @@
+"""What a Prompt Lab scenario is, what the detector made of it, and the register of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.lab.livetty import LiveTerminal
+
+
+@dataclass(slots=True)
+class DetectorResult:
+    """Everything the detector said during a scenario, in order."""
+
+    raised: list[Prompt] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
+    latency_s: list[float] = field(default_factory=list)  # from the last output to each raising
+    explanation: list[str] = field(default_factory=list)
+
+    @property
+    def last(self) -> Prompt:
+        check(bool(self.raised), "no prompt was raised")
+        return self.raised[-1]
+
+
+class ScenarioFailed(AssertionError):
+    """What a scenario expected did not happen."""
+
+
+def check(holds: bool, expectation: str) -> None:
+    """An assertion that also holds its ground under `python -O`: scenarios are shipped, not only tested."""
+    if not holds:
+        raise ScenarioFailed(expectation)
+
+
+class BasePromptLabScenario:
+    """One behaviour of a terminal program, acted out by a real child on a real pseudo-terminal."""
+
+    qa_id: ClassVar[str]
+    name: ClassVar[str]
+    description: ClassVar[str]
+    platform: ClassVar[list[str]] = ["macos", "linux"]
+
+    def __init__(self) -> None:
+        self.terminal = LiveTerminal()
+
+    async def setup(self) -> None:
+        """Prepare what the scenario needs before anything runs."""
+
+    async def run(self) -> None:
+        """Make a program write, and answer it."""
+        raise NotImplementedError(f"{type(self).__name__} says nothing")  # every scenario acts something out
+
+    async def assert_behavior(self, result: DetectorResult) -> None:
+        """Check what the detector made of it; raises `ScenarioFailed` with the expectation."""
+        raise NotImplementedError(f"{type(self).__name__} expects nothing")  # every scenario expects something
+
+    async def perform(self) -> DetectorResult:
+        """The whole scenario; the terminal is closed whatever happens."""
+        try:
+            await self.setup()
+            await self.run()
+            result = self.terminal_result()
+            await self.assert_behavior(result)
+            return result
+        finally:
+            await self.terminal.close()
+
+    def terminal_result(self) -> DetectorResult:
+        live = self.terminal
+        return DetectorResult(list(live.raised), list(live.withdrawn), list(live.latency_s), live.explain())
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A scenario of the gating matrix that runs in another suite, because it is about a channel or another system."""
+
+    qa_id: str
+    name: str
+    description: str
+    platform: tuple[str, ...]
+    where: str
+
+
+REGISTER: dict[str, type[BasePromptLabScenario]] = {}
+ELSEWHERE: dict[str, Elsewhere] = {}
+
+
+def register(scenario: type[BasePromptLabScenario]) -> type[BasePromptLabScenario]:
+    """Class decorator: a QA id is given once."""
+    if scenario.qa_id in REGISTER or scenario.qa_id in ELSEWHERE:
+        raise ValueError(f"{scenario.qa_id} is taken")
+    scenario.name = scenario.__name__
+    REGISTER[scenario.qa_id] = scenario
+    return scenario
+
+
+def register_elsewhere(entry: Elsewhere) -> None:
+    if entry.qa_id in REGISTER or entry.qa_id in ELSEWHERE:
+        raise ValueError(f"{entry.qa_id} is taken")
+    ELSEWHERE[entry.qa_id] = entry
+
+
+def find(word: str) -> list[type[BasePromptLabScenario]]:
+    """By QA id or by class name, without regard to case."""
+    low = word.lower()
+    return [item for item in REGISTER.values() if low in (item.qa_id.lower(), item.name.lower())]
+
+
+def all_scenarios() -> Iterator[type[BasePromptLabScenario]]:
+    yield from (REGISTER[qa_id] for qa_id in sorted(REGISTER))

@@ -1,0 +1,210 @@
+"""The scenarios of the specification, QA-001 to QA-009, QA-018 and QA-019, each acted out by a small real program."""
+
+from __future__ import annotations
+
+import sys
+
+from atlasbridge.lab.scenario import BasePromptLabScenario, DetectorResult, check, register
+
+PYTHON = sys.executable
+_PRELUDE = "import sys, time\nsay = lambda text: (sys.stdout.write(text), sys.stdout.flush())\n"
+
+
+def program(code: str) -> list[str]:
+    """A child that runs `code`; `say(text)` writes without a newline, `ask()` reads a line."""
+    return [PYTHON, "-c", _PRELUDE + "ask = lambda: sys.stdin.readline().rstrip('\\n')\n" + code]
+
+
+@register
+class PartialLinePromptScenario(BasePromptLabScenario):
+    qa_id = "QA-001"
+    description = "Prompt arrives as two separate chunks; detector must not fire on first chunk alone"
+
+    async def run(self) -> None:
+        self.terminal.start(program("say('Do you want to con'); time.sleep(0.4); say('tinue? [Y/n] '); ask()"))
+        await self.terminal.until_raised()
+
+    async def assert_behavior(self, result: DetectorResult) -> None:
+        check(len(result.raised) == 1, f"one prompt, not {len(result.raised)}")
+        check("Do you want to continue? [Y/n]" in result.last.excerpt, f"the whole line, not {result.last.excerpt!r}")
+        check(result.last.type.value == "yes_no", f"yes_no, not {result.last.type.value}")
+
+
+@register
+class ANSIRedrawScenario(BasePromptLabScenario):
+    qa_id = "QA-002"
+    description = "Prompt is preceded by a full-screen ANSI redraw; ANSI must be stripped before matching"
+
+    async def run(self) -> None:
+        drawing = r"say('\x1b[?1049h\x1b[2J\x1b[H\x1b[44m' + 'x' * 400 + '\x1b[0m\x1b[2J\x1b[H\x1b[?1049l')"
+        asking = r"say('\x1b[1;33mOverwrite\x1b[0m \x1b[4mmain.py\x1b[24m? \x1b[2m(y/n)\x1b[0m '); ask()"
+        self.terminal.start(program(f"{drawing}\n{asking}"))
+        await self.terminal.until_raised()
+
+    async def assert_behavior(self, result: DetectorResult) -> None:
+        check(result.last.excerpt == "Overwrite main.py? (y/n)", f"plain text, not {result.last.excerpt!r}")
+        check("\x1b" not in result.last.screen, "no escape sequence leaves the screen")
+
+
+@register
+class OverwrittenPromptScenario(BasePromptLabScenario):
+    qa_id = "QA-003"
+    description = "Prompt text is overwritten via carriage return before the final prompt appears"
+
+    async def run(self) -> None:
+        first = r"say('Delete everything? [y/N] '); time.sleep(0.3); say('\r\x1b[K')"
+        self.terminal.start(program(first + "; say('Keep a backup? [y/N] '); ask()"))
+        await self.terminal.until_raised()
+
+    async def assert_behavior(self, result: DetectorResult) -> None:
+        check(len(result.raised) == 1, f"only what stands there is raised, not {len(result.raised)} prompts")
+        check("Keep a backup?" in result.last.excerpt, f"the last text, not {result.last.excerpt!r}")
+        check("Delete" not in result.last.excerpt, "what was overwritten is gone")
+
+
+@register
+class SilentBlockScenario(BasePromptLabScenario):
+    qa_id = "QA-004"
+    description = "Process writes nothing; only the stall_watchdog can detect the block"
+
+    async def run(self) -> None:
+        self.terminal.start(program("ask()"))
+        await self.terminal.until_raised()
+
+    async def assert_behavior(self, result: DetectorResult) -> None:
+        check(len(result.raised) == 1, "a program that reads in silence is waiting")
+        signals = {item.signal for item in result.last.evidence}
+        check(bool(signals & {"probe", "silence"}), f"seen by the probe or by silence, not by {signals}")
+
+
+@register
+class NestedPromptsScenario(BasePromptLabScenario):
+    qa_id = "QA-005"
+    description = "Two prompts arrive in rapid succession before the first is answered"
+
+    async def run(self) -> None:
+        self.terminal.start(
+            program("say('First? [y/n] '); say('\\nSecond? [y/n] '); a = ask(); say('Third? [y/n] '); ask()")
+        )
+        await self.terminal.until_raised()
+        self.terminal.answer("y")
+        await self.terminal.until_raised(2)
+
+    async def assert_behavior(self, result: DetectorResult) -> None:
+        check(
+            [prompt.excerpt.split("\n")[-1] for prompt in result.raised] == ["Second? [y/n]", "Third? [y/n]"],
+            "the one that is read is asked",
+        )
+        check(result.withdrawn == ["answered"], f"one answer, one end: {result.withdrawn}")
+
+
+@register
+class MultipleChoiceScenario(BasePromptLabScenario):
+    qa_id = "QA-006"
+    description = "Numbered list `1) ... 2) ... 3) ...` with `Enter choice [1-3]:`"
+
+    async def run(self) -> None:
+        listed = r"say('1) Light\n2) Dark\n3) Solarized\nEnter choice [1-3]: '); print('chose', ask())"
+        self.terminal.start(program(listed))
+        await self.terminal.until_raised()
+        self.terminal.answer("Dark")
+        await self.terminal.until_shown("chose 2")
+
+    async def assert_behavior(self, result: DetectorResult) -> None:
+        prompt = result.raised[0]
+        check(prompt.type.value == "multiple_choice", f"multiple_choice, not {prompt.type.value}")
+        check([choice.label for choice in prompt.choices] == ["Light", "Dark", "Solarized"], "all labels, in order")
+
+
+@register
+class YesNoVariantsScenario(BasePromptLabScenario):
+    qa_id = "QA-007"
+    description = "Multiple phrasings: `(y/n)`, `[Y/n]`, `yes/no`, `y or n`"
+    variants = ("Proceed? (y/n) ", "Proceed? [Y/n] ", "Proceed (yes/no)? ", "Proceed, y or n? ", "Press y to go on: ")
+
+    async def run(self) -> None:
+        self.terminal.start(program(f"for text in {self.variants!r}:\n  say(text); ask()"))
+        for number in range(1, len(self.variants) + 1):
+            await self.terminal.until_raised(number)
+            self.terminal.answer("n")
+        await self.terminal.until_ended()
+
+    async def assert_behavior(self, result: DetectorResult) -> None:
+        kinds = [prompt.type.value for prompt in result.raised]
+        check(kinds == ["yes_no"] * len(self.variants), f"all of them are yes_no: {kinds}")
+        check(all(prompt.safe_default == "n" for prompt in result.raised), "the safe default is n")
+
+
+@register
+class PressEnterScenario(BasePromptLabScenario):
+    qa_id = "QA-008"
+    description = "Exact phrase `Press Enter to continue` and variants"
+    variants = (
+        "Press Enter to continue",
+        "[Press Enter]",
+        "Hit ENTER to proceed...",
+        "Press RETURN to start: ",
+        "-- More --",
+    )
+
+    async def run(self) -> None:
+        self.terminal.start(program(f"for text in {self.variants!r}:\n  say(text); ask()"))
+        for number in range(1, len(self.variants) + 1):
+            await self.terminal.until_raised(number)
+            self.terminal.answer("enter")
+        await self.terminal.until_ended()
+
+    async def assert_behavior(self, result: DetectorResult) -> None:
+        kinds = [prompt.type.value for prompt in result.raised]
+        check(kinds == ["confirm_enter"] * len(self.variants), f"all of them want Enter: {kinds}")
+
+
+@register
+class FreeTextConstraintScenario(BasePromptLabScenario):
+    qa_id = "QA-009"
+    description = "Free text prompt with character limit hint: `Enter name (max 20 chars):`"
+
+    async def run(self) -> None:
+        self.terminal.start(program("say('Enter name (max 20 chars): '); print('hello', ask())"))
+        await self.terminal.until_raised()
+        self.terminal.answer("orion")
+        await self.terminal.until_shown("hello orion")
+
+    async def assert_behavior(self, result: DetectorResult) -> None:
+        prompt = result.raised[0]
+        check(prompt.type.value == "free_text", f"free_text, not {prompt.type.value}")
+        check(prompt.constraints.get("max_length") == 20, f"the limit of 20: {dict(prompt.constraints)}")
+
+
+@register
+class OutputFloodScenario(BasePromptLabScenario):
+    qa_id = "QA-018"
+    description = "High-volume output (>1MB/s) followed by a prompt; detector must not degrade"
+    megabytes = 4
+
+    async def run(self) -> None:
+        flood = f"line = 'x' * 79 + '\\n'\nfor _ in range({self.megabytes * 1024 * 1024 // 80}): sys.stdout.write(line)"
+        self.terminal.start(program(f"{flood}\nsay('Flooded. Continue? [y/N] '); ask()"))
+        await self.terminal.until(lambda: bool(self.terminal.raised), "the prompt behind the flood is raised", 60.0)
+
+    async def assert_behavior(self, result: DetectorResult) -> None:
+        check(self.terminal.read_bytes > self.megabytes * 1024 * 1024, "the flood came through")
+        check(len(result.raised) == 1, f"one prompt, and none in the flood: {len(result.raised)}")
+        check("Continue? [y/N]" in result.last.excerpt, result.last.excerpt)
+        check(len(result.last.raw) <= 16384, "memory stays bounded")
+
+
+@register
+class EchoLoopScenario(BasePromptLabScenario):
+    qa_id = "QA-019"
+    description = "Injected reply is echoed back; detector must not re-fire on the echo"
+
+    async def run(self) -> None:
+        self.terminal.start(program("say('Name: '); n = ask(); print('you said', n); time.sleep(1.5); print('bye')"))
+        await self.terminal.until_raised()
+        self.terminal.answer("Overwrite it? [y/n]")
+        await self.terminal.until_ended()
+
+    async def assert_behavior(self, result: DetectorResult) -> None:
+        check(len(result.raised) == 1, f"the echo is no prompt: {[prompt.excerpt for prompt in result.raised]}")
+        check(result.withdrawn[:1] == ["answered"], f"the answer was taken: {result.withdrawn}")
