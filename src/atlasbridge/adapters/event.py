@@ -1,0 +1,77 @@
+"""Between the prompts of the core and the frozen interface's `PromptEvent`: both ways, within the frozen limits.
+
+A `PromptEvent` says less than a `Prompt` (no keys, no digest), so an adapter keeps the prompt beside the event.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import Any
+
+from atlasbridge.adapters.base import PromptEvent, make_idempotency_key
+from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.prompt.finding import typed_line
+from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType, Step
+
+EXCERPT_BYTES = 200
+MAX_CHOICES, CHOICE_CHARACTERS = 9, 60
+TEXT_CHARACTERS = 200
+_SCORES = {"high": 0.9, "med": 0.7, "medium": 0.7, "low": 0.6}
+
+
+def event_of(prompt: Prompt, session_id: str, clock: Clock) -> PromptEvent:
+    """The prompt as the frozen interface shows it, with an id and a nonce of its own."""
+    excerpt = shorten(prompt.excerpt, EXCERPT_BYTES)
+    choices = [choice for choice in prompt.choices if choice.value != "cancel"][:MAX_CHOICES]
+    constraints: dict[str, Any] = {"max_length": TEXT_CHARACTERS, **prompt.constraints, "nonce": secrets.token_hex(16)}
+    if prompt.type is PromptType.TYPE_MULTIPLE_CHOICE:
+        constraints |= {"min_choice": 1, "max_choice": len(choices)}
+    return PromptEvent(
+        prompt_id=new_id(),
+        session_id=session_id,
+        prompt_type=prompt.type,
+        confidence=prompt.confidence,
+        excerpt=excerpt,
+        choices=[choice.label[:CHOICE_CHARACTERS] for choice in choices],
+        constraints=constraints,
+        idempotency_key=make_idempotency_key(session_id, excerpt, wall=clock.wall()),
+        timestamp=iso(clock.wall()),
+        raw_bytes=prompt.raw,
+    )
+
+
+def prompt_of_event(event: dict[str, Any]) -> Prompt:
+    """A prompt that another's adapter has detected: its answer goes to that adapter as one line."""
+    kind = PromptType(event["prompt_type"])
+    excerpt = str(event["excerpt"])[:EXCERPT_BYTES]
+    digest = hashlib.blake2s(f"{event['prompt_id']}\0{excerpt}".encode(), digest_size=16).hexdigest()
+    score = _SCORES.get(str(event["confidence"]), 0.6)
+    return Prompt(
+        type=kind,
+        score=score,
+        excerpt=excerpt,
+        screen=excerpt,
+        choices=_choices(kind, [str(label) for label in event.get("choices", ())]),
+        constraints=dict(event.get("constraints") or {}),
+        evidence=(Evidence("structured", score, "its adapter detected it"),),
+        safe_default="n" if kind is PromptType.TYPE_YES_NO else "",
+        digest=digest,
+        end_steps=(Step(b"\r"),),
+    )
+
+
+def _choices(kind: PromptType, labels: list[str]) -> tuple[Choice, ...]:
+    if kind is PromptType.TYPE_YES_NO:
+        yes, no = labels if len(labels) == 2 else ("Yes", "No")
+        return Choice("y", yes, typed_line("y")), Choice("n", no, typed_line("n"), refuses=True)
+    return tuple(Choice(str(at), label, typed_line(str(at))) for at, label in enumerate(labels[:MAX_CHOICES], 1))
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most `limit` bytes of UTF-8, whole characters, with `…` where something was cut off."""
+    data = text.encode()
+    if len(data) <= limit:
+        return text
+    return data[: limit - 3].decode("utf-8", "ignore") + "…"
