@@ -1,4 +1,4 @@
-"""`python -m tests.support.killable_client PLACE TOLD run ...`: the product's command, whose own process dies at a place.
+"""`python -m tests.support.killable_client PLACE TOLD run ...`: the product's command; its own process dies at PLACE.
 
 PLACE "" only writes every place down in the file TOLD.  Host, tool and janitor live on; see `deadly`.
 """

@@ -43,6 +43,12 @@ class FakeDetector:
     def still_shows(self, digest: str) -> bool:
         return self.shows(digest)
 
+    def begun(self, now: float) -> bool:
+        return False
+
+    def reconsider(self) -> None:
+        self.open_prompt = None
+
     def kinds(self) -> list[str]:
         return [type(event).__name__ for event, _ in self.events]
 

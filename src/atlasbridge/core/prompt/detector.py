@@ -36,6 +36,7 @@ from atlasbridge.core.prompt.structured import ToolSays
 from atlasbridge.core.prompt.view import View
 
 RAW_LIMIT = 8192
+_REACTS_S = 0.5
 REDRAW_S = 0.3  # a tool that draws its whole screen anew may show nothing for a moment
 _TERMINAL_SPEAKS = re.compile(
     rb"\x1b\[\??[\d;:]*(?:\$y|[cRnutIO])|\x1b\[<[\d;]*[mM]|\x1b\[M...|\x1b[\]P_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[>[\d;]*c",
@@ -86,6 +87,7 @@ class Detector:
         self._last_output = float("-inf")
         self._dirty_since: float | None = None
         self._typed_at: float | None = None  # last key of a person that was no Enter
+        self._keys_at = float("-inf")  # last key of a person
         self._keys_since_raise = False
         self._attended = False  # the last keys came from a person at the terminal, not from us
         self._busy_looks = 0
@@ -144,6 +146,17 @@ class Detector:
             return found
         return recognise(view, self._open_facts, self.dialect)
 
+    def begun(self, now: float) -> bool:
+        """Has a person typed keys that the tool has not answered by a single byte?  An unseen line that was begun stays
+        begun; a program that reads single keys has let them fall after a moment."""
+        if self._keys_at <= self._last_output:
+            return False
+        return bool(self._facts.canonical) or now - self._keys_at < _REACTS_S
+
+    def reconsider(self) -> None:
+        """Nobody may answer the open prompt any more: judge the screen as if it had just come up."""
+        self.open_prompt, self._answered, self.despite_busy = None, None, False
+
     def explain(self) -> list[str]:
         """Why the last judgement was what it was."""
         return list(self._why)
@@ -169,6 +182,7 @@ class Detector:
         if not typed:
             return []
         self._keys_since_raise = self._attended = True
+        self._keys_at = now
         self._typed_at = None if typed[-1:] in b"\r\n" else now
         self._changes.clear()
         return self._look_soon(now)

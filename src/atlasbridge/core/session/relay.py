@@ -54,6 +54,13 @@ class OutputRelay:
         self.finished = False
         self.blocked = False  # a terminal makes us wait
 
+    @property
+    def pending(self) -> bool:
+        """Has the tool written something that is not in the ring yet?"""
+        waiter = select.poll()
+        waiter.register(self._pty.fileno(), select.POLLIN)
+        return self.lock.locked() or any(event & select.POLLIN for _, event in waiter.poll(0))
+
     def stop(self) -> None:
         self.finished = True
         self._wakeup.set()

@@ -24,6 +24,7 @@ from atlasbridge.core.session.watch import StallWatchdog
 _LOOK_S = 0.003
 _TAKEN_S = 0.4  # for a tool to take a single key without Enter
 _BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
+_FRESH_LOOKS = 5
 _LINE_END = re.compile(rb"[\r\n]")
 
 Encode = Callable[[Prompt, Answer, object], tuple[Step, ...]]
@@ -58,7 +59,9 @@ class Typist:
             with self._inlet.injection(self._settings.injection_timeout_seconds):
                 return self._type_once(prompt_id, answer)
         except GateTimeout:
-            return Outcome("failed", "another answer was being typed for too long")
+            with self._watch.lock:
+                late = Outcome("failed", "another answer was being typed for too long")
+                return self._watch.typed.get(prompt_id) or self._refuse(prompt_id, late)
 
     def _type_once(self, prompt_id: str, answer: Answer) -> Outcome:
         for _ in range(_BUSY_LOOKS):
@@ -66,10 +69,12 @@ class Typist:
                 break
             self._pause(_BUSY_PAUSE_S)  # an event loop may be caught in the middle of a turn
         with self._watch.lock:
-            steps = self._compare(prompt_id, answer)
+            known = self._watch.typed.get(prompt_id)
+            if known is not None:  # typed by another thread while this one waited for the gate
+                return known
+            steps = self._compare_freshly(prompt_id, answer)
             if isinstance(steps, Outcome):
-                self._watch.typed.record(prompt_id, steps)
-                return steps
+                return self._refuse(prompt_id, steps)
             # From here on the answer counts as typed, whatever happens: it is never typed a second time.
             self._watch.typed.record(prompt_id, Outcome("typed"))
             digest = self._digest()
@@ -97,6 +102,22 @@ class Typist:
     def _digest(self) -> str:
         return "" if self._watch.open is None else self._watch.open[1].digest
 
+    def _refuse(self, prompt_id: str, why: Outcome) -> Outcome:
+        """Nothing is typed and this id is spent.  Should the tool ask all the same, it is raised under a new id."""
+        self._watch.typed.record(prompt_id, why)
+        self._watch.let_go(prompt_id)
+        return why
+
+    def _compare_freshly(self, prompt_id: str, answer: Answer) -> tuple[Step, ...] | Outcome:
+        """Again while there is something to be seen that was not compared; a tool that never stops to write is taken
+        as it was last seen."""
+        for _ in range(_FRESH_LOOKS):
+            steps = self._compare(prompt_id, answer)
+            if isinstance(steps, Outcome) or not self._watch.behind:
+                return steps
+            self._pause(_LOOK_S)
+        return steps
+
     def _compare(self, prompt_id: str, answer: Answer) -> tuple[Step, ...] | Outcome:
         """The steps to type, or why nothing may be typed."""
         watch = self._watch
@@ -105,6 +126,8 @@ class Typist:
             return Outcome("stale", "the tool no longer asks this")
         if not watch.detector.still_shows(watch.open[1].digest):
             return Outcome("stale", "the prompt is no longer on the screen")
+        if watch.detector.begun(self._clock.now()):
+            return Outcome("stale", "somebody is answering at the terminal")
         prompt = watch.detector.open_prompt or watch.open[1]  # with keys that fit the highlight as it is now
         looked = watch.look()
         if looked.state is ProbeState.BUSY and not watch.detector.despite_busy:

@@ -48,6 +48,8 @@ class DetectorLike(Protocol):
 
     def handle(self, event: Event, now: float) -> list[Command]: ...
     def still_shows(self, digest: str) -> bool: ...
+    def begun(self, now: float) -> bool: ...
+    def reconsider(self) -> None: ...
     def has_left(self, digest: str) -> bool: ...
 
 
@@ -192,6 +194,19 @@ class StallWatchdog:
             answers = self.screen.take_queries()
             if answers and not self._terminal_answers():
                 self._inlet.send(b"".join(answers))
+
+    @property
+    def behind(self) -> bool:
+        """Is there something that the detector has not seen yet?"""
+        return bool(self._ring.size or self._events or self._output.pending)
+
+    def let_go(self, prompt_id: str) -> None:
+        """The open prompt is answered no more under this id; should it stand there, it is raised anew."""
+        if self.open is not None and self.open[0] == prompt_id:
+            self.open = None
+            self.detector.reconsider()
+            self._wakeup_at = self._clock.now()
+            self.wake()
 
     def _terminal_answers(self) -> bool:
         attachment = self._output.attachment

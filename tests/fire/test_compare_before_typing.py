@@ -1,0 +1,138 @@
+"""Between the tap and the typing the world may move.  At every place where it can, what is then wrong is not typed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from tests.support.typing_bench import QUESTION, TypingBench
+
+from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
+from atlasbridge.core.prompt.model import Answer, AnswerKind
+
+YES = Answer(AnswerKind.YES)
+PASSWORD = b"[sudo] password for ann: "
+
+MOVES: dict[str, Callable[[TypingBench], None]] = {
+    "the tool moved on": lambda bench: bench.tool_writes(b"\r\ntimed out, going on\r\n"),
+    "the tool asks something else": lambda bench: bench.tool_writes(b"\r\nErase the whole disk? (y/n) "),
+    "it was answered at the keyboard": lambda bench: bench.person_types(b"n\r", b"n\r\nDelete all? (y/n) "),
+    "an answer was begun at the keyboard": lambda bench: bench.person_types(b"n", b"n"),
+    "the screen was cleared": lambda bench: bench.tool_writes(b"\x1b[2J\x1b[H"),
+}
+
+
+def count_seams() -> int:
+    """How many places there are between the tap and the first key."""
+    bench = TypingBench()
+    outcome = bench.type(YES)
+    assert outcome.outcome == "typed" and bench.pty_typed() == b"y\r"
+    bench.pty.close()
+    found = 0
+    for place in range(1, len(bench.seams) + 1):
+        probe = TypingBench()
+        probe.act_at = place
+        probe.type(YES)
+        probe.pty.close()
+        found += probe.acted_before_typing
+    return found
+
+
+SEAMS = count_seams()
+
+
+@pytest.mark.parametrize("what", MOVES)
+def test_nothing_is_typed_whenever_the_world_moved_first(what: str):
+    assert SEAMS >= 5
+    for place in range(1, SEAMS + 1):
+        bench = TypingBench()
+        bench.act_at, bench.act = place, lambda bench=bench: MOVES[what](bench)
+        outcome = bench.type(YES)
+        own = bench.pty_typed().replace(b"n\r", b"").replace(b"n", b"")  # what the person at the keyboard typed
+        assert (outcome.outcome, own) == ("stale", b""), f"{what} before {bench.seams[place - 1]} ({place})"
+        bench.pty.close()
+
+
+def test_nothing_is_typed_into_a_tool_that_has_ended():
+    bench = TypingBench()
+    bench.act_at, bench.act = 1, bench.tool_ends
+    assert (bench.type(YES).outcome, bench.pty_typed()) == ("stale", b"")
+    bench.pty.close()
+
+
+def test_a_screen_that_is_drawn_anew_but_asks_the_same_is_answered():
+    for place in range(1, SEAMS + 1):
+        bench = TypingBench()
+        bench.act_at, bench.act = place, lambda bench=bench: bench.tool_writes(b"\r" + QUESTION)
+        assert bench.type(YES).outcome == "typed"
+        assert bench.pty_typed() == b"y\r"
+        bench.pty.close()
+
+
+def test_a_tool_that_stops_waiting_gets_nothing_at_any_place():
+    busy = ProbeAnswer(ProbeState.BUSY, "runs", echo=True, canonical=True)
+    for place in range(1, SEAMS + 1):
+        bench = TypingBench()
+
+        def stop(bench: TypingBench = bench) -> None:
+            bench.probe.answer = busy
+
+        bench.act_at, bench.act = place, stop
+        outcome = bench.type(YES)
+        if "probe" in bench.seams[place:]:  # it was looked at once more: it cannot be missed
+            assert (outcome.outcome, bench.pty_typed()) == ("stale", b""), place
+        bench.pty.close()
+
+
+def test_a_hidden_answer_that_was_begun_at_the_keyboard_is_not_completed_from_afar():
+    for place in range(1, SEAMS + 1):
+        bench = TypingBench(PASSWORD, echo=False)
+        bench.act_at, bench.act = place, lambda bench=bench: bench.person_types(b"half")
+        outcome = bench.type(Answer(AnswerKind.TEXT, "from afar"))
+        assert (outcome.outcome, bench.pty_typed()) == ("stale", b"half"), bench.seams[place - 1]
+        bench.pty.close()
+
+
+def test_what_a_terminal_says_by_itself_is_no_answer_that_was_begun():
+    bench = TypingBench(PASSWORD, echo=False)
+    bench.person_types(b"\x1b[I")  # the window has the focus
+    assert bench.type(Answer(AnswerKind.TEXT, "from afar")).outcome == "typed"
+    bench.pty.close()
+
+
+def test_a_prompt_that_was_refused_as_stale_but_stands_there_still_is_asked_again():
+    bench = TypingBench()
+    reading = bench.probe.answer
+    first = bench.watch.open
+    assert first is not None
+    bench.probe.answer = ProbeAnswer(ProbeState.BUSY, "runs", echo=True, canonical=True)
+    assert bench.type(YES).outcome == "stale"
+    bench.probe.answer = reading
+    again = bench.run_until_raised()
+    assert again and again != first[0], "the tool waits and nobody is asked"
+    assert [message["prompt_id"] for message in bench.posted if message["m"] == "raise"] == [first[0], again]
+    bench.pty.close()
+
+
+def test_two_who_type_the_same_answer_at_once_type_it_once():
+    """A connection that hung and was replaced may bring the same order a second time, in another thread."""
+    bench = TypingBench()
+    hand = bench.typist()
+    assert bench.watch.open is not None
+    prompt_id = bench.watch.open[0]
+    both_know_nothing = threading.Barrier(2)
+    enter = bench.inlet.injection
+
+    def injection(timeout_s: float):
+        both_know_nothing.wait(20)
+        return enter(timeout_s)
+
+    bench.inlet.injection = injection  # type: ignore[method-assign]
+    threads = [threading.Thread(target=hand.type, args=(prompt_id, YES)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert bench.pty_typed() == b"y\r"
+    bench.pty.close()

@@ -1,0 +1,112 @@
+"""The host's real detector, watchdog, typist and gate over a scripted tool, with a hand between any two of its moves.
+
+Every look at the world that the typist takes (probe, terminal flags, encoding, pausing, entering the gate) is a seam: at
+the chosen one something happens first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from atlasbridge.adapters.dialect_files import load_dialect
+from atlasbridge.core.prompt.answer import encode_answer
+from atlasbridge.core.prompt.detector import Detector
+from atlasbridge.core.prompt.events import ChildExited, ProbeAnswer, ProbeState
+from atlasbridge.core.prompt.model import Answer, Prompt, Step
+from atlasbridge.core.session.tty import LineFlags
+from atlasbridge.core.session.typed import Outcome
+from atlasbridge.core.session.typist import Typist
+from tests.support.session_fakes import Bench
+
+QUESTION = b"Remove the old build? (y/n) "
+
+
+class SeamProbe:
+    """Says what the tool does; canonical or not, echoing or not."""
+
+    def __init__(self, seam: Callable[[str], None]) -> None:
+        self.seam = seam
+        self.answer = ProbeAnswer(ProbeState.READING, "reads", echo=True, canonical=True)
+
+    def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
+        self.seam("probe")
+        return self.answer
+
+
+class TypingBench(Bench):
+    def __init__(self, question: bytes = QUESTION, echo: bool = True, canonical: bool = True) -> None:
+        self.seams: list[str] = []
+        self.act: Callable[[], None] = lambda: None
+        self.act_at = 0
+        self.acted_before_typing = False
+        super().__init__(
+            detector=Detector(load_dialect("generic"), 24, 80),  # type: ignore[arg-type]
+            probe=SeamProbe(self._seam),  # type: ignore[arg-type]
+        )
+        self.pty.line = LineFlags(canonical=canonical, echo=echo)
+        self.probe.answer = ProbeAnswer(ProbeState.READING, "reads", echo=echo, canonical=canonical)  # type: ignore[attr-defined]
+        self.written = b""
+        self.show(question)
+        self.run_until_raised()
+        self.seams.clear()
+
+    def _seam(self, name: str) -> None:
+        self.seams.append(name)
+        if len(self.seams) == self.act_at:
+            self.acted_before_typing = self.pty_typed() == b""
+            self.act()
+
+    def pty_typed(self) -> bytes:
+        self.written += self.pty.typed()
+        return self.written
+
+    def run_until_raised(self, turns: int = 100) -> str:
+        """The open prompt's id; "" when nothing is raised in that many turns."""
+        for _ in range(turns):
+            self.clock.advance(0.02)
+            self.watch.absorb()
+            self.watch._turn(self.clock.now())
+            if self.watch.open is not None:
+                return self.watch.open[0]
+        return ""
+
+    def typist(self) -> Typist:
+        def pause(seconds: float) -> None:
+            self.clock.advance(seconds)
+            self._seam("pause")
+
+        def encode(prompt: Prompt, answer: Answer, screen: object) -> tuple[Step, ...]:
+            self._seam("encode")
+            return encode_answer(prompt, answer, screen)  # type: ignore[arg-type]
+
+        flags = self.pty.flags
+        self.pty.flags = lambda: (self._seam("flags"), flags())[1]  # type: ignore[method-assign, func-returns-value]
+        enter = self.inlet.injection
+
+        def injection(timeout_s: float) -> AbstractContextManager[None]:
+            self._seam("gate")
+            return enter(timeout_s)
+
+        self.inlet.injection = injection  # type: ignore[method-assign]
+        return Typist(self.watch, self.inlet, self.pty, self.clock, self.settings, encode, pause)
+
+    def type(self, answer: Answer) -> Outcome:
+        assert self.watch.open is not None
+        return self.typist().type(self.watch.open[0], answer)
+
+    # what can happen in between
+
+    def tool_writes(self, data: bytes) -> None:
+        self.clock.advance(0.001)
+        self.show(data)
+
+    def person_types(self, keys: bytes, echo: bytes = b"") -> None:
+        self.clock.advance(0.001)
+        self.inlet.type(keys)
+        self.watch.keys_typed(keys)
+        if echo:
+            self.tool_writes(echo)
+
+    def tool_ends(self) -> None:
+        self.watch.handle(ChildExited())
