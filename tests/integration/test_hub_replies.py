@@ -58,7 +58,8 @@ async def test_the_first_valid_reply_wins_and_the_other_channel_hears_who_it_was
         refusal = live.people["other"].outcomes[0][1]
         assert isinstance(refusal, Reject) and refusal.reason in (Refusal.BAD_NONCE, Refusal.NOT_OPEN)
         await live.people["other"].until(lambda: live.people["other"].edits)
-        assert live.people["other"].edits[0][1].by == "memory:anna"
+        first = live.people["other"].edits[0][1]
+        assert first.by == "memory:anna" and first.stage == "answered_elsewhere"
         host.close()
 
 

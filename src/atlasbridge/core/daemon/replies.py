@@ -93,7 +93,8 @@ class ReplyDesk:
             channel=reply.channel,
             value=None if record.prompt.secret else answer.value or answer.kind.value,
         )
-        self._router.update(claimed, Receipt("received", f"Answered by {reply.identity}.", reply.identity))
+        receipt = Receipt("received", f"Answered by {reply.identity}.", reply.identity)
+        self._router.update(claimed, receipt, answered_in=reply.channel)
         return answer
 
     def _allowed(self, record: PromptRecord | None, reply: InboundReply) -> bool:

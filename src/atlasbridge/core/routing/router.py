@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from atlasbridge.core.ports import Channel, Receipt
@@ -67,10 +68,12 @@ class PromptRouter:
             if not self._ledger.deliveries(record.prompt_id, name):
                 self._ask(name, record, session)
 
-    def update(self, record: PromptRecord, receipt: Receipt) -> None:
-        """Edit every message that shows this prompt."""
+    def update(self, record: PromptRecord, receipt: Receipt, answered_in: str = "") -> None:
+        """Edit every message that shows this prompt; `answered_in`: the others hear that it happened elsewhere."""
+        elsewhere = replace(receipt, stage="answered_elsewhere")
         for name, courier in self._couriers.items():
-            courier.put(Errand(self._editing(name, record, receipt)))
+            told = elsewhere if answered_in and name != answered_in else receipt
+            courier.put(Errand(self._editing(name, record, told)))
 
     def notify(self, message: str, session: SessionRecord | None = None) -> None:
         for name in self._couriers:
