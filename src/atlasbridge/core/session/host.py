@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.session.attachment import Attachment
-from atlasbridge.core.session.caller import Caller, peer_uid
+from atlasbridge.core.session.caller import Caller
 from atlasbridge.core.session.detachkey import DetachKey
+from atlasbridge.core.session.door import Door
 from atlasbridge.core.session.inlet import Inlet
 from atlasbridge.core.session.journal import Journal
 from atlasbridge.core.session.judgement import Judgement
@@ -74,9 +75,7 @@ class SessionHost:
         self._journal = journal
         self._started_at = clock.wall()
         self._wakeup = Wakeup()
-        self._callers: dict[int, Caller] = {}
-        self._listener: socket.socket | None = None
-        self._socket_path: Path | None = None
+        self._door = Door({"m": "started", "session_id": plan.session_id, "pid": pty.pid, "tool": plan.tool})
         self._ended_at: float | None = None
         self._stop_told = False
         self._end_by: float | None = None
@@ -106,6 +105,7 @@ class SessionHost:
             clock,
             noticed=self._judgement.notice,
             lost=self._output_lost,
+            done=self._wakeup.set,
         )
         self._seat = Seat(pty, size, self._output, self._keyboard, self._judgement, self._wakeup.set)
 
@@ -138,13 +138,7 @@ class SessionHost:
 
     def listen(self, path: Path) -> None:
         """Open the door through which terminals attach."""
-        path.unlink(missing_ok=True)
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(str(path))
-        os.chmod(path, 0o600)
-        listener.listen(8)
-        listener.setblocking(False)
-        self._listener, self._socket_path = listener, path
+        self._door.open(path)
 
     def serve(self, first: socket.socket | None) -> int:
         """Until the tool has ended and all it wrote is shown; returns its exit status."""
@@ -154,9 +148,9 @@ class SessionHost:
         self._supervisor.start("stall_watchdog", self._judgement.run)
         start_by = self._clock.now() + _FIRST_ATTACH_S
         if first is not None:
-            self._add_caller(first)
+            self._door.admit(first)
         while not self._is_over():
-            if self._seat.taken or not self._callers or self._clock.now() > start_by:
+            if self._seat.taken or self._door.empty or self._clock.now() > start_by:
                 self._start_reading()
             if self._supervisor.failed:
                 self._give_up()
@@ -181,10 +175,7 @@ class SessionHost:
     def _wait_and_serve(self) -> None:
         waiter = select.poll()
         waiter.register(self._wakeup.fileno(), select.POLLIN)
-        if self._listener is not None:
-            waiter.register(self._listener, select.POLLIN)
-        for fd in self._callers:
-            waiter.register(fd, select.POLLIN)
+        self._door.register(waiter)
         timeout_s = self._supervisor.check()
         if self._ended_at is not None:
             timeout_s = min(timeout_s, self._settings.exit_grace_ms / 4000)
@@ -194,11 +185,11 @@ class SessionHost:
             timeout_s = self._hang_up_in_time(timeout_s)
         ready = [fd for fd, _ in waiter.poll(timeout_s * 1000)]
         self._wakeup.clear()
-        for fd in ready:
-            if self._listener is not None and fd == self._listener.fileno():
-                self._accept()
-            elif fd in self._callers:
-                self._hear(self._callers[fd])
+        for caller, message in self._door.serve(ready):
+            if message is None:
+                self._seat.vacate(caller.attachment, "gone")
+            else:
+                self._obey(caller, message)
 
     def _hang_up_in_time(self, timeout_s: float) -> float:
         left_s = (self._end_by or 0.0) - self._clock.now()
@@ -232,32 +223,6 @@ class SessionHost:
         elif self._seat.taken and not self._stop_told:
             self._stop_told = True
             self._seat.vacate(self._seat.attachment, "stopped")
-
-    def _accept(self) -> None:
-        assert self._listener is not None
-        try:
-            connection, _ = self._listener.accept()
-        except OSError:
-            return
-        if peer_uid(connection) not in (os.getuid(), 0, -1):
-            connection.close()
-            return
-        self._add_caller(connection)
-
-    def _add_caller(self, connection: socket.socket) -> None:
-        caller = Caller(connection)
-        self._callers[caller.fileno()] = caller
-        caller.say({"m": "started", "session_id": self._plan.session_id, "pid": self._pty.pid, "tool": self._plan.tool})
-
-    def _hear(self, caller: Caller) -> None:
-        messages = caller.read()
-        if messages is None:
-            del self._callers[caller.fileno()]
-            self._seat.vacate(caller.attachment, "gone")
-            caller.close()
-            return
-        for message in messages:
-            self._obey(caller, message)
 
     def _obey(self, caller: Caller, message: dict[str, Any]) -> None:
         match message.get("m"):
@@ -297,15 +262,11 @@ class SessionHost:
         """Everything is shown: tell the clients and the hub, and let go."""
         self._output.stop()
         self._seat.finish(status)
-        for caller in self._callers.values():
-            caller.say({"m": "ended", "status": status, "text": self._last_words})
+        self._door.tell_all({"m": "ended", "status": status, "text": self._last_words})
+        self._door.shut()
         self._judgement.finish(status, self._clock.now() + self._settings.hub_farewell_s)
         self._supervisor.stop()
-        for caller in self._callers.values():
-            caller.close()
-        if self._listener is not None and self._socket_path is not None:
-            self._listener.close()
-            self._socket_path.unlink(missing_ok=True)
+        self._door.close()
         self._journal.note("session ended", status=status)
 
 

@@ -35,6 +35,7 @@ class OutputRelay:
         clock: Clock,
         noticed: Callable[[], None],
         lost: Callable[[Attachment], None],
+        done: Callable[[], None] = lambda: None,
     ) -> None:
         self._pty = pty
         self._inlet = inlet
@@ -42,6 +43,7 @@ class OutputRelay:
         self._clock = clock
         self._noticed = noticed  # there is output
         self._lost = lost  # a terminal takes no more
+        self._done = done  # nothing more will come
         self._wakeup = Wakeup()
         self._tail = b""
         self._scan_room = float(_SCAN_BYTES)
@@ -89,6 +91,7 @@ class OutputRelay:
                 break
         self.finished = True
         self._noticed()
+        self._done()
 
     def _is_over(self, beat: Beat) -> bool:
         """Nobody has the terminal open.  While the tool lives it may open it again."""
