@@ -119,6 +119,8 @@ class Hub:
     async def _stop(self) -> None:
         log.info("the hub ends")
         timeout_s = self._plan.settings.graceful_timeout_s
+        for link in self.hosts.all():
+            link.send("goodbye")
         await self.server.stop()
         await self.router.stop(timeout_s)
         self.stream.close()

@@ -20,6 +20,7 @@ from atlasbridge.core.session.wakeup import Wakeup
 
 _MAX_OUTBOX = 256
 _SEND_BYTES = 65536
+_RESTART_PAUSE_S = 0.5  # whoever restarts a hub on purpose is first, and a hub that dies at once is not hammered
 
 Message = dict[str, Any]
 
@@ -46,7 +47,8 @@ class HubLink:
         self._unsent = b""
         self._connected = False
         self._stopped = False
-        self._tried_to_start = False
+        self._may_start_at: float | None = 0.0  # when we may start a hub ourselves; None: that is not our business
+        self._hub_means_it = False
 
     @property
     def connected(self) -> bool:
@@ -83,6 +85,8 @@ class HubLink:
             delay_s = self._settings.hub_retry_min_s
             try:
                 self._serve(connection, beat)
+                if not self._hub_means_it:  # it died: somebody must ask while people are away
+                    self._may_start_at = self._clock.now() + _RESTART_PAUSE_S
             finally:
                 with self._lock:
                     self._connected = False
@@ -94,11 +98,11 @@ class HubLink:
             connection.connect(self._path)
         except OSError:
             connection.close()
-            if not self._tried_to_start:
-                self._tried_to_start = True
+            if self._may_start_at is not None and self._clock.now() >= self._may_start_at:
+                self._may_start_at = None
                 self._start_hub()
             return None
-        self._tried_to_start = True
+        self._may_start_at, self._hub_means_it = None, False
         connection.setblocking(False)
         return connection
 
@@ -147,5 +151,8 @@ class HubLink:
         if not data:
             return False
         for message in buffer.feed(data):
-            self._receive(message)
+            if message.get("m") == "goodbye":
+                self._hub_means_it = True
+            else:
+                self._receive(message)
         return True

@@ -23,6 +23,7 @@ hub -> host
     capture   request, styled                         one look at the screen
     watch     on, fps                                 send `screen` when it changes, at most `fps` times a second
     kill      force                                   end the tool
+    goodbye                                           the hub ends on purpose; without it, a host starts a new one
 
 command -> hub: {"op": NAME, ...}; hub -> command: {"ok": true, ...} or {"ok": false, "reason", "message", "hint"}.
 `events` with follow answers with one event per line until the peer goes.

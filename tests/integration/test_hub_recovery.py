@@ -1,0 +1,65 @@
+"""A hub that is killed while a real tool waits: a new one takes over, and the answer is typed once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+
+from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.sessions import end_sessions
+
+from atlasbridge.core.daemon.server import peer_uid
+from atlasbridge.core.errors import HubUnavailable
+
+ASK = 'read -p "Continue? (y/n) " a; echo "got=$a" >> "$OUT"; read -p "Really? (y/n) " b; echo "got=$b" >> "$OUT"'
+
+
+def is_asked(hub: HubProcess) -> bool:
+    try:
+        return hub.is_asked()
+    except HubUnavailable:
+        return False
+
+
+def test_a_new_hub_takes_over_by_itself_and_an_answer_is_typed_once(tmp_path):
+    out = tmp_path / "out"
+    with hub_process() as hub:
+        hub.environ["OUT"] = str(out)
+        assert hub.cli("run", "--detach", "--", "bash", "-c", ASK).returncode == 0
+        try:
+            wait_until(lambda: is_asked(hub))
+            (before,) = hub.ask("prompts")["prompts"]
+            killed = hub.pid
+            os.kill(killed, signal.SIGKILL)
+            wait_until(lambda: hub.pid not in (0, killed) and is_asked(hub), 60)
+            (after,) = hub.ask("prompts")["prompts"]
+            assert after["prompt_id"] == before["prompt_id"]
+            wait_until(lambda: hub.cli("reply", before["prompt_id"], "y").returncode == 0, 60)
+            wait_until(lambda: out.exists() and out.read_text() == "got=y\n")
+            refused = hub.cli("reply", before["prompt_id"], "y", "--json")
+            assert refused.returncode == 3 and json.loads(refused.stdout)["reason"] == "not_open"
+            assert hub.json("audit", "verify")["ok"] is True
+        finally:
+            end_sessions(hub.home.root)
+
+
+def test_a_hub_that_was_stopped_on_purpose_stays_stopped():
+    with hub_process() as hub:
+        assert hub.cli("run", "--detach", "--", "sleep", "60").returncode == 0
+        try:
+            wait_until(lambda: hub.ask("sessions")["sessions"] != [])
+            assert hub.cli("hub", "stop").returncode == 0
+            done = hub.cli("hub", "status")  # takes longer than a host would take to start one
+            assert done.returncode == 1 and hub.pid == 0
+            hub.start()
+            wait_until(lambda: hub.ask("sessions")["sessions"] != [])
+        finally:
+            end_sessions(hub.home.root)
+
+
+def test_the_kernel_says_who_is_at_the_other_end():
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    with ours, theirs:
+        assert peer_uid(ours) == os.getuid()
