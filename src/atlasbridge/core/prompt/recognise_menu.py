@@ -122,7 +122,7 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int
     if several:
         constraints["multi_select"] = True
         ending = named_steps(view, rule.submit)
-    text_steps = _text_steps(view, menu, rule)
+    text_steps = () if several else _text_steps(view, menu, rule)  # boxes are marked first and sent together
     if text_steps:
         constraints["allows_other"] = True
     core = question + "\0" + "\0".join(item.label for item in menu.items)
