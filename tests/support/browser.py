@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from selenium import webdriver
+from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -45,10 +46,12 @@ def phone(browser: webdriver.Chrome, width: int = 360, height: int = 740) -> Non
 
 def wait(browser: webdriver.Chrome, condition: Callable[[webdriver.Chrome], Any], what: str = "") -> Any:
     """Wait for something to be so; elements that vanish while they are looked at do not matter."""
-    from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
-
-    ignored = (StaleElementReferenceException, WebDriverException)
-    return WebDriverWait(browser, PATIENCE_S, 0.05, ignored).until(condition, what)
+    try:
+        return WebDriverWait(browser, PATIENCE_S, 0.05, (WebDriverException,)).until(condition)
+    except TimeoutException:
+        shown = browser.execute_script("return [location.hash, document.title, document.body.innerText].join(' | ')")
+        log = [entry["message"] for entry in browser.get_log("browser")]
+    raise AssertionError(f"{what or 'it never came true'}; the page shows: {shown!r}; its console: {log}")
 
 
 def find(browser: webdriver.Chrome, css: str) -> WebElement:

@@ -87,8 +87,15 @@ class Access:
         self._clock = clock
         self._settings = settings
         self._links: list[Link] = []
+        self.cookie_name = f"atlasbridge_{self._own_name()}"
         self._tokens = {item["token_id"]: Token(**item) for item in self._load("web.tokens")}
         self._logins = {item["login_id"]: Login(**item) for item in self._load("web.logins")}
+
+    def _own_name(self) -> str:
+        """A cookie is shared by all ports of a host: two hubs on one machine must not overwrite each other's."""
+        name = self._desk.recall("web.cookie") or secrets.token_hex(4)
+        self._desk.remember("web.cookie", name)
+        return name
 
     def make_link(self, name: str, scope: str) -> str:
         """A secret that lets one page in, once, soon."""

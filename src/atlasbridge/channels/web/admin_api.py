@@ -9,8 +9,6 @@ from atlasbridge.channels.web.operation import Call, problem
 from atlasbridge.channels.web.prompt_api import is_private
 from atlasbridge.channels.web.site import Site
 
-COOKIE = "atlasbridge"
-
 
 async def login(site: Site, call: Call) -> Response:
     peer = call.request.client.host if call.request.client else ""
@@ -30,14 +28,16 @@ async def login(site: Site, call: Call) -> Response:
     response = JSONResponse({"key": key, "scope": record.scope, "name": record.name})
     secure = host_name(call.request.headers["host"]) not in LOOPBACK
     age = int(site.settings.login_ttl_s)
-    response.set_cookie(COOKIE, cookie, max_age=age, httponly=True, samesite="strict", secure=secure, path="/")
+    response.set_cookie(
+        site.access.cookie_name, cookie, max_age=age, httponly=True, samesite="strict", secure=secure, path="/"
+    )
     return response
 
 
 async def logout(site: Site, call: Call) -> Response:
     ended = site.access.logout(call.caller.key)
     response = JSONResponse({"ended": ended})
-    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    response.delete_cookie(site.access.cookie_name, path="/", httponly=True, samesite="strict")
     return response
 
 

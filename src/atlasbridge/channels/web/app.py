@@ -17,7 +17,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from atlasbridge.channels.web.access import Caller
-from atlasbridge.channels.web.admin_api import COOKIE
 from atlasbridge.channels.web.catalogue import OPERATIONS
 from atlasbridge.channels.web.guard import Guard
 from atlasbridge.channels.web.openapi import PREFIX, render_openapi
@@ -87,7 +86,7 @@ def _caller(site: Site, request: Request) -> Caller | Response:
     if scheme:
         caller = (site.access.bearer(given) or site.command_line(given)) if scheme.lower() == "bearer" else None
     else:
-        cookie, key = request.cookies.get(COOKIE, ""), request.headers.get(PAGE_KEY, "")
+        cookie, key = request.cookies.get(site.access.cookie_name, ""), request.headers.get(PAGE_KEY, "")
         if not cookie or not key:
             return problem(401, "unauthorized", "show a token, or open the page by a link from: atlasbridge web")
         caller = site.access.page(cookie, key)
