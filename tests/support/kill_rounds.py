@@ -111,6 +111,7 @@ class Rounds:
         assert [entry["event"] for entry in story] == ["REPLY_RECEIVED", "REPLY_INJECTED"], story
         assert len({entry["prompt_id"] for entry in story}) == 1
         fate = [entry["event"] for entry in newest if entry.get("prompt_id") == story[0]["prompt_id"]]
+        fate = [event for event in fate if event != "REPLY_REFUSED"]  # a patient person may ask once too often
         assert fate.count("PROMPT_DETECTED") == 1 and fate[-1] == "PROMPT_RESOLVED", fate
 
     def judge_all(self) -> dict[str, Any]:

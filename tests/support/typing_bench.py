@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+from tests.support.session_fakes import Bench
+
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.prompt.answer import encode_answer
 from atlasbridge.core.prompt.detector import Detector
@@ -17,7 +19,6 @@ from atlasbridge.core.prompt.model import Answer, Prompt, Step
 from atlasbridge.core.session.tty import LineFlags
 from atlasbridge.core.session.typed import Outcome
 from atlasbridge.core.session.typist import Typist
-from tests.support.session_fakes import Bench
 
 QUESTION = b"Remove the old build? (y/n) "
 

@@ -56,7 +56,7 @@ class SessionLife:
         self._know(session)
         self._life.use_ttl(session.session_id, message.get("ttl_s"))
         link.send("welcome")
-        outcomes = {str(prompt_id): str(outcome) for prompt_id, outcome in message.get("typed", [])}
+        outcomes = _outcomes(message)
         shown = message.get("open")
         shown_id = str(shown["prompt_id"]) if shown else ""
         for record, answer in self._ledger.unsettled():
@@ -108,9 +108,16 @@ class SessionLife:
             case "screen":
                 link.screen_arrived(message)
             case "end":
+                self._hear_last(link, _outcomes(message))
                 self.end(link.session_id, int(message["exit_code"]), _ending(int(message.get("status", 0))))
             case other:
                 log.warning("a host said something unknown: %r", other)
+
+    def _hear_last(self, link: HostLink, outcomes: dict[str, str]) -> None:
+        """What was typed just before the tool ended, and not reported by itself any more."""
+        for record, _ in self._ledger.unsettled():
+            if record.session_id == link.session_id and record.prompt_id in outcomes:
+                self._life.typed(record.prompt_id, outcomes[record.prompt_id])
 
     def _of_this(self, link: HostLink, message: dict[str, Any], action: Any, *names: str) -> None:
         """A host speaks only of its own prompts."""
@@ -167,6 +174,10 @@ class SessionLife:
                 self.expect(session.session_id, session.host_pid, until)
             else:
                 self.end(session.session_id, None, SessionState.CRASHED)
+
+
+def _outcomes(message: dict[str, Any]) -> dict[str, str]:
+    return {str(prompt_id): str(outcome) for prompt_id, outcome in message.get("typed", [])}
 
 
 def _ending(status: int) -> SessionState:

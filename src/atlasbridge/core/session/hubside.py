@@ -143,8 +143,9 @@ class HubSide:
         """Tell the hub how the tool ended; a hub that is just restarting gets the time until `until`."""
         if not self._running:
             return
-        end = {"m": "end", "exit_code": status if status >= 0 else 128 - status, "status": status}
         with self._watch.lock:
+            end: Message = {"m": "end", "exit_code": status if status >= 0 else 128 - status, "status": status}
+            end["typed"] = self._watch.typed.all()  # a tool may end over its last answer before the typist has reported
             self._end = end
             self.post(end)
         pause = threading.Event()

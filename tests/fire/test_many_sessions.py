@@ -1,0 +1,28 @@
+"""Many sessions ask at random moments: every one gets its own answers, in order, and nobody else's."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from tests.support.arena import arena
+from tests.support.crowd import Crowd
+
+SESSIONS = 30
+
+
+@pytest.mark.timeout(300)
+def test_thirty_sessions_get_their_own_answers_and_no_other():
+    with arena() as place:
+        place.start_hub()
+        crowd = Crowd(place, questions=2)
+
+        def start() -> None:
+            for number in range(SESSIONS):
+                crowd.add(number)
+
+        crowd.serve([threading.Thread(target=start)])
+        assert len(crowd.reply_s) == 2 * SESSIONS
+        received = place.entries(event="REPLY_RECEIVED")
+        injected = place.entries(event="REPLY_INJECTED")
+        assert len(received) == len(injected) == 2 * SESSIONS
