@@ -243,6 +243,7 @@ def run_session(plan: Plan) -> Ending:
     client = Client(launch(plan, home, parts, settings, terminal_size(), _line_settings(plan)))
     refused = client.await_start()
     if refused is not None or plan.detach:
+        client.close()
         return refused or Ending(0)
     return client.run()
 
@@ -288,6 +289,10 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
     def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
         from atlasbridge.core.prompt.detector import Detector
 
+        if _of_another_package(home, plan):
+            from atlasbridge.adapters.told import ToldDetector
+
+            return ToldDetector(size.rows, size.cols), _probe(pty)
         settings = detector_settings(detection, plan.environ)
         if _hooked(home, plan):
             settings = replace(settings, hook_s=HOOK_WAIT_S)
@@ -351,12 +356,26 @@ def _hooked(home: Home, plan: Plan) -> bool:
 
 def _prepared(home: Home, plan: Plan) -> tuple[str, ...]:
     """The command as it is started: with what makes the tool say by itself what it asks, where it can."""
-    if not _hooked(home, plan):
-        return plan.command
-    from atlasbridge.adapters.claude_hook import with_hook
     from atlasbridge.core.ids import short_id
 
-    return with_hook(plan.command, str(home.sessions / f"{short_id(plan.session_id)}.sock"))
+    door = str(home.sessions / f"{short_id(plan.session_id)}.sock")
+    if _hooked(home, plan):
+        from atlasbridge.adapters.claude_hook import with_hook
+
+        return with_hook(plan.command, door)
+    if _of_another_package(home, plan):
+        return (sys.executable, "-m", "atlasbridge.adapters.stagehand", door, plan.tool, *plan.command)
+    return plan.command
+
+
+def _of_another_package(home: Home, plan: Plan) -> bool:
+    """Whether an installed package has an adapter for this tool, and nothing of ours claims it."""
+    if plan.dialect:
+        return False
+    from atlasbridge.adapters.announced import is_announced
+    from atlasbridge.adapters.dialect_files import FALLBACK, dialect_for
+
+    return dialect_for(plan.command[0], home.root / "dialects") == FALLBACK and is_announced(plan.tool)
 
 
 def _probe(pty: Pty) -> WaitingProbe:

@@ -68,6 +68,7 @@ class PtyAdapter(BaseAdapter):
         self._pool: PtyPool | None = None
         self._handle: PtyHandle | None = None
         self._session_id = ""
+        self._without_session = new_id()
         self._started_at = self._last_output_at = self._clock.now()
         self._keys: deque[str] = deque(maxlen=REMEMBERED_KEYS)
         self._asked: dict[str, tuple[PromptEvent, Prompt]] = {}
@@ -138,7 +139,7 @@ class PtyAdapter(BaseAdapter):
             return None
         evidence = [Evidence("pattern", found.score, found.rule)]
         prompt = prompt_of(found, view, evidence, bytes(buffer[-BUFFER_BYTES:]), (), "")
-        event = event_of(prompt, self._session_id or new_id(), self._clock)
+        event = event_of(prompt, self._session_id or self._without_session, self._clock)
         if event.idempotency_key in self._keys:
             return None
         self._keys.append(event.idempotency_key)

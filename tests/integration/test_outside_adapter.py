@@ -1,0 +1,66 @@
+"""An adapter of another package, announced by entry point and written from the document alone, under `run`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.terminal import ATLASBRIDGE, Terminal
+
+from atlasbridge.adapters.announced import is_announced
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "echo_adapter"
+AGENT = """#!/bin/sh
+printf 'Overwrite the file? [y/N] '; read answer; echo "overwrite=$answer"
+printf 'What is its name: '; read name; echo "name=$name"
+"""
+
+
+@pytest.fixture
+def packages(tmp_path: Path) -> Path:
+    """A folder as pip would fill it: the example's module, and what announces it."""
+    shutil.copy(EXAMPLE / "echo_adapter.py", tmp_path)
+    info = tmp_path / "atlasbridge_echo_adapter-1.0.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: atlasbridge-echo-adapter\nVersion: 1.0.0\n")
+    (info / "entry_points.txt").write_text("[atlasbridge.adapters]\necho-agent = echo_adapter:EchoAdapter\n")
+    agent = tmp_path / "echo-agent"
+    agent.write_text(AGENT)
+    agent.chmod(0o755)
+    return tmp_path
+
+
+@pytest.fixture
+def hub() -> Iterator[HubProcess]:
+    with hub_process() as running:
+        yield running
+
+
+def test_an_announcement_is_found_by_the_name_of_its_tool(packages: Path) -> None:
+    assert is_announced("echo-agent", [str(packages)])
+    assert not is_announced("echo", [str(packages)])
+    assert not is_announced("echo-agent", [str(packages / "nowhere")])
+
+
+def test_the_adapter_of_another_package_asks_and_is_answered_from_afar(packages: Path, hub: HubProcess) -> None:
+    environ = {**hub.environ, "PYTHONPATH": f"{packages}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    command = (*ATLASBRIDGE, "run", "--", str(packages / "echo-agent"))
+    with Terminal(command, hub.home.root, env=environ) as terminal:
+        terminal.wait_for("Overwrite the file?")
+        terminal.wait_until(hub.is_asked, "the first prompt")
+        first = hub.ask("prompts")["prompts"][0]
+        assert (first["type"], first["excerpt"]) == ("yes_no", "Overwrite the file? [y/N]")
+        assert first["evidence"][0]["detail"] == "its adapter detected it"
+        assert hub.cli("reply", first["prompt_id"], "n").returncode == 0
+        terminal.wait_for("overwrite=n")
+        terminal.wait_until(
+            lambda: [p["type"] for p in hub.ask("prompts")["prompts"]] == ["free_text"], "the second prompt"
+        )
+        terminal.type("zed\r")  # at the terminal this time
+        terminal.wait_for("name=zed")
+        assert terminal.wait_exit() == 0
+    wait_until(lambda: not hub.is_asked())
