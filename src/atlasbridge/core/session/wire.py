@@ -13,7 +13,8 @@ host -> hub
     state     attached, rows, cols                    something about the session changed
     screen    request, rows, cols, cursor: [row, col], cursor_visible, title, lines: [...] or styled: [[run, ...], ...]
                                                       answers `capture`; also sent by itself while watched (styled)
-    end       exit_code, status                       the tool has ended; a negative status is the signal's number
+    end       exit_code, status, typed                the tool has ended; a negative status is the signal's number;
+                                                      typed as in `hello`
 hub -> host
     welcome
     type      prompt_id, answer: {...}                compare, type once, answer with `typed`
