@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from atlasbridge.cli.lab_canary import command as canary
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_line
 from atlasbridge.core.errors import AtlasBridgeError
 
@@ -23,6 +24,9 @@ TYPES = ("yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown")
 @click.group("lab")
 def command() -> None:
     """Prompt Lab: act prompts out, record and replay real ones, and explain every decision."""
+
+
+command.add_command(canary)
 
 
 @command.command("list")

@@ -49,6 +49,7 @@ class Stage:
         env: Mapping[str, str] | None = None,
         options: Sequence[str] = (),
         prepare: Callable[[Path, Path], None] | None = None,
+        config: str = "",
     ) -> None:
         binary = find_tool(tool)
         if binary is None:
@@ -60,6 +61,9 @@ class Stage:
         launch = prepare_launch(tool, binary, self.root, self.model.address, first_run)
         self.folder, self.home = launch.folder, self.root / "home"
         self.bridge = self.root / "b"
+        self.bridge.mkdir(mode=0o700)
+        (self.bridge / "config.toml").write_text(config)
+        (self.bridge / "config.toml").chmod(0o600)
         if prepare is not None:
             prepare(self.home, self.folder)
         self.env = {**launch.env, **(env or {}), "ATLASBRIDGE_HOME": str(self.bridge)}

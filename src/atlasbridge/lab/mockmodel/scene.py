@@ -45,6 +45,7 @@ class Request:
     results: int  # tool results that came back after it
     tools: Mapping[str, str] = field(default_factory=dict)  # offered tool -> kind
     body: str = ""
+    heard: str = ""  # those results as JSON
 
     @property
     def side(self) -> bool:

@@ -22,6 +22,7 @@ class MockModel:
     def __init__(self, folder: str, port: int = 0) -> None:
         self.folder = folder
         self.requests: list[tuple[str, str, int, str]] = []
+        self.heard: list[str] = []  # the newest tool results of each request
         self.stopping = threading.Event()
         handler = type("BoundHandler", (_Handler,), {"model": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
@@ -51,6 +52,7 @@ class MockModel:
 
     def turn(self, path: str, request: Request) -> Turn:
         turn = play(request, self.folder, self.address)
+        self.heard.append(request.heard)
         self.requests.append((path, turn.scene, request.results, turn.call.name if turn.call else ""))
         self.stopping.wait(turn.delay_s)
         return turn

@@ -28,6 +28,10 @@ def text_of(content: Any) -> str:
     return "\n".join(part.get("text", "") for part in content or [] if isinstance(part, dict))
 
 
+def _as_json(heard: Any) -> str:
+    return json.dumps(heard, ensure_ascii=False)
+
+
 def fresh(prefix: str) -> str:
     return prefix + new_id().replace("-", "")[:20]
 
@@ -46,6 +50,7 @@ def pieces(turn: Turn) -> Iterator[tuple[float, str]]:
 
 def parse_messages(body: Body) -> Request:
     words, results, searches = "", 0, set()
+    heard: Any = ""
     for message in body.get("messages", []):
         content = message["content"]
         parts = content if isinstance(content, list) else []
@@ -54,10 +59,17 @@ def parse_messages(body: Body) -> Request:
             continue
         if DIRECTIVE.search(text_of(content)):
             words, results = text_of(content), 0
+            heard = answers_in(parts)
             continue  # results in the same message belong to the scene before, which was broken off
-        answers = [part for part in parts if part.get("type") == "tool_result"]
+        answers = answers_in(parts)
         results += sum(part.get("tool_use_id") not in searches for part in answers)
-    return Request(words, results, {tool.get("name", ""): "function" for tool in body.get("tools", [])})
+        heard = answers or heard
+    offered = {tool.get("name", ""): "function" for tool in body.get("tools", [])}
+    return Request(words, results, offered, heard=_as_json(heard))
+
+
+def answers_in(parts: list[Any]) -> list[Any]:
+    return [part for part in parts if part.get("type") == "tool_result"]
 
 
 def messages_blocks(turn: Turn) -> list[dict[str, Any]]:
@@ -109,17 +121,18 @@ def stream_messages(body: Body, turn: Turn) -> Iterator[Part]:
 
 def parse_responses(body: Body) -> Request:
     words, results = "", 0
+    heard: Any = ""
     items = body.get("input", [])
     for item in [{"role": "user", "content": items}] if isinstance(items, str) else items:
         if item.get("role") == "user" and DIRECTIVE.search(text_of(item.get("content"))):
             words, results = text_of(item.get("content")), 0
         elif str(item.get("type", "")).endswith("_output"):
-            results += 1
+            results, heard = results + 1, item
     tools: dict[str, str] = {}
     for tool in body.get("tools", []):
         for offered in (tool, *tool.get("tools", [])):  # namespaces hold tools of their own
             tools[offered.get("name") or offered.get("type", "")] = offered.get("type", "")
-    return Request(words, results, tools)
+    return Request(words, results, tools, heard=_as_json(heard))
 
 
 def responses_call(request: Request, turn: Turn) -> dict[str, Any]:
@@ -177,14 +190,14 @@ def stream_responses(body: Body, request: Request, turn: Turn) -> Iterator[Part]
 
 def parse_chat(body: Body) -> Request:
     words, results = "", 0
+    heard: Any = ""
     for message in body.get("messages", []):
         if message["role"] == "user" and DIRECTIVE.search(text_of(message["content"])):
             words, results = text_of(message["content"]), 0
         elif message["role"] == "tool":
-            results += 1
-    return Request(
-        words, results, {tool.get("function", {}).get("name", ""): "function" for tool in body.get("tools", [])}
-    )
+            results, heard = results + 1, message
+    offered = {tool.get("function", {}).get("name", ""): "function" for tool in body.get("tools", [])}
+    return Request(words, results, offered, heard=_as_json(heard))
 
 
 def spoken_edit(turn: Turn) -> str:
@@ -243,13 +256,15 @@ def stream_chat(body: Body, turn: Turn) -> Iterator[Part]:
 
 def parse_gemini(body: Body) -> Request:
     words, results = "", 0
+    heard: Any = ""
     for message in body.get("contents", []):
         parts = message.get("parts", [])
         if message.get("role") == "user" and DIRECTIVE.search(text_of(parts)):
             words, results = text_of(parts), 0
-        results += sum("functionResponse" in part for part in parts)
+        answers = [part for part in parts if "functionResponse" in part]
+        results, heard = results + len(answers), answers or heard
     declared = [f for tool in body.get("tools") or [] for f in tool.get("functionDeclarations") or []]
-    return Request(words, results, {f["name"]: "function" for f in declared})
+    return Request(words, results, {f["name"]: "function" for f in declared}, heard=_as_json(heard))
 
 
 def gemini_schema_answer(body: Body) -> str:

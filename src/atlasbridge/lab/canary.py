@@ -1,0 +1,151 @@
+"""Walks a real AI CLI through its dialogs against the mock model and reports which are still recognised and answered.
+
+Tools change under us: run it after an update.  The dialogs are data in `dialogs`, the machinery is `stage`'s.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from atlasbridge.core.clock import SystemClock
+from atlasbridge.lab.dialogs import WALKS, Dialog, Walk
+from atlasbridge.lab.realtool import find_tool
+from atlasbridge.lab.stage import Stage, StageError
+
+START_S = 180.0
+FILES = ("made-by-bash.txt", "made-by-bash-2.txt", "written.txt", "fetched.html", "read-answer.txt")
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    tool: str
+    walk: str
+    dialog: str
+    ok: bool
+    detail: str = ""
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def version_of(tool: str) -> str:
+    """What the installed tool says; "" when it is not there or says nothing."""
+    binary = find_tool(tool)
+    if binary is None:
+        return ""
+    done = subprocess.run((str(binary), "--version"), capture_output=True, text=True, check=False, timeout=120)
+    found = _VERSION.search(done.stdout + done.stderr)
+    return found[0] if found else ""
+
+
+def canary(tool: str, only: str = "") -> Iterator[Result]:
+    """Every dialog of a tool, each result as soon as it is known; `only` takes the walks whose name contains it."""
+    for walk in WALKS[tool]:
+        if only in walk.name:
+            yield from walk_through(tool, walk)
+
+
+def walk_through(tool: str, walk: Walk) -> Iterator[Result]:
+    clock = SystemClock()
+    with Stage(
+        tool, arguments=walk.arguments, first_run=walk.first_run, prepare=walk.prepare, config=QUIET_CONFIG
+    ) as stage:
+        if not walk.first_run and walk.dialogs[0].scene:
+            try:
+                stage.next_prompt(START_S, idle=True)
+            except StageError as error:
+                yield Result(tool, walk.name, "start", False, str(error))
+                return
+        for dialog in walk.dialogs:
+            began = clock.now()
+            wrong = _try(stage, dialog)
+            yield Result(tool, walk.name, dialog.name, not wrong, wrong, round(clock.now() - began, 1))
+            if wrong and not _recover(stage):
+                return
+
+
+QUIET_CONFIG = "[channels.web]\nenabled = false\n"
+
+
+def _try(stage: Stage, dialog: Dialog) -> str:
+    """What went wrong; "" when nothing did."""
+    try:
+        _prepare(stage)
+        if dialog.says:
+            stage.say(dialog.says)
+            stage.pass_time(1.5)
+        if dialog.scene:
+            stage.say(f"please lab:{dialog.scene} now")
+        for reply in dialog.replies:
+            _answer(stage, reply)
+        if dialog.ends:
+            stage.wait(lambda: stage.named("session.ended"), "the end of the tool")
+            return ""
+        _await_idle(stage)
+        return _effect(stage, dialog)
+    except StageError as error:
+        return str(error)
+
+
+def _answer(stage: Stage, reply: str) -> None:
+    prompt = stage.next_prompt(START_S)
+    text = reply.removeprefix("text:")
+    status, answer = stage.reply(prompt, text, *(("--text",) if text != reply else ()))
+    if status:
+        raise StageError(f"the reply {reply!r} was refused: {answer.get('message')}\n{prompt['excerpt']}")
+    if any(choice.get("always") and choice["value"] == answer.get("value") for choice in prompt["choices"]):
+        raise StageError(f"{reply!r} chose what grants for ever")
+    outcome = stage.outcome(prompt)
+    if outcome != "resolved":
+        raise StageError(f"the prompt ended as {outcome} after {reply!r}:\n{prompt['excerpt']}\n{stage.text()}")
+
+
+def _await_idle(stage: Stage) -> None:
+    """The input box, and nothing else asked before it."""
+    asked = len(_questions(stage))
+    stage.next_prompt(START_S, idle=True)
+    more = _questions(stage)[asked:]
+    if more:
+        raise StageError(f"asked although nothing should be: {more[0]['excerpt']}")
+
+
+def _questions(stage: Stage) -> list[dict[str, Any]]:
+    return [event for event in stage.named("prompt.raised") if not event["constraints"].get("idle")]
+
+
+def _prepare(stage: Stage) -> None:
+    for name in FILES:
+        (stage.folder / name).unlink(missing_ok=True)
+    (stage.folder / "seed.txt").write_text("colour = red\n")
+    stage.model.heard.clear()
+
+
+def _effect(stage: Stage, dialog: Dialog) -> str:
+    there = {path.name for path in stage.folder.iterdir()}
+    if "blue" in (stage.folder / "seed.txt").read_text():
+        there.add("blue")
+    wrong = [f"{name} was not made" for name in dialog.made if name not in there]
+    wrong += [f"{name} was made" for name in dialog.unmade if name in there]
+    if dialog.shows and dialog.shows not in stage.text():
+        wrong.append(f"{dialog.shows!r} is not on the screen:\n{stage.text()}")
+    if dialog.hears and not any(dialog.hears in text for text in stage.model.heard):
+        wrong.append(f"{dialog.hears!r} did not reach the model: {stage.model.heard[-2:]}")
+    return "; ".join(wrong)
+
+
+def _recover(stage: Stage) -> bool:
+    """Leave whatever is open, so that the next dialog can be walked."""
+    if stage.named("session.ended"):
+        return False
+    stage.type(b"\x1b")
+    try:
+        stage.next_prompt(10.0, idle=True)
+    except StageError:
+        return False
+    return True
