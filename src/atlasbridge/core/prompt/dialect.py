@@ -112,6 +112,19 @@ def matches_any(patterns: tuple[str, ...], text: str) -> bool:
     return any(compiled(pattern).search(text) for pattern in patterns)
 
 
+@lru_cache(maxsize=16)
+def _blanks(blinking: str) -> dict[int, str]:
+    return dict.fromkeys(map(ord, blinking), " ")
+
+
+def steady(dialect: Dialect, text: str) -> str:
+    """The text without what blinks and counts by itself."""
+    text = text.translate(_blanks(dialect.blinking))
+    for pattern in dialect.counting:
+        text = compiled(pattern).sub("#", text)
+    return text
+
+
 def extend(child: Dialect, parent: Dialect) -> Dialect:
     """`child` first, `parent` behind it: of two rules of equal priority the child's wins."""
     lists = (

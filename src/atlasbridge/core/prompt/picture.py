@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
+from _blake2 import blake2s  # as hashlib has it, but without loading OpenSSL into every session
 
-from atlasbridge.core.prompt.dialect import Dialect, compiled
+from atlasbridge.core.prompt.dialect import Dialect, steady
 from atlasbridge.core.prompt.finding import Finding, cut
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, PromptType
 from atlasbridge.core.prompt.redact import redact
@@ -15,12 +15,7 @@ from atlasbridge.core.visible import visible
 
 def picture_key(view: View, dialect: Dialect) -> str:
     """The screen without what blinks and counts by itself: equal keys, equal prompts."""
-    blinking = dialect.blinking
-    table = {ord(char): " " for char in blinking}
-    text = "\n".join(view.lines).translate(table)
-    for pattern in dialect.counting:
-        text = compiled(pattern).sub("#", text)
-    text = "\n".join(line.rstrip() for line in text.split("\n"))
+    text = "\n".join(line.rstrip() for line in steady(dialect, "\n".join(view.lines)).split("\n"))
     place = f"{view.row},{view.col}" if view.cursor_visible else ""
     return f"{text}\n{place}\n{int(view.alternate)}"
 
@@ -29,7 +24,7 @@ def digest_of(found: Finding) -> str:
     """Where it stands, what is highlighted and how lines wrap do not change which prompt it is."""
     labels = "\0".join(choice.label for choice in found.choices)
     what = f"{found.type.value}\0{''.join(found.core.split())}\0{labels}\0{bool(found.constraints.get('secret'))}"
-    return hashlib.blake2s(what.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return blake2s(what.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def prompt_of(

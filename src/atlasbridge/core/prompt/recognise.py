@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled, matches_any
+from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled, matches_any, steady
 from atlasbridge.core.prompt.finding import Facts, Finding, cut
 from atlasbridge.core.prompt.menu import unframed
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType, Step
@@ -72,9 +72,8 @@ def _by_region(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
         text, top = region_text(view, rule.region)
         match = compiled(rule.pattern).search(text)
         if match and not (rule.unless and compiled(rule.unless).search("\n".join(view.lines))):
-            return _region_finding(
-                rule, view, facts, dialect, match.group().strip(), top + text[: match.start()].count("\n")
-            )
+            shown = text[: match.start()] if rule.idle else text[: match.end()].rstrip()
+            return _region_finding(rule, view, facts, dialect, match.group().strip(), top + shown.count("\n"))
     return None
 
 
@@ -83,6 +82,7 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
     steps = (Step(rule.before_text.encode(), "drained"),) if rule.before_text else ()
     ending = (Step(rule.after_text.encode()),) if rule.after_text else ()
     found = replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending, priority=rule.priority)
+    found = replace(found, core=steady(dialect, asked))
     if rule.type == "free_text" and matches_any(dialect.secret, asked):
         found = replace(found, constraints={**found.constraints, "secret": True})
     if rule.idle:
