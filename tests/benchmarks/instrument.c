@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LIFE_S 20 /* inner programs end by themselves: some peers keep them alive after the terminal is gone */
+
 static char buffer[65536];
 
 static double now(void) {
@@ -161,6 +163,7 @@ static int relay(char **command) {
 }
 
 static int mirror(void) {
+    alarm(LIFE_S);
     raw();
     write_all(1, "READY", 5);
     char key;
@@ -169,6 +172,7 @@ static int mirror(void) {
 }
 
 static int flood(void) {
+    alarm(LIFE_S);
     raw();
     write_all(1, "READY", 5);
     char line[] = "\033[32mthe quick brown fox\033[0m jumps over the lazy dog, again and again and again and again\r\n";
