@@ -40,6 +40,10 @@ class FakeDesk:
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         return [item for item in self.all_sessions.values() if include_ended or item.state is SessionState.ACTIVE]
 
+    def session(self, session_id: str) -> SessionRecord | None:
+        found = [item for key, item in self.all_sessions.items() if len(session_id) >= 8 and key.startswith(session_id)]
+        return found[0] if len(found) == 1 else None
+
     def open_prompts(self) -> list[PromptRecord]:
         return [item for item in self.all_prompts.values() if item.state in OPEN]
 

@@ -271,8 +271,31 @@ async def test_a_taken_port_gives_a_free_one(hub: FakeHub, tmp_path: Any) -> Non
     await second.stop()
 
 
-async def test_closing_ends_open_streams_soon(hub: FakeHub, page: httpx.AsyncClient) -> None:
-    async with asyncio.timeout(20), listening(page) as events:
-        await until(events, "hello")
+@pytest.mark.parametrize("what", ["events", "screen"])
+async def test_a_stream_ends_with_the_right_to_follow_it(hub: FakeHub, anyone: httpx.AsyncClient, what: str) -> None:
+    session = hub.desk.add_session()
+    token, secret = hub.channel._site.access.create_token("ci", "read")
+    anyone.headers["Authorization"] = f"Bearer {secret}"
+    path = "/events" if what == "events" else f"/sessions/{session.session_id}/screen/stream"
+    async with asyncio.timeout(30), listening(anyone, path) as events:
+        await anext(events)
+        headers = bearer(hub, "admin")
+        assert (await anyone.delete(f"{API}/tokens/{token.token_id}", headers=headers)).status_code == 200
+        assert [event async for event in events] == []
+    assert (await anyone.get(f"{API}/events")).status_code == 401
+    assert hub.desk.watching == 0
+
+
+async def test_a_question_for_the_head_of_a_stream_opens_none(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    answer = await page.head(f"{API}/events")
+    assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (200, "text/event-stream")
+    assert hub.channel._site.broadcast.listeners == 0
+
+
+@pytest.mark.parametrize("path", ["/events", "/sessions/SESSION/screen/stream"])
+async def test_closing_ends_open_streams_soon(hub: FakeHub, page: httpx.AsyncClient, path: str) -> None:
+    session = hub.desk.add_session()
+    async with asyncio.timeout(20), listening(page, path.replace("SESSION", session.session_id)) as events:
+        await anext(events)
         await hub.channel.close()
         assert [event async for event in events] == []

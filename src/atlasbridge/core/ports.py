@@ -62,6 +62,9 @@ class Desk(Protocol):
     """What a channel may ask of the hub.  All of it runs in the hub's event loop."""
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]: ...
+    def session(self, session_id: str) -> SessionRecord | None:
+        """By full or short id."""
+
     def open_prompts(self) -> list[PromptRecord]: ...
     def prompt(self, prompt_id: str) -> PromptRecord | None:
         """By full or short id; None when there is none, or the short form is ambiguous."""

@@ -36,13 +36,16 @@ async def login(site: Site, call: Call) -> Response:
 
 async def logout(site: Site, call: Call) -> Response:
     ended = site.access.logout(call.caller.key)
+    site.broadcast.cut_all()
     response = JSONResponse({"ended": ended})
     response.delete_cookie(site.access.cookie_name, path="/", httponly=True, samesite="strict")
     return response
 
 
 async def logout_all(site: Site, call: Call) -> Response:
-    return JSONResponse({"ended": site.access.logout_all()})
+    ended = site.access.logout_all()
+    site.broadcast.cut_all()
+    return JSONResponse({"ended": ended})
 
 
 async def me(site: Site, call: Call) -> Response:
@@ -74,6 +77,7 @@ async def create_token(site: Site, call: Call) -> Response:
 async def revoke_token(site: Site, call: Call) -> Response:
     if not site.access.revoke_token(call.path("token_id")):
         return problem(404, "unknown_token", "there is no such token")
+    site.broadcast.cut_all()
     return JSONResponse({"revoked": True})
 
 

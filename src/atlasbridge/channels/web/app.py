@@ -78,6 +78,8 @@ async def _perform(site: Site, operation: Operation, request: Request) -> Respon
         return problem(422, "bad_value", "a parameter or the body is not as the documentation describes it")
     if isinstance(body, Response):
         return body
+    if request.method == "HEAD" and "stream" in operation.answer:
+        return Response(media_type="text/event-stream")  # nobody would read the stream
     return await operation.handler(site, Call(request, caller, body, query))
 
 

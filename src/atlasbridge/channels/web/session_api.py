@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from atlasbridge.channels.web.operation import Call, problem
 from atlasbridge.channels.web.site import Site
-from atlasbridge.channels.web.stream import encode_event, event_stream
+from atlasbridge.channels.web.stream import encode_event, event_stream, until_cut
 from atlasbridge.channels.web.view import diff_screen, render_screen, render_session
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.session.model import SessionRecord, SessionState
@@ -51,12 +51,14 @@ async def _frames(site: Site, session_id: str) -> AsyncIterator[bytes]:
     before: dict[str, Any] | None = None
     site.watchers += 1
     try:
-        async with aclosing(site.desk.watch(session_id, FPS)) as frames:
+        async with aclosing(until_cut(site.desk.watch(session_id, FPS), site.broadcast.cut)) as frames:
             async for frame in frames:
                 shown = render_screen(frame)
                 yield encode_event({"event": "screen", **diff_screen(before, shown)})
                 before = shown
-        yield encode_event({"event": "ended"})
+        session = site.session(session_id)
+        if session is None or session.state is not SessionState.ACTIVE:
+            yield encode_event({"event": "ended"})
     finally:
         site.watchers -= 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from atlasbridge import __version__
@@ -53,16 +53,15 @@ class Site:
         return Caller("web:cli", "admin", "cli") if same(key, self.cli_key) else None
 
     def session(self, session_id: str) -> SessionRecord | None:
-        """By full or short id."""
-        found = [
-            session
-            for session in self.desk.sessions(include_ended=True)
-            if session.session_id == session_id or (len(session_id) == 8 and session.session_id.startswith(session_id))
-        ]
-        return found[0] if len(found) == 1 else None
+        """By full or short id, with its open prompt."""
+        found = self.desk.session(session_id)
+        if found is None:
+            return None
+        opened = [record.prompt_id for record in self.desk.open_prompts() if record.session_id == found.session_id]
+        return replace(found, open_prompt=opened[0] if opened else "")
 
     def show(self, record: PromptRecord) -> dict[str, Any]:
-        return render_prompt(record, self.session(record.session_id))
+        return render_prompt(record, self.desk.session(record.session_id))
 
     def snapshot(self) -> dict[str, Any]:
         """The first event of every stream: all that a page needs to draw itself."""

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any, TypeVar
 
 from starlette.responses import StreamingResponse
 
 MAX_LISTENERS = 64
 QUEUE_SIZE = 256
 HEARTBEAT_S = 15.0
+Item = TypeVar("Item")
 
 
 def encode_event(event: dict[str, Any]) -> bytes:
@@ -26,6 +27,7 @@ class Broadcast:
     def __init__(self) -> None:
         self._queues: set[asyncio.Queue[bytes | None]] = set()
         self._closed = False
+        self.cut = asyncio.Event()  # set when every stream of this moment must end
 
     @property
     def listeners(self) -> int:
@@ -49,10 +51,16 @@ class Broadcast:
             queue.get_nowait()
         queue.put_nowait(None)
 
-    def close(self) -> None:
-        self._closed = True
+    def cut_all(self) -> None:
+        """End every stream.  Who may still listen comes back; after a revocation, nobody else does."""
+        self.cut.set()
+        self.cut = asyncio.Event()
         for queue in list(self._queues):
             self._cut(queue)
+
+    def close(self) -> None:
+        self._closed = True
+        self.cut_all()
 
     def join(self) -> asyncio.Queue[bytes | None]:
         """Joined at once, so that nothing happens between the first picture and the first event."""
@@ -67,6 +75,28 @@ class Broadcast:
                 yield data
         finally:
             self._queues.discard(queue)
+
+
+async def until_cut(source: AsyncGenerator[Item, None], cut: asyncio.Event) -> AsyncGenerator[Item, None]:
+    """The items of `source` until it ends or is cut; it is closed in any case."""
+    stop = asyncio.ensure_future(cut.wait())
+    try:
+        while True:
+            step = asyncio.ensure_future(anext(source))
+            try:
+                await asyncio.wait({step, stop}, return_when=asyncio.FIRST_COMPLETED)
+                if not step.done():
+                    return
+                item = step.result()
+            except StopAsyncIteration:
+                return
+            finally:
+                step.cancel()
+                await asyncio.gather(step, return_exceptions=True)
+            yield item
+    finally:
+        stop.cancel()
+        await source.aclose()
 
 
 async def _next(queue: asyncio.Queue[bytes | None]) -> bytes | None:
