@@ -3,10 +3,9 @@ command pays for what it uses."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
     from atlasbridge.core.prompt.detector import DetectorSettings
-    from atlasbridge.core.routing.policy import PolicySettings
-    from atlasbridge.core.session.host import HostParts
+    from atlasbridge.core.prompt.dialect import Dialect
+    from atlasbridge.core.session.parts import HostParts
     from atlasbridge.core.session.plan import Plan
     from atlasbridge.core.session.tty import Ending, Pty, Size
     from atlasbridge.core.session.watch import DetectorLike
@@ -79,75 +78,17 @@ def introduce(channel: str, tokens: dict[str, str], api_url: str) -> Introductio
 
 def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     """What the configuration asks of the hub.  Raises ConfigError."""
+    from atlasbridge.config.hub import hub_settings
     from atlasbridge.core.daemon.desk import Launcher
     from atlasbridge.core.daemon.service import HubPlan
-    from atlasbridge.core.daemon.settings import HubSettings, Retention
-    from atlasbridge.core.routing.courier import CourierSettings
 
     config = load_configuration(home, environ)
-    hub, keep = config.general.hub, config.general.retention
-    day_s = 86_400.0
-    settings = HubSettings(
-        policy=plan_policy(config),
-        courier=CourierSettings(hub.channel_timeout_seconds, hub.retry_first_seconds, hub.retry_last_seconds),
-        rate_limit_per_minute=config.general.prompts.replies_per_minute,
-        type_timeout_s=hub.type_timeout_seconds,
-        host_lost_s=hub.host_lost_seconds,
-        graceful_timeout_s=hub.graceful_timeout_seconds,
-        cleanup_every_s=keep.cleanup_every_seconds,
-        retention=Retention(
-            prompts_s=keep.prompts_days * day_s,
-            sessions_s=keep.sessions_days * day_s,
-            inbox_s=keep.inbox_days * day_s,
-            session_logs_s=keep.logs_days * day_s,
-            listed_s=keep.session_max_age_hours * 3600,
-        ),
-    )
     launchers = tuple(
         Launcher(item.name, tuple(item.command), folder, partial(launch_session, home, item.command, folder))
         for item in config.general.launchers
         for folder in [os.path.expanduser(item.cwd)]
     )
-    return HubPlan(settings, plan_channels(config), launchers)
-
-
-def plan_policy(config: Configuration) -> PolicySettings:
-    from atlasbridge.core.prompt.model import PromptType
-    from atlasbridge.core.routing.policy import Grant, PolicySettings
-
-    prompts = config.general.prompts
-    by_timer = {
-        PromptType.TYPE_YES_NO: prompts.safe_default.yes_no,
-        PromptType.TYPE_CONFIRM_ENTER: prompts.safe_default.confirm_enter,
-        PromptType.TYPE_MULTIPLE_CHOICE: prompts.safe_default.multiple_choice,
-        PromptType.TYPE_FREE_TEXT: prompts.safe_default.free_text,
-    }
-    return PolicySettings(
-        prompt_ttl_s=prompts.timeout_seconds,
-        idle_ttl_s=prompts.idle_timeout_seconds,
-        free_text_enabled=prompts.free_text_enabled,
-        notify_idle=prompts.notify_idle,
-        reminder_s=prompts.reminder_seconds,
-        max_reminders=prompts.max_reminders,
-        muted_tools=frozenset(prompts.muted_tools),
-        timer_types=frozenset(kind for kind, value in by_timer.items() if value != "none"),
-        allowed={name: allowed_people(name, table) for name, table in config.channels.items()},
-        grants=tuple(
-            Grant(item.tool, item.question, item.answer, f"grant:{number}")
-            for number, item in enumerate(config.general.grants, 1)
-        ),
-    )
-
-
-def allowed_people(channel: str, table: Mapping[str, Any]) -> frozenset[str] | None:
-    """Who may answer there; None: the channel knows its people itself, as the page does by its login."""
-    if channel in ("web", "memory"):
-        return None
-    people = [str(person) for person in table.get("allowed_users", [])]
-    teams = [str(team) for team in table.get("allowed_teams", [])] or [str(table.get("team_id", ""))]
-    if channel == "slack":
-        return frozenset(f"slack:{team}/{person}" for team in teams for person in people)
-    return frozenset(f"{channel}:{person}" for person in people)
+    return HubPlan(hub_settings(config), plan_channels(config), launchers)
 
 
 def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
@@ -277,11 +218,11 @@ def attach_session(name: str) -> Ending:
 
 def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
     """What the session host needs of the edges; the heavier of it is imported once the tool runs."""
-    from atlasbridge.core.session.host import HostParts
-    from atlasbridge.os.tty.posix import PosixPTY
+    from atlasbridge.core.session.parts import HostParts
 
     def spawn(plan: Plan, size: Size, attributes: list[Any] | None) -> Pty:
         from atlasbridge.core.session.plan import child_environ
+        from atlasbridge.os.tty.posix import PosixPTY
 
         command = _prepared(home, plan)
         return PosixPTY.spawn(command, child_environ(plan.environ), None, size, attributes)
@@ -343,10 +284,15 @@ def check_dialect(home: Home, plan: Plan) -> None:
 
 
 def _dialect(home: Home, plan: Plan) -> Any:
+    return find_dialect(home, plan.dialect, plan.command[0])
+
+
+def find_dialect(home: Home, name: str, command: str) -> Dialect:
+    """The dialect of that name, or the one that claims the command; a person's own files come first."""
     from atlasbridge.adapters.dialect_files import dialect_for, load_dialect
 
     own = home.root / "dialects"
-    return load_dialect(plan.dialect or dialect_for(plan.command[0], own), own)
+    return load_dialect(name or dialect_for(command, own), own)
 
 
 def _hooked(home: Home, plan: Plan) -> bool:
@@ -396,45 +342,6 @@ def _line_settings(plan: Plan) -> list[Any] | None:
         except termios.error:
             continue
     return None
-
-
-def verify_audit_offline(home: Home) -> dict[str, Any]:
-    """The verdict on the audit log while no hub runs; nothing is repaired."""
-    from atlasbridge.core.store.verify import verify_home
-
-    return verify_home(home.root).to_json()
-
-
-def read_audit_file(home: Home) -> Iterator[dict[str, Any]]:
-    """The entries of audit.log, one after the other; whether they are genuine is `verify`'s business."""
-    from atlasbridge.core.audit.log import read_lines
-
-    for line in read_lines(home.audit):
-        try:
-            yield dict(json.loads(line))
-        except ValueError:
-            continue  # a torn last line: the next hub repairs it
-
-
-def versions() -> dict[str, str]:
-    """What a bug report needs to know."""
-    import platform
-
-    from atlasbridge import __version__
-    from atlasbridge.core.store.database import engine_version
-
-    return {
-        "atlasbridge": __version__,
-        "python": platform.python_version(),
-        "sqlite": ".".join(str(number) for number in engine_version()),
-        "platform": platform.platform(),
-    }
-
-
-def database_schema(home: Home) -> str:
-    from atlasbridge.core.store.database import read_schema
-
-    return read_schema(home.database) if home.database.exists() else ""
 
 
 def describe_adapters(home: Home) -> list[dict[str, Any]]:

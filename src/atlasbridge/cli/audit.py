@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from atlasbridge.bootstrap import read_audit_file, verify_audit_offline
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.records import read_audit_file, verify_audit_offline
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.visible import visible
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import click
 
-from atlasbridge.bootstrap import database_schema, load_configuration, versions
+from atlasbridge.bootstrap import load_configuration
 from atlasbridge.cli.doctor_checks import run_checks
 from atlasbridge.cli.printing import home
+from atlasbridge.cli.records import database_schema, versions
 from atlasbridge.config.secrets import hide_secrets, is_secret_name
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home

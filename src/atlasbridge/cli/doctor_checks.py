@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from atlasbridge.bootstrap import load_configuration, verify_audit_offline, versions
+from atlasbridge.bootstrap import load_configuration
+from atlasbridge.cli.records import verify_audit_offline, versions
 from atlasbridge.core.daemon.client import HubClient
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.starter import ensure_hub

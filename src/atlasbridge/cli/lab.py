@@ -162,11 +162,10 @@ def replay_file(file: Path, tool: str, as_json: bool) -> None:
 
 
 def _dialect(recording: Recording, tool: str) -> Any:
-    from atlasbridge.adapters.dialect_files import dialect_for, load_dialect
+    from atlasbridge.bootstrap import find_dialect
 
-    own = home().root / "dialects"
-    first = recording.command.split()[0] if recording.command.split() else ""
-    return load_dialect(tool or dialect_for(first or "generic", own), own)
+    words = recording.command.split()
+    return find_dialect(home(), tool, words[0] if words else "generic")
 
 
 @command.command("explain")

@@ -15,6 +15,6 @@ def command(as_json: bool) -> None:
     if not as_json:
         click.echo(f"atlasbridge {__version__}")
         return
-    from atlasbridge.bootstrap import versions
+    from atlasbridge.cli.records import versions
 
     print_json(versions())

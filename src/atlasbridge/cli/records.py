@@ -1,0 +1,42 @@
+"""What commands read without a hub: the audit log as it lies there, the database's structure, the versions in use."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator
+from typing import Any
+
+from atlasbridge import __version__
+from atlasbridge.core.audit.log import read_lines
+from atlasbridge.core.home import Home
+from atlasbridge.core.store.database import engine_version, read_schema
+from atlasbridge.core.store.verify import verify_home
+
+
+def verify_audit_offline(home: Home) -> dict[str, Any]:
+    """The verdict on the audit log while no hub runs; nothing is repaired."""
+    return verify_home(home.root).to_json()
+
+
+def read_audit_file(home: Home) -> Iterator[dict[str, Any]]:
+    """The entries of audit.log, one after the other; whether they are genuine is `verify`'s business."""
+    for line in read_lines(home.audit):
+        try:
+            yield dict(json.loads(line))
+        except ValueError:
+            continue  # a torn last line: the next hub repairs it
+
+
+def versions() -> dict[str, str]:
+    """What a bug report needs to know."""
+    return {
+        "atlasbridge": __version__,
+        "python": platform.python_version(),
+        "sqlite": ".".join(str(number) for number in engine_version()),
+        "platform": platform.platform(),
+    }
+
+
+def database_schema(home: Home) -> str:
+    return read_schema(home.database) if home.database.exists() else ""

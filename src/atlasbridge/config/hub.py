@@ -1,0 +1,70 @@
+"""What the configuration means for the hub: its tables in the words of the hub's own settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from atlasbridge.config.load import Configuration
+from atlasbridge.core.daemon.settings import HubSettings, Retention
+from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.routing.courier import CourierSettings
+from atlasbridge.core.routing.policy import Grant, PolicySettings
+
+DAY_S = 86_400.0
+
+
+def hub_settings(config: Configuration) -> HubSettings:
+    hub, keep = config.general.hub, config.general.retention
+    return HubSettings(
+        policy=plan_policy(config),
+        courier=CourierSettings(hub.channel_timeout_seconds, hub.retry_first_seconds, hub.retry_last_seconds),
+        rate_limit_per_minute=config.general.prompts.replies_per_minute,
+        type_timeout_s=hub.type_timeout_seconds,
+        host_lost_s=hub.host_lost_seconds,
+        graceful_timeout_s=hub.graceful_timeout_seconds,
+        cleanup_every_s=keep.cleanup_every_seconds,
+        retention=Retention(
+            prompts_s=keep.prompts_days * DAY_S,
+            sessions_s=keep.sessions_days * DAY_S,
+            inbox_s=keep.inbox_days * DAY_S,
+            session_logs_s=keep.logs_days * DAY_S,
+            listed_s=keep.session_max_age_hours * 3600,
+        ),
+    )
+
+
+def plan_policy(config: Configuration) -> PolicySettings:
+    prompts = config.general.prompts
+    by_timer = {
+        PromptType.TYPE_YES_NO: prompts.safe_default.yes_no,
+        PromptType.TYPE_CONFIRM_ENTER: prompts.safe_default.confirm_enter,
+        PromptType.TYPE_MULTIPLE_CHOICE: prompts.safe_default.multiple_choice,
+        PromptType.TYPE_FREE_TEXT: prompts.safe_default.free_text,
+    }
+    return PolicySettings(
+        prompt_ttl_s=prompts.timeout_seconds,
+        idle_ttl_s=prompts.idle_timeout_seconds,
+        free_text_enabled=prompts.free_text_enabled,
+        notify_idle=prompts.notify_idle,
+        reminder_s=prompts.reminder_seconds,
+        max_reminders=prompts.max_reminders,
+        muted_tools=frozenset(prompts.muted_tools),
+        timer_types=frozenset(kind for kind, value in by_timer.items() if value != "none"),
+        allowed={name: allowed_people(name, table) for name, table in config.channels.items()},
+        grants=tuple(
+            Grant(item.tool, item.question, item.answer, f"grant:{number}")
+            for number, item in enumerate(config.general.grants, 1)
+        ),
+    )
+
+
+def allowed_people(channel: str, table: Mapping[str, Any]) -> frozenset[str] | None:
+    """Who may answer there; None: the channel knows its people itself, as the page does by its login."""
+    if channel in ("web", "memory"):
+        return None
+    people = [str(person) for person in table.get("allowed_users", [])]
+    teams = [str(team) for team in table.get("allowed_teams", [])] or [str(table.get("team_id", ""))]
+    if channel == "slack":
+        return frozenset(f"slack:{team}/{person}" for team in teams for person in people)
+    return frozenset(f"{channel}:{person}" for person in people)
