@@ -186,7 +186,8 @@ def test_the_end_is_told_even_to_a_hub_that_comes_back_late(side: Side, path: Pa
     waiter.start()
     hub = FakeHub(path)
     assert hub.next()["m"] == "hello"
-    assert hub.next() == {"m": "end", "exit_code": 143, "status": -15}
+    end = hub.next()
+    assert (end["m"], end["exit_code"], end["status"]) == ("end", 143, -15)
     waiter.join(10)
     assert not waiter.is_alive()
     hub.die()

@@ -90,6 +90,10 @@ class Client:
         finally:
             if self._terminal is not None:
                 self._terminal.close()
+            self.close()
+
+    def close(self) -> None:
+        self._connection.close()
 
     def _install_handlers(self) -> None:
         for number in _HANDLED:

@@ -11,8 +11,6 @@ import select
 import signal
 import socket
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +23,7 @@ from atlasbridge.core.session.inlet import Inlet
 from atlasbridge.core.session.journal import Journal
 from atlasbridge.core.session.judgement import Judgement
 from atlasbridge.core.session.keyboard import InputRelay
+from atlasbridge.core.session.parts import HostParts
 from atlasbridge.core.session.plan import Plan
 from atlasbridge.core.session.relay import OutputRelay
 from atlasbridge.core.session.ring import Ring
@@ -35,25 +34,12 @@ from atlasbridge.core.session.tty import Pty, Size
 from atlasbridge.core.session.wakeup import Wakeup
 
 if TYPE_CHECKING:
-    from atlasbridge.core.ports import WaitingProbe
     from atlasbridge.core.session.hubside import HubSide
-    from atlasbridge.core.session.typist import Encode
-    from atlasbridge.core.session.watch import DetectorLike, StallWatchdog
+    from atlasbridge.core.session.watch import StallWatchdog
 
 _LONGEST_GRACE_S = 2.0  # for what an ended tool left behind and that never stops to write
 _AFTER_BROKEN_PIPE_S = 1.0  # for a tool that ignores SIGPIPE
 _FIRST_ATTACH_S = 5.0  # how long a tool's output waits for the terminal that started it
-
-
-@dataclass(frozen=True, slots=True)
-class HostParts:
-    """What the edges give to a session; made by the composition root, used once the tool runs."""
-
-    spawn: Callable[[Plan, Size, list[Any] | None], Pty]
-    judge: Callable[[Plan, Pty, Size], tuple[DetectorLike, WaitingProbe]]
-    encode: Encode
-    start_hub: Callable[[], None]
-    hub_path: str
 
 
 class SessionHost:

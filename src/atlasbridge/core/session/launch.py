@@ -16,8 +16,8 @@ from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.home import Home
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.session import wire
-from atlasbridge.core.session.host import HostParts, SessionHost
 from atlasbridge.core.session.journal import Journal
+from atlasbridge.core.session.parts import HostParts
 from atlasbridge.core.session.plan import Plan
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.session.tty import Size, SpawnRefused
@@ -113,6 +113,8 @@ def _host_session(
     except SpawnRefused as error:
         _say(client, {"m": "failed", "status": error.status, "text": str(error), "hint": error.hint})
         return
+    from atlasbridge.core.session.host import SessionHost  # not before the fork: the client never needs it
+
     _leave_tool()
     journal.note("session started", tool=plan.tool, pid=pty.pid)
     host = SessionHost(plan, pty, size, parts, settings, clock, journal)

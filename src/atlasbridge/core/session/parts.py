@@ -1,0 +1,26 @@
+"""What the edges give to a session: made by the composition root, carried through the fork, used once the tool runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from atlasbridge.core.session.plan import Plan
+from atlasbridge.core.session.tty import Pty, Size
+
+if TYPE_CHECKING:
+    from atlasbridge.core.ports import WaitingProbe
+    from atlasbridge.core.session.typist import Encode
+    from atlasbridge.core.session.watch import DetectorLike
+
+
+@dataclass(frozen=True, slots=True)
+class HostParts:
+    """What the edges give to a session; made by the composition root, used once the tool runs."""
+
+    spawn: Callable[[Plan, Size, list[Any] | None], Pty]
+    judge: Callable[[Plan, Pty, Size], tuple[DetectorLike, WaitingProbe]]
+    encode: Encode
+    start_hub: Callable[[], None]
+    hub_path: str
