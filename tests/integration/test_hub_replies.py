@@ -265,3 +265,49 @@ async def test_a_channel_that_cannot_be_built_is_a_fault_in_the_status():
             while live.hub.router.health()[0]["state"] != "fault":
                 await asyncio.sleep(0.01)
         assert "colours" in live.hub.router.health()[0]["fault"]
+
+
+async def test_a_screen_is_shown_at_once_then_whenever_it_changes_until_nobody_looks():
+    async with live_hub() as live:
+        host = await in_thread(FakeHost, live.home)
+        looking = live.hub.desk.watch(host.session_id, fps=5)
+        first = asyncio.create_task(anext(looking))
+        look = await in_thread(host.hear, "capture")
+        assert look["styled"] is True
+        host.say("screen", request=look["request"], rows=1, styled=[])
+        assert await first == {"rows": 1, "styled": []}
+        second = asyncio.create_task(anext(looking))
+        assert (await in_thread(host.hear, "watch"))["fps"] == 5
+        host.say("screen", request="", rows=2, styled=[])
+        assert (await second)["rows"] == 2
+        await looking.aclose()
+        assert (await in_thread(host.hear, "watch"))["on"] is False
+        host.close()
+
+
+async def test_a_host_that_does_not_answer_shows_nothing():
+    async with live_hub(capture_timeout_s=0.05) as live:
+        host = await in_thread(FakeHost, live.home)
+        assert await live.hub.desk.screen(host.session_id) is None
+        assert await live.hub.desk.screen("no such session") is None
+        host.close()
+
+
+async def test_keys_from_afar_are_recorded_by_number_and_not_by_content():
+    async with live_hub() as live:
+        host = await in_thread(FakeHost, live.home)
+        assert await live.hub.desk.type_keys(host.session_id, b"ls\r", "web:anna")
+        assert (await in_thread(host.hear, "keys"))["data"] == "ls\r"
+        (entry,) = live.hub.ledger.audit_entries(event="KEYS_TYPED")
+        assert entry["decided_by"] == "web:anna" and entry["count"] == 3 and "ls" not in str(entry)
+        host.close()
+
+
+async def test_a_session_may_set_its_own_time_limit():
+    async with live_hub() as live:
+        host = await in_thread(FakeHost, live.home, ttl_s=5.0)
+        host.raise_prompt()
+        await live.event("prompt.raised")
+        live.advance(6)
+        assert (await live.event("prompt.expired"))["default"] == "n"
+        host.close()

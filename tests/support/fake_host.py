@@ -29,8 +29,9 @@ FREE_TEXT = Prompt(type=PromptType.TYPE_FREE_TEXT, score=0.8, excerpt="Name:", s
 
 
 class FakeHost:
-    def __init__(self, home: Home, tool: str = "bash", **session: Any) -> None:
+    def __init__(self, home: Home, tool: str = "bash", ttl_s: float | None = None, **session: Any) -> None:
         self._home = home
+        self._ttl_s = ttl_s
         self.record = SessionRecord(
             session_id=new_id(),
             tool=tool,
@@ -61,7 +62,7 @@ class FakeHost:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(20)
         self._socket.connect(str(self._home.socket))
-        self.say("hello", session=self.record.to_wire(), open=self.open, typed=self.typed)
+        self.say("hello", session=self.record.to_wire(), open=self.open, typed=self.typed, ttl_s=self._ttl_s)
         assert self.hear("welcome") == {"m": "welcome"}
 
     def reconnect(self) -> None:
