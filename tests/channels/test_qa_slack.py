@@ -92,9 +92,7 @@ class SlackThreadReplyScenario(SlackScenario):
 class SlackMultiUserScenario(SlackScenario):
     qa_id = "QA-014"
     name = "SlackMultiUserScenario"
-    description = (
-        "Several approvers: the first valid click wins, the others see who it was, strangers count nothing"
-    )
+    description = "Several approvers: the first valid click wins, the others see who it was, strangers count nothing"
 
     slack: FakeSlack
 

@@ -357,3 +357,20 @@ async def test_closing_ends_in_time_even_when_slack_hangs(slack: FakeSlack, desk
     await channel.notify("never arrives")
     await slack.until(lambda: slack.calls, "a request")
     await asyncio.wait_for(channel.close(), 10)
+
+
+async def test_a_reply_whose_acknowledgement_is_lost_counts_all_the_same(slack: FakeSlack, desk: MiniHub) -> None:
+    ada = slack.person(ADA)
+    channel = SlackChannel(slack_settings(slack), desk, SystemClock())
+    async with serving(desk, channel):
+        await slack.until(lambda: slack.sockets, "the socket")
+        record = desk.add_prompt(desk.add_session(), prompts.TEXT)
+        await desk.ask(channel, record)
+        slack.silent_to_acks = True
+        ada.write("blue", thread=ada.last())
+        await slack.until(lambda: record.prompt_id in desk.answers, "the answer")
+        event = slack.envelopes[-1]
+        await slack.until(lambda: event.attempts >= 2, "the event once more")
+        slack.silent_to_acks = False
+        await slack.until(lambda: event.acked, "the acknowledgement")
+    assert len(desk.replies) == 1

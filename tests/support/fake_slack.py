@@ -318,15 +318,16 @@ class FakeSlack(FakeServer):
         self.sockets.append(socket)
         self.tell()
         held, self._held = self._held, []
-        for envelope in held:
-            await self._push(envelope)
+        pushes = [asyncio.ensure_future(self._push(envelope)) for envelope in held]
         try:
             async for frame in socket:
                 if frame.type == WSMsgType.TEXT:
                     self._acknowledge(json.loads(frame.data))
         finally:
-            self.sockets.remove(socket)
+            if socket in self.sockets:
+                self.sockets.remove(socket)
             self.tell()
+            del pushes  # held until here: a task that nobody holds may vanish
         return socket
 
     async def _push(self, envelope: Envelope) -> None:
@@ -380,7 +381,8 @@ class FakeSlack(FakeServer):
         self.tell()
 
     async def _disconnect_all(self, reason: str) -> None:
-        for socket in list(self.sockets):
+        leaving, self.sockets = self.sockets, []  # nothing more is sent down these
+        for socket in leaving:
             await socket.send_json({"type": "disconnect", "reason": reason, "debug_info": {"host": "fake"}})
             await asyncio.sleep(0.05)
             await socket.close()

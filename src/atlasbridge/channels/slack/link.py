@@ -9,6 +9,7 @@ import asyncio
 import logging
 from typing import Any, Protocol
 
+import aiohttp
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
@@ -104,7 +105,10 @@ class Link:
     async def _hear(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         """Inbox, acknowledgement, then work: a fault of ours is no reason for Slack to send it again."""
         fresh = await self._listener.admit(request.type, request.payload)
-        await client.send_socket_mode_response(SocketModeResponse(request.envelope_id))
+        try:
+            await client.send_socket_mode_response(SocketModeResponse(request.envelope_id))
+        except (ConnectionError, aiohttp.ClientError) as fault:  # it comes again, as a copy of what we have
+            log.info("an event could not be acknowledged (%s)", type(fault).__name__)
         if fresh:
             await self._listener.take(request.type, request.payload)
 

@@ -109,7 +109,8 @@ class TelegramChannel(BaseChannel):
                 self._outbox.post(chat, params | _topic(self._topics.get(chat)))
 
     async def close(self) -> None:
-        await self._tasks.close()
+        connecting = self._poller.state != "ok"  # a connection that is cancelled half-made leaves its socket behind
+        await self._tasks.close(grace_s=0.2 if connecting else 0.0)
         await self._outbox.close()
         await self._api.close()
 

@@ -87,7 +87,7 @@ class Poller:
         elif fault.code in (401, 404):
             await self._move("unauthorized", "Telegram does not know this bot token")
         elif fault.code == 429:
-            await asyncio.sleep(fault.flood_s or 1.0)
+            await asyncio.sleep(max(fault.flood_s or 0.0, self._backoff.first_s))
             return
         else:
             await self._move("failing", fault.description)
