@@ -235,3 +235,25 @@ def _session_screen(session_id: str) -> dict[str, Any]:
     screen = answer.get("screen") or answer
     lines = screen.get("lines") or screen.get("text", "").split("\n")
     return {"screen": "\n".join(str(line) for line in lines), "tool": answer.get("tool", "")}
+
+
+@command.command("accuracy")
+@click.argument("corpus", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--zoo", type=click.Path(exists=True, path_type=Path), help="What the zoo's judge wrote with --json.")
+@click.option("--write", "target", type=click.Path(path_type=Path), help="Write the page here instead of printing it.")
+def accuracy(corpus: Path, zoo: Path | None, target: Path | None) -> int:
+    """Judge a corpus of recordings and make the page about accuracy."""
+    import json
+
+    from atlasbridge.lab.accuracy import corpus_cases, judge_case, render_page
+
+    moments = [moment for case in corpus_cases(corpus) for moment in judge_case(case)]
+    page = render_page(moments, json.loads(zoo.read_text("utf-8")) if zoo else [])
+    if target:
+        target.write_text(page, "utf-8")
+    else:
+        click.echo(page)
+    wrong = [moment for moment in moments if not moment.right]
+    for moment in wrong:
+        click.echo(f"wrong: {moment.tool} {moment.case} {moment.kind}: {moment.wrong}", err=True)
+    return FAILED if wrong else 0

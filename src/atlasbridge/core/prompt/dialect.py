@@ -121,7 +121,7 @@ def steady(dialect: Dialect, text: str) -> str:
     """The text without what blinks and counts by itself."""
     text = text.translate(_blanks(dialect.blinking))
     for pattern in dialect.counting:
-        text = compiled(pattern).sub("#", text)
+        text = compiled(pattern).sub(" ", text)
     return text
 
 

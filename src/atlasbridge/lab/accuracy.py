@@ -1,0 +1,142 @@
+"""How often is the detector right?  The page `docs/detection.md`, from recordings with their truth and from the zoo.
+
+A corpus is folders `TOOL/VERSION/CASE` with `session.cast` and `expected.json`; the zoo's figures are read from what
+its judge wrote.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from atlasbridge.adapters.dialect_files import load_dialect
+from atlasbridge.core.prompt.commands import RaisePrompt, WithdrawPrompt
+from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.lab.replay import Recording, read_recording, replay
+
+GRACE_S = 2.3  # there is no live process to probe in a recording: the watchdog's two seconds and a little
+Span = tuple[float, float, Prompt]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One moment of a recording: what was true, and what the detector made of it."""
+
+    tool: str
+    version: str
+    case: str
+    kind: str  # a prompt type, "idle", or "none"
+    wrong: str = ""  # "" : right
+
+    @property
+    def right(self) -> bool:
+        return not self.wrong
+
+
+def corpus_cases(corpus: Path) -> list[Path]:
+    return sorted(path.parent for path in corpus.glob("*/*/*/expected.json"))
+
+
+def judge_case(case: Path) -> Iterator[Moment]:
+    expected = json.loads((case / "expected.json").read_text("utf-8"))
+    opened = spans(read_recording(case / "session.cast"), expected["tool"])
+    for moment in expected["moments"]:
+        wrong = judge_moment(opened, moment)
+        yield Moment(expected["tool"], expected["version"], case.name, moment["type"], wrong)
+
+
+def spans(recording: Recording, tool: str) -> list[Span]:
+    """Every prompt with the seconds from which and to which it was open."""
+    out: list[Span] = []
+    for at, command in replay(recording, load_dialect(tool)):
+        if isinstance(command, RaisePrompt):
+            out.append((at, float("inf"), command.prompt))
+        elif isinstance(command, WithdrawPrompt):
+            out[-1] = (out[-1][0], at, out[-1][2])
+    return out
+
+
+def judge_moment(opened: Sequence[Span], moment: dict[str, Any]) -> str:
+    """What is wrong with it, in words; "" when it is right."""
+    start, end = moment["from_s"], moment["to_s"]
+    if moment["type"] == "none":
+        during = [prompt.excerpt for since, until, prompt in opened if since < end and until > start + GRACE_S]
+        return f"false alarm: {during[0]!r}" if during else ""
+    standing = [prompt for since, until, prompt in opened if since <= min(start + GRACE_S, end) and until >= end]
+    if not standing:
+        return "missed"
+    prompt = standing[-1]
+    kind = "idle" if prompt.idle else prompt.type.value
+    if kind != moment["type"]:
+        return f"{kind} instead of {moment['type']}"
+    labels = [choice.label for choice in prompt.choices]
+    absent = [wanted for wanted in moment["choices"] if not any(wanted in label for label in labels)]
+    return f"choices missing: {absent}" if absent else ""
+
+
+def render_page(moments: Sequence[Moment], zoo: Sequence[dict[str, Any]]) -> str:
+    parts = [_HEAD, "## Recordings of AI tools\n", _tools(moments)]
+    if zoo:
+        parts += ["\n## Real programs, live\n", _ZOO, _groups(zoo)]
+    return "\n".join(parts) + "\n" + _TAIL
+
+
+def _tools(moments: Sequence[Moment]) -> str:
+    rows = ["| tool | versions | waiting moments | right | quiet moments | right |", "|---|---|---|---|---|---|"]
+    for tool in sorted({moment.tool for moment in moments}):
+        own = [moment for moment in moments if moment.tool == tool]
+        waiting = [moment for moment in own if moment.kind != "none"]
+        quiet = [moment for moment in own if moment.kind == "none"]
+        versions = ", ".join(sorted({moment.version for moment in own}))
+        rows.append(f"| {tool} | {versions} | {_share(waiting)} | {_share(quiet)} |")
+    return "\n".join(rows)
+
+
+def _share(moments: Sequence[Moment]) -> str:
+    return f"{len(moments)} | {sum(moment.right for moment in moments)}" if moments else "- | -"
+
+
+def _groups(zoo: Sequence[dict[str, Any]]) -> str:
+    rows = ["| family | waiting | right | quiet | right |", "|---|---|---|---|---|"]
+    scored = [case for case in zoo if not case.get("arguable")]
+    for group in sorted({case["group"] for case in scored}):
+        own = [case for case in scored if case["group"] == group]
+        rows.append(f"| {group} | {_count(own, True)} | {_count(own, False)} |")
+    rows.append(f"| **all** | {_count(scored, True)} | {_count(scored, False)} |")
+    late = [case["latency_s"] for case in scored if "latency_s" in case]
+    if late:
+        rows.append(f"\nFrom rest to `prompt.raised`, hub and event stream included: median {median(late):.2f} s.")
+    return "\n".join(rows)
+
+
+def _count(cases: Sequence[dict[str, Any]], wait: bool) -> str:
+    own = [case for case in cases if case["wait"] is wait]
+    return f"{len(own)} | {sum(bool(case['right']) for case in own)}" if own else "- | -"
+
+
+_HEAD = """# How well prompts are detected
+
+This page is generated; do not edit it. To make it again from the recordings in this repository:
+
+    atlasbridge lab accuracy tests/corpus --write docs/detection.md
+
+A waiting moment is right when it is raised in time with the right type and all choices, and stays open while it
+lasts. A quiet moment is right when nothing is open in it: a tool that thinks, computes, or prints text that looks like
+a prompt.
+To see why something was or was not raised: `atlasbridge lab explain RECORDING.cast`, or with a prompt's id.
+"""
+_ZOO = """Programs that nobody here wrote, run under `atlasbridge run` and answered with `atlasbridge reply`. Right means that
+the prompt was raised with the right type, question and choices, and that the answer had its effect.
+"""
+_TAIL = """
+## What you can do about a mistake
+
+- It raised something that is no prompt: `atlasbridge lab report PROMPT_ID --not-a-prompt`.
+- It missed one: `atlasbridge lab report SESSION_ID --missed --type yes_no`.
+
+Both write a scenario that fails until the detector is better, and say how to run it.
+"""
