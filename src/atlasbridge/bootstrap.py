@@ -237,7 +237,13 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
         settings = detector_settings(detection, plan.environ)
         if _hooked(home, plan):
             settings = replace(settings, hook_s=HOOK_WAIT_S)
-        return Detector(_dialect(home, plan), size.rows, size.cols, settings), _probe(pty)
+        dialect = _dialect(home, plan)
+        if plan.environ.get("ATLASBRIDGE_CAPTURE_PROMPTS") == "1":
+            from atlasbridge.lab.capture import FOLDER, CapturingDetector
+
+            folder = home.root / FOLDER
+            return CapturingDetector(dialect, size.rows, size.cols, settings, folder, plan.tool), _probe(pty)
+        return Detector(dialect, size.rows, size.cols, settings), _probe(pty)
 
     def encode(*given: Any) -> Any:
         from atlasbridge.core.prompt.answer import encode_answer

@@ -14,7 +14,7 @@ OURS = ("atlasbridge", "ptypool")
 # what a part of atlasbridge may import of the other parts
 MAY_IMPORT = {
     "cli": {"cli", "bootstrap", "config", "core", "lab"},
-    "bootstrap": {"adapters", "channels", "os", "config", "core"},
+    "bootstrap": {"adapters", "channels", "os", "config", "core", "lab"},
     "config": {"config", "core"},
     "adapters": {"adapters", "core", "ptypool"},
     "channels": {"channels", "core"},
