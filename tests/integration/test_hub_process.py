@@ -165,7 +165,7 @@ def test_a_session_whose_host_is_dead_has_crashed(hub: HubProcess):
 def test_a_reload_takes_a_good_configuration_and_refuses_a_bad_one(hub: HubProcess):
     hub.home.config.write_text(NO_WEB + "[prompts]\ntimeout_seconds = -1\n")
     refused = hub.cli("hub", "reload")
-    assert refused.returncode == 1 and "line 4" in refused.stderr and "prompts.timeout_seconds" in refused.stderr
+    assert refused.returncode == 2 and "line 4" in refused.stderr and "prompts.timeout_seconds" in refused.stderr
     hub.home.config.write_text(NO_WEB + "[channels.memory]\n")
     os.kill(hub.pid, signal.SIGHUP)
     wait_until(lambda: len(hub.ask("status")["channels"]) == 2)

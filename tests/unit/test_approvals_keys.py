@@ -60,7 +60,7 @@ def test_a_prompt_that_took_the_place_of_another_is_not_answered_at_once():
     board = Board().refreshed([prompt("yes_no", "a" * 36)], now=0.0)
     assert board.armed(ARMING_S + 0.1)
     board = board.refreshed([prompt("yes_no", "b" * 36)], now=100.0)
-    assert not board.armed(100.1) and board.armed(100.0 + ARMING_S)
+    assert not board.armed(100.1) and board.armed(100.1 + ARMING_S)
 
 
 def test_what_is_drawn_holds_no_control_sequence_of_the_tool():

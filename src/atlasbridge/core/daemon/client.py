@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
-from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
+from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.session import wire
 
@@ -40,7 +40,8 @@ class HubClient:
         """The hub's answer; a refusal is raised."""
         answer = self.request(op, **fields)
         if not answer.get("ok"):
-            raise AtlasBridgeError(str(answer.get("message", "the hub refused")), str(answer.get("hint", "")))
+            kind = ConfigError if answer.get("reason") == "bad_configuration" else AtlasBridgeError
+            raise kind(str(answer.get("message", "the hub refused")), str(answer.get("hint", "")))
         return answer
 
     def stream(self, op: str, **fields: Any) -> Iterator[dict[str, Any]]:
