@@ -129,7 +129,8 @@ lasts. A quiet moment is right when nothing is open in it: a tool that thinks, c
 a prompt.
 To see why something was or was not raised: `atlasbridge lab explain RECORDING.cast`, or with a prompt's id.
 """
-_ZOO = """Programs that nobody here wrote, run under `atlasbridge run` and answered with `atlasbridge reply`. Right means that
+_ZOO = """\
+Programs that nobody here wrote, run under `atlasbridge run` and answered with `atlasbridge reply`. Right means that
 the prompt was raised with the right type, question and choices, and that the answer had its effect.
 """
 _TAIL = """

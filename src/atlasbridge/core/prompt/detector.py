@@ -81,6 +81,8 @@ class Detector:
         self._seen = ""  # the dialog that was on the screen at the last look, and since when
         self._seen_since = float("-inf")
         self._unsure = False  # the open prompt may be gone; the next look must come soon
+        self._pictured: tuple[tuple[int, str], View] | None = None
+        self._known: dict[Facts, Finding | None] = {}  # what that picture shows, by what is known of the terminal
         self._version = -1
         self._changes: deque[float] = deque(maxlen=4)
         self._votes: deque[ProbeState] = deque(maxlen=3)
@@ -124,8 +126,7 @@ class Detector:
         """Is this very prompt on the screen now, untouched?  Also brings its keys up to date with the highlight."""
         if self.open_prompt is None or self.open_prompt.digest != digest or self._exited:
             return False
-        view = View.of(self.screen)
-        found = self._recognise_open(view)
+        found = self._recognise_open(self._look_at_screen())
         if found is None or digest_of(found) != digest:
             return False
         if found.choices:
@@ -136,15 +137,28 @@ class Detector:
         """Is it gone?  Unlike `still_shows`, half an answer behind it does not make it gone."""
         if self.open_prompt is None or self.open_prompt.digest != digest or self._exited:
             return True
-        found = self._recognise_open(View.of(self.screen))
+        found = self._recognise_open(self._look_at_screen())
         return found is None or not self._is_same(found, self.open_prompt)
 
     def _recognise_open(self, view: View) -> Finding | None:
         """As it looks to the program that reads now, or else to the one that read when it was raised."""
-        found = recognise(view, self._facts, self.dialect)
+        found = self._recognise(view, self._facts)
         if found is not None and self.open_prompt is not None and self._is_same(found, self.open_prompt):
             return found
-        return recognise(view, self._open_facts, self.dialect)
+        return self._recognise(view, self._open_facts)
+
+    def _look_at_screen(self) -> View:
+        """A picture is made once for every state of the screen: most looks find it unchanged."""
+        state = (self.screen.version, self.screen.title)
+        if self._pictured is None or self._pictured[0] != state:
+            self._pictured = (state, View.of(self.screen))
+            self._known.clear()
+        return self._pictured[1]
+
+    def _recognise(self, view: View, facts: Facts) -> Finding | None:
+        if facts not in self._known:
+            self._known[facts] = recognise(view, facts, self.dialect)
+        return self._known[facts]
 
     def begun(self, now: float) -> bool:
         """Has a person typed keys that the tool has not answered by a single byte?  An unseen line that was begun stays
@@ -199,12 +213,12 @@ class Detector:
 
     def _judge(self, probe: ProbeAnswer, now: float) -> list[Command]:
         self._dirty_since = None
-        view = View.of(self.screen)
+        view = self._look_at_screen()
         self._notice_change(view, now)
         self._votes.append(probe.state)
         reading = probe.state is ProbeState.READING
         self._facts = Facts(probe.canonical, probe.echo, reading, probe.command)
-        found = recognise(view, self._facts, self.dialect)
+        found = self._recognise(view, self._facts)
         self._notice_finding(found)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
         out = self._check_open(found, view, probe, now)
@@ -251,7 +265,7 @@ class Detector:
         if prompt is None:
             return []
         if found is None or not self._is_same(found, prompt):
-            found = recognise(view, self._open_facts, self.dialect)
+            found = self._recognise(view, self._open_facts)
         if found is not None and self._is_same(found, prompt) and not self._tool_works(found, view):
             return self._still_there(found, probe, now)
         steady_s = REDRAW_S if self.despite_busy and found is None else self.settings.patience.settle_s

@@ -206,8 +206,8 @@ def _text_steps(view: View, menu: Menu, rule: MenuRule) -> tuple[Step, ...]:
         if compiled(rule.text_choice).search(item.label):
             if rule.text_keys:
                 moves = move_steps(view, menu.current, at, rule.across, item.label)
-                return (*moves, *named_steps(view, rule.text_keys, last="changed"))
-            return (replace(choose_steps(view, menu, at, rule)[-1], until="changed"),)
+                return (*moves, *named_steps(view, rule.text_keys, last="redrawn"))
+            return (replace(choose_steps(view, menu, at, rule)[-1], until="redrawn"),)
     return ()
 
 
