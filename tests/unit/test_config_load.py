@@ -164,3 +164,10 @@ def test_every_setting_has_a_variable_of_its_own():
 def test_every_built_in_channel_can_say_what_its_settings_are():
     for name in ChannelRegistry.names():
         assert "enabled" in table_model(name, channel_settings(name)).model_fields
+
+
+def test_people_of_a_workspace_are_named_with_it(home: Home):
+    home.config.write_text(
+        '[channels.slack]\nbot_token = "xoxb-1"\napp_token = "xapp-1"\nteam_id = "T1"\nallowed_users = ["U2"]\n'
+    )
+    assert plan_hub(home, {}).settings.policy.allowed["slack"] == frozenset({"slack:T1/U2"})

@@ -63,8 +63,5 @@ def allowed_people(channel: str, table: Mapping[str, Any]) -> frozenset[str] | N
     """Who may answer there; None: the channel knows its people itself, as the page does by its login."""
     if channel in ("web", "memory"):
         return None
-    people = [str(person) for person in table.get("allowed_users", [])]
-    teams = [str(team) for team in table.get("allowed_teams", [])] or [str(table.get("team_id", ""))]
-    if channel == "slack":
-        return frozenset(f"slack:{team}/{person}" for team in teams for person in people)
-    return frozenset(f"{channel}:{person}" for person in people)
+    team = f"{table['team_id']}/" if "team_id" in table else ""
+    return frozenset(f"{channel}:{team}{person}" for person in table.get("allowed_users", ()))

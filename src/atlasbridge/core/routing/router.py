@@ -84,7 +84,8 @@ class PromptRouter:
         async def send(channel: Channel) -> None:
             message_id = await channel.send_prompt(record, session)
             shown = self._ledger.deliver_prompt(record.prompt_id, name, message_id)
-            self._on_delivered(shown or record, name)
+            if shown is not None:  # otherwise it ended meanwhile; the edit that says so is next in this lane
+                self._on_delivered(shown, name)
 
         return self._couriers[name].put(Errand(send, wanted=lambda: self._is_open(record.prompt_id)))
 
