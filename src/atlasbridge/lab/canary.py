@@ -94,6 +94,9 @@ def _try(stage: Stage, dialog: Dialog) -> str:
 
 
 def _answer(stage: Stage, reply: str) -> None:
+    if reply.startswith("idle:"):
+        _instruct(stage, reply.removeprefix("idle:"))
+        return
     prompt = stage.next_prompt(START_S)
     text = reply.removeprefix("text:")
     status, answer = stage.reply(prompt, text, *(("--text",) if text != reply else ()))
@@ -104,6 +107,13 @@ def _answer(stage: Stage, reply: str) -> None:
     outcome = stage.outcome(prompt)
     if outcome != "resolved":
         raise StageError(f"the prompt ended as {outcome} after {reply!r}:\n{prompt['excerpt']}\n{stage.text()}")
+
+
+def _instruct(stage: Stage, text: str) -> None:
+    """Answer the input box itself, from afar."""
+    status, answer = stage.reply(stage.idle_prompt, text)
+    if status:
+        raise StageError(f"the instruction was refused: {answer.get('message')}")
 
 
 def _await_idle(stage: Stage) -> None:

@@ -57,6 +57,7 @@ def _permissions(*, edit_reads: bool = False) -> tuple[Dialog, ...]:
 
 
 _QUIET = (
+    Dialog("next instruction", "", ("idle:please lab:say now",), shows="Hello from the lab."),
     Dialog("bait: silent", "bait"),
     Dialog("thinking: silent", "slow=4"),
 )

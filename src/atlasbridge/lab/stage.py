@@ -70,6 +70,7 @@ class Stage:
         self.events: list[dict[str, Any]] = []
         self.output = bytearray()
         self._seen = 0
+        self.idle_prompt: dict[str, Any] = {}  # the newest
         self._changed = threading.Condition()
         self.screen = Screen(rows, cols)
         self.command = (*launch.argv, *arguments)
@@ -186,6 +187,8 @@ class Stage:
             return None
 
         found: dict[str, Any] = self.wait(look, "a prompt" if not idle else "the idle box", deadline_s)
+        if idle:
+            self.idle_prompt = found
         return found
 
     def reply(self, prompt: Mapping[str, Any], value: str, *options: str) -> tuple[int, dict[str, Any]]:

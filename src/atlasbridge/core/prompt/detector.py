@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from atlasbridge.core.prompt.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
 from atlasbridge.core.prompt.dialect import Dialect
@@ -26,11 +25,11 @@ from atlasbridge.core.prompt.events import (
     StructuredEventReceived,
     WakeupDue,
 )
+from atlasbridge.core.prompt.eye import Eye
 from atlasbridge.core.prompt.finding import Facts, Finding
 from atlasbridge.core.prompt.model import Prompt
-from atlasbridge.core.prompt.picture import digest_of, picture_key, prompt_of
-from atlasbridge.core.prompt.recognise import recognise, stated
-from atlasbridge.core.prompt.screen import Screen
+from atlasbridge.core.prompt.picture import digest_of, prompt_of
+from atlasbridge.core.prompt.recognise import stated
 from atlasbridge.core.prompt.signals import OVERRIDES_BUSY, Moment, Patience, decide_raise, gather, reads_unseen
 from atlasbridge.core.prompt.structured import ToolSays
 from atlasbridge.core.prompt.view import View
@@ -68,7 +67,8 @@ class Detector:
     def __init__(self, dialect: Dialect, rows: int, cols: int, settings: DetectorSettings | None = None) -> None:
         self.dialect = dialect
         self.settings = settings or DetectorSettings()
-        self.screen = Screen(rows, cols)
+        self.eye = Eye(dialect, rows, cols)
+        self.screen = self.eye.screen
         self.open_prompt: Prompt | None = None
         self.despite_busy = False  # the open prompt was raised although no reader could be seen
         self.tool = ToolSays()
@@ -76,17 +76,8 @@ class Detector:
         self._open_core = ""
         self._answered: _Answered | None = None
         self._raw = bytearray()
-        self._key = ""
-        self._key_since = -1.0  # before anything happened
-        self._seen = ""  # the dialog that was on the screen at the last look, and since when
-        self._seen_since = float("-inf")
         self._unsure = False  # the open prompt may be gone; the next look must come soon
-        self._pictured: tuple[tuple[int, str], View] | None = None
-        self._known: dict[Facts, Finding | None] = {}  # what that picture shows, by what is known of the terminal
-        self._version = -1
-        self._changes: deque[float] = deque(maxlen=4)
         self._votes: deque[ProbeState] = deque(maxlen=3)
-        self._last_output = float("-inf")
         self._dirty_since: float | None = None
         self._typed_at: float | None = None  # last key of a person that was no Enter
         self._keys_at = float("-inf")  # last key of a person
@@ -99,8 +90,7 @@ class Detector:
         self._why: list[str] = ["nothing has been judged yet"]
 
     def handle(self, event: Event, now: float) -> list[Command]:
-        if self._key_since < 0:
-            self._key_since = now
+        self.eye.open(now)
         match event:
             case OutputReceived(data, lost):
                 return self._output(data, lost, now)
@@ -126,7 +116,7 @@ class Detector:
         """Is this very prompt on the screen now, untouched?  Also brings its keys up to date with the highlight."""
         if self.open_prompt is None or self.open_prompt.digest != digest or self._exited:
             return False
-        found = self._recognise_open(self._look_at_screen())
+        found = self._recognise_open()
         if found is None or digest_of(found) != digest:
             return False
         if found.choices:
@@ -137,52 +127,27 @@ class Detector:
         """Is it gone?  Unlike `still_shows`, half an answer behind it does not make it gone."""
         if self.open_prompt is None or self.open_prompt.digest != digest or self._exited:
             return True
-        found = self._recognise_open(self._look_at_screen())
+        found = self._recognise_open()
         return found is None or not self._is_same(found, self.open_prompt)
 
-    def _recognise_open(self, view: View) -> Finding | None:
+    def _recognise_open(self) -> Finding | None:
         """As it looks to the program that reads now, or else to the one that read when it was raised."""
-        found = self._recognise(view, self._facts)
+        found = self.eye.recognise(self._facts)
         if found is not None and self.open_prompt is not None and self._is_same(found, self.open_prompt):
             return found
-        return self._recognise(view, self._open_facts)
-
-    def _look_at_screen(self) -> View:
-        """A picture is made once for every state of the screen: most looks find it unchanged."""
-        state = (self.screen.version, self.screen.title)
-        if self._pictured is None or self._pictured[0] != state:
-            self._pictured = (state, View.of(self.screen))
-            self._known.clear()
-        return self._pictured[1]
-
-    def _recognise(self, view: View, facts: Facts) -> Finding | None:
-        if facts not in self._known:
-            self._known[facts] = recognise(view, facts, self.dialect)
-        return self._known[facts]
-
-    def begun(self, now: float) -> bool:
-        """Has a person typed keys that the tool has not answered by a single byte?  An unseen line that was begun stays
-        begun; a program that reads single keys has let them fall after a moment."""
-        if self._keys_at <= self._last_output:
-            return False
-        return bool(self._facts.canonical) or now - self._keys_at < _REACTS_S
-
-    def reconsider(self) -> None:
-        """Nobody may answer the open prompt any more: judge the screen as if it had just come up."""
-        self.open_prompt, self._answered, self.despite_busy = None, None, False
+        return self.eye.recognise(self._open_facts)
 
     def explain(self) -> list[str]:
         """Why the last judgement was what it was."""
         return list(self._why)
 
     def _output(self, data: bytes, lost: int, now: float) -> list[Command]:
-        self.screen.feed(data)
+        self.eye.feed(data, now)
         self._raw += data
         if len(self._raw) > 2 * RAW_LIMIT:
             del self._raw[:-RAW_LIMIT]
         for notice in self.screen.take_notices():
             self.tool.notice(notice.kind, notice.payload)
-        self._last_output = now
         return self._look_soon(now)
 
     def _look_soon(self, now: float) -> list[Command]:
@@ -198,66 +163,34 @@ class Detector:
         self._keys_since_raise = self._attended = True
         self._keys_at = now
         self._typed_at = None if typed[-1:] in b"\r\n" else now
-        self._changes.clear()
+        self.eye.forget_rhythm()
         return self._look_soon(now)
 
     def _reply(self, digest: str, now: float) -> list[Command]:
         if self.open_prompt and self.open_prompt.digest == digest:
-            self._answered = _Answered(now, self._key)
+            self._answered = _Answered(now, self.eye.key)
         self._typed_at = None
         self._attended = False
-        self._changes.clear()
+        self.eye.forget_rhythm()
         return self._look_soon(now)
 
     # ------------------------------------------------------------ judging
 
     def _judge(self, probe: ProbeAnswer, now: float) -> list[Command]:
         self._dirty_since = None
-        view = self._look_at_screen()
-        self._notice_change(view, now)
+        view = self.eye.look()
+        if self.eye.notice_change():
+            self._votes.clear()
         self._votes.append(probe.state)
         reading = probe.state is ProbeState.READING
         self._facts = Facts(probe.canonical, probe.echo, reading, probe.command)
-        found = self._recognise(view, self._facts)
-        self._notice_finding(found)
+        found = self.eye.recognise(self._facts)
+        self.eye.notice_finding(found)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
         out = self._check_open(found, view, probe, now)
         if self.open_prompt is None:
             out += self._consider(found, view, probe, now)
         return [*out, RequestWakeup(self._next_look(probe, now))]
-
-    def _notice_change(self, view: View, now: float) -> None:
-        if self.screen.version == self._version:
-            return
-        self._version = self.screen.version
-        self._changes.append(self._last_output)
-        key = picture_key(view, self.dialect)
-        if key != self._key:
-            self._key = key
-            self._key_since = max(self._last_output, self._key_since)
-            self._votes.clear()
-
-    def _notice_finding(self, found: Finding | None) -> None:
-        """A dialog settles by itself, whatever moves elsewhere on the screen."""
-        digest = digest_of(found) if found and found.structural else ""
-        if digest != self._seen:
-            self._seen, self._seen_since = digest, self._last_output
-
-    def _moment(self, now: float) -> Moment:
-        times = list(self._changes)
-        gaps = [later - earlier for earlier, later in pairwise(times)]
-        regular = len(gaps) == 3 and max(gaps) < 1.3 and max(gaps) < 2.5 * min(gaps) + 0.03
-        rhythm = 2 * max(gaps) + 0.05 if regular else 0.0
-        calm = now - times[-1] if times else now - self._key_since
-        since = min(self._key_since, self._seen_since) if self._seen else self._key_since
-        settled = now - since + 1e-4  # a wake-up may be early by the clock's grain
-        return Moment(
-            settled_s=settled,
-            rest_s=rhythm if calm < rhythm else 0.0,
-            typed_s=None if self._typed_at is None else now - self._typed_at,
-            calm_s=calm + 1e-4,
-            attended=self._attended,
-        )
 
     def _check_open(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
         """Does the open prompt still stand?  If not, say why it went."""
@@ -265,11 +198,11 @@ class Detector:
         if prompt is None:
             return []
         if found is None or not self._is_same(found, prompt):
-            found = self._recognise(view, self._open_facts)
+            found = self.eye.recognise(self._open_facts)
         if found is not None and self._is_same(found, prompt) and not self._tool_works(found, view):
             return self._still_there(found, probe, now)
         steady_s = REDRAW_S if self.despite_busy and found is None else self.settings.patience.settle_s
-        if (probe.state is not ProbeState.BUSY or self.despite_busy) and now - self._key_since < steady_s:
+        if (probe.state is not ProbeState.BUSY or self.despite_busy) and now - self.eye.key_since < steady_s:
             self._unsure = True
             return []
         return self._withdraw(self._reason())
@@ -277,7 +210,7 @@ class Detector:
     def _still_there(self, found: Finding, probe: ProbeAnswer, now: float) -> list[Command]:
         if probe.state is not ProbeState.BUSY or self.despite_busy or found.constraints.get("idle"):
             return self._asked_again(found, now)
-        if self._busy_looks >= 3 and (self._answered is None or self._answered.key != self._key):
+        if self._busy_looks >= 3 and (self._answered is None or self._answered.key != self.eye.key):
             return self._withdraw(self._reason())
         self._unsure = True
         return []
@@ -300,6 +233,8 @@ class Detector:
         touched = self._answered is not None or self._keys_since_raise
         if digest_of(found) == prompt.digest:
             return found.structural or found.row == self._open_row or not touched
+        if self._answered is not None and found.own and _question(found.core) == _question(self._open_core):
+            return True  # our own words stand in one of its choices, until the tool takes them
         begun = self._answered is not None or self._typed_at is not None
         return begun and found.row == self._open_row and found.core.startswith(self._open_core)
 
@@ -308,15 +243,15 @@ class Detector:
         answered = self._answered
         if answered is None:
             return []
-        again = not found.structural and found.core == self._open_core and self._key != answered.key
-        if again and now - self._key_since >= self.settings.patience.settle_s:
+        again = not found.structural and found.core == self._open_core and self.eye.key != answered.key
+        if again and now - self.eye.key_since >= self.settings.patience.settle_s:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:
             self.open_prompt, self._answered = None, None
         return []
 
     def _consider(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
-        moment = self._moment(now)
+        moment = self.eye.moment(now, self._typed_at, self._attended)
         verdict, why = self._verdict(found, view, probe, moment, now)
         if verdict and self._awaits_hook(found, view, moment, now):
             verdict, why = False, "its hook may still say what it wants"
@@ -378,8 +313,12 @@ class Detector:
         settings, patience = self.settings, self.settings.patience
         if self.open_prompt is not None and self._answered is None and not self._unsure:
             return now + settings.watch_s
-        settled = now - self._key_since + 1e-4
+        settled = now - self.eye.key_since + 1e-4
         if probe.state is not ProbeState.BUSY and settled < patience.polling_s + 0.1:
             step = patience.settle_s - settled if settled < patience.settle_s else 0.05
             return now + max(step, 0.002)
         return now + (settings.look_every_s if settled < 30 or self._answered else settings.slow_look_s)
+
+
+def _question(core: str) -> str:
+    return core.partition("\0")[0]
