@@ -187,6 +187,9 @@ class Typist:
             return self._settled()
         if until == "changed":
             return lambda: bool(self._watch.screen.version != before)
+        if until == "redrawn":
+            settled = self._settled()
+            return lambda: bool(self._watch.screen.version != before) and settled()
         if until.startswith("shows:"):
             return lambda: self._shows(until[len("shows:") :])
         raise ValueError(f"a step cannot wait for {until!r}")
