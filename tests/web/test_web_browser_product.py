@@ -58,8 +58,11 @@ def expect(terminal: int, words: str) -> None:
         seen += os.read(terminal, 65536)
 
 
-def question(browser: webdriver.Chrome, words: str) -> None:
-    wait_text(browser, "[data-prompt] .ask", words)
+def question(hub: HubProcess, browser: webdriver.Chrome, words: str) -> None:
+    try:
+        wait_text(browser, "[data-prompt] .ask", words)
+    except AssertionError as error:
+        raise AssertionError(f"{error}; sessions: {hub.json('ps')}; log: {hub.home.log.read_text()}") from None
 
 
 def act(browser: webdriver.Chrome, css: str, text: str = "") -> None:
@@ -79,20 +82,20 @@ def act(browser: webdriver.Chrome, css: str, text: str = "") -> None:
 def test_every_question_of_a_real_program_is_answered_from_a_phone(hub: HubProcess, browser: webdriver.Chrome) -> None:
     phone(browser)
     terminal = start(hub, SCRIPT)
-    question(browser, "Overwrite config?")
+    question(hub, browser, "Overwrite config?")
     act(browser, "[data-value=y]")
     expect(terminal, "one:y")
-    question(browser, "Which colour?")
+    question(hub, browser, "Which colour?")
     act(browser, "[data-value='2']")
     expect(terminal, "two:green")
-    question(browser, "Project name:")
+    question(hub, browser, "Project name:")
     act(browser, ".send", "shop")
     expect(terminal, "three:shop")
-    question(browser, "Password:")
+    question(hub, browser, "Password:")
     assert find(browser, ".say input").get_attribute("type") == "password"
     act(browser, ".send", "hunter2")
     expect(terminal, "four:7")
-    question(browser, "Press Enter")
+    question(hub, browser, "Press Enter")
     act(browser, "[data-value=enter]")
     expect(terminal, "five")
     wait_text(browser, ".card.over .stages .done:last-child", "taken")
@@ -105,12 +108,12 @@ def test_every_question_of_a_real_program_is_answered_from_a_phone(hub: HubProce
 
 def test_the_page_comes_back_by_itself_after_kill_9_of_the_hub(hub: HubProcess, browser: webdriver.Chrome) -> None:
     terminal = start(hub, 'read -p "Continue? [y/N] " a; echo "got:$a"; sleep 600')
-    question(browser, "Continue?")
+    question(hub, browser, "Continue?")
     hub.kill_9()
     wait_text(browser, "#link", "not connected")
     hub.start()
     wait_text(browser, "#link", "live")
-    question(browser, "Continue?")
+    question(hub, browser, "Continue?")
     act(browser, "[data-value=n]")
     expect(terminal, "got:n")
     os.close(terminal)
@@ -118,7 +121,7 @@ def test_the_page_comes_back_by_itself_after_kill_9_of_the_hub(hub: HubProcess, 
 
 def test_an_answer_at_the_terminal_takes_the_card_away(hub: HubProcess, browser: webdriver.Chrome) -> None:
     terminal = start(hub, 'read -p "Continue? [y/N] " a; echo "got:$a"; sleep 600')
-    question(browser, "Continue?")
+    question(hub, browser, "Continue?")
     os.write(terminal, b"y\r")
     expect(terminal, "got:y")
     wait_text(browser, "#cards", "Nothing waits for you")

@@ -57,6 +57,7 @@ async function announce(prompt) {
 }
 
 export function startTelling() {
+  let greeted = false;
   subscribe((change) => {
     const badge = document.getElementById("badge");
     badge.textContent = String(prompts.size);
@@ -64,6 +65,8 @@ export function startTelling() {
     document.title = prompts.size ? `(${prompts.size}) AtlasBridge` : "AtlasBridge";
     if (navigator.setAppBadge) (prompts.size ? navigator.setAppBadge(prompts.size) : navigator.clearAppBadge()).catch(() => {});
     if (change.kind === "prompt" && change.event === "prompt.raised" && change.prompt) announce(change.prompt);
+    if (change.kind === "hello" && greeted) change.fresh.forEach(announce); // raised while this page was cut off
+    if (change.kind === "hello") greeted = true;
   });
 }
 
