@@ -105,6 +105,9 @@ class MiniHub:
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         return list(self.session_records.values())
 
+    def session(self, session_id: str) -> SessionRecord | None:
+        return self.session_records.get(session_id)
+
     def open_prompts(self) -> list[PromptRecord]:
         return [record for record in self.records.values() if record.state in OPEN]
 

@@ -17,6 +17,7 @@ from atlasbridge.channels.telegram.callbacks import encode_callback, expand_call
 from atlasbridge.channels.telegram.commands import parse_command, parse_span
 from atlasbridge.channels.telegram.templates import Body, cut_text, render_prompt, utf16_units
 from atlasbridge.core.clock import ManualClock
+from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
@@ -143,3 +144,10 @@ def test_time_left_is_told_as_people_say_it(seconds: float, shown: str) -> None:
 
 def test_a_secret_has_no_button_that_answers() -> None:
     assert wording.render_buttons(prompts.SECRET) == []
+
+
+def test_a_receipt_names_people_by_name_where_it_is_known() -> None:
+    by = "telegram:1001"
+    assert wording.render_receipt(Receipt("received", f"Answered by {by}.", by), "Ada") == "📨 Answered by Ada."
+    assert wording.render_receipt(Receipt("received", f"Answered by {by}.", by), by) == f"📨 Answered by {by}."
+    assert wording.render_receipt(Receipt("taken", "The tool took it.", by), "Ada") == "✅ The tool took it. (Ada)"

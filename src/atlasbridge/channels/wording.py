@@ -139,8 +139,12 @@ def render_deadline(record: PromptRecord, now: float) -> str:
 
 
 def render_receipt(receipt: Receipt, who: str = "") -> str:
+    """The sentence with a person's name in place of an identity, where this channel knows the name."""
     mark = STAGE_MARKS.get(receipt.stage, "•")
-    sentence = visible(receipt.sentence, keep_lines=False)
+    sentence = receipt.sentence
+    if who and receipt.by:
+        sentence = sentence.replace(receipt.by, who)
+    sentence = visible(sentence, keep_lines=False)
     return f"{mark} {sentence}" + (f" ({who})" if who and who not in sentence else "")
 
 

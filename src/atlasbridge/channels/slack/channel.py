@@ -165,9 +165,8 @@ class SlackChannel(BaseChannel):
             self._outbox.post(room, params)
 
     def _session(self, event: PromptRecord) -> SessionRecord:
-        sessions = self.desk.sessions(include_ended=True)
-        found = [session for session in sessions if session.session_id == event.session_id]
-        return found[0] if found else SessionRecord(event.session_id, "?", (), "", 0, 0, "")
+        found = self.desk.session(event.session_id)
+        return found or SessionRecord(event.session_id, "?", (), "", 0, 0, "")
 
     def _display(self, identity: str) -> str:
         return self._inbound.names.get(identity.rpartition("/")[2]) or identity

@@ -236,9 +236,8 @@ class TelegramChannel(BaseChannel):
         return self._own.messages_per_s * (GROUP_RATE if chat in self._topics else 1.0)
 
     def _session(self, event: PromptRecord) -> SessionRecord:
-        sessions = self.desk.sessions(include_ended=True)
-        found = [session for session in sessions if session.session_id == event.session_id]
-        return found[0] if found else SessionRecord(event.session_id, "?", (), "", 0, 0, "")
+        found = self.desk.session(event.session_id)
+        return found or SessionRecord(event.session_id, "?", (), "", 0, 0, "")
 
     def _display(self, identity: str) -> str:
         channel, _, user_id = identity.partition(":")
