@@ -66,7 +66,8 @@ class Stage:
         (self.bridge / "config.toml").chmod(0o600)
         if prepare is not None:
             prepare(self.home, self.folder)
-        self.env = {**launch.env, **(env or {}), "ATLASBRIDGE_HOME": str(self.bridge)}
+        ours = {"ATLASBRIDGE_HOME": str(self.bridge), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+        self.env = {**launch.env, **(env or {}), **ours}
         self.events: list[dict[str, Any]] = []
         self.output = bytearray()
         self._seen = 0

@@ -137,6 +137,17 @@ class Detector:
             return found
         return self.eye.recognise(self._open_facts)
 
+    def begun(self, now: float) -> bool:
+        """Has a person typed keys that the tool has not answered by a single byte?  An unseen line that was begun stays
+        begun; a program that reads single keys has let them fall after a moment."""
+        if self._keys_at <= self.eye.last_output:
+            return False
+        return bool(self._facts.canonical) or now - self._keys_at < _REACTS_S
+
+    def reconsider(self) -> None:
+        """Nobody may answer the open prompt any more: judge the screen as if it had just come up."""
+        self.open_prompt, self._answered, self.despite_busy = None, None, False
+
     def explain(self) -> list[str]:
         """Why the last judgement was what it was."""
         return list(self._why)
