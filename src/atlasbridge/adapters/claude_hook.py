@@ -42,7 +42,7 @@ def hook_command(door: str) -> str:
 
 
 def _merged(settings: dict[str, Any], door: str) -> dict[str, Any]:
-    hooks = dict(settings.get("hooks") or {})
+    hooks = dict(settings.get("hooks", {}))
     ours = {"hooks": [{"type": "command", "command": hook_command(door), "timeout": _TIMEOUT_S}]}
     hooks["PermissionRequest"] = [*hooks.get("PermissionRequest", []), ours]
     return {**settings, "hooks": hooks}
@@ -66,6 +66,6 @@ def _read_settings(given: str) -> dict[str, Any] | None:
         settings = json.loads(text)
     except (OSError, ValueError):
         return None
-    hooks = settings.get("hooks") or {} if isinstance(settings, dict) else None
+    hooks = settings.get("hooks", {}) if isinstance(settings, dict) else None
     fits = isinstance(hooks, dict) and isinstance(hooks.get("PermissionRequest", []), list)
     return settings if fits else None

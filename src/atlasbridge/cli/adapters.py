@@ -33,12 +33,27 @@ def list_command(as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def show(name: str, as_json: bool) -> None:
-    """What is known of one tool: its rules and menus."""
+    """What is known of one tool: its rules and menus, and whether the installed version was tried."""
     found = {item["name"]: item for item in describe_adapters(home())}
     if name not in found:
         raise AtlasBridgeError(f"there are no rules for {name!r}", f"known: {', '.join(found)}")
+    known = {**found[name], **_installed_version(name, found[name]["versions"])}
     if as_json:
-        print_json(found[name])
+        print_json(known)
         return
-    for title, value in found[name].items():
+    for title, value in known.items():
         click.echo(f"{title:10} {', '.join(map(str, value)) if isinstance(value, list) else value}")
+
+
+def _installed_version(name: str, verified: list[str]) -> dict[str, str]:
+    """The version that would run, and how far its dialogs are known."""
+    from atlasbridge.lab.canary import version_of
+    from atlasbridge.lab.realtool import BINARIES
+
+    version = version_of(name) if name in BINARIES else ""
+    if not version:
+        return {}
+    if version in verified:
+        return {"version": version, "state": "every dialog was verified with this version"}
+    advice = "other versions were verified; unknown dialogs go by the generic rules"
+    return {"version": version, "state": f"{advice}; try it: atlasbridge lab canary {name}"}

@@ -1,0 +1,104 @@
+"""The real AI CLIs, offline against the mock model: every dialog is recognised, and the answer does what it says.
+
+Claude Code and Codex must be there (`make test-all` installs them); the others are for `make lab-real`, which says so
+with ATLASBRIDGE_LAB_REAL=1.  A tool that is missing is a failure, never a pass.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from atlasbridge.lab.canary import version_of, walk_through
+from atlasbridge.lab.dialogs import WALKS, Walk
+from atlasbridge.lab.realtool import find_tool
+from atlasbridge.lab.stage import Stage
+
+pytestmark = [pytest.mark.tools, pytest.mark.timeout(900)]
+ALL = os.environ.get("ATLASBRIDGE_LAB_REAL") == "1"
+WANTED = tuple(WALKS) if ALL else ("claude", "codex")
+DEFAULT_TOOLS = Path(__file__).parents[2] / ".venv" / "tools"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def installed_tools() -> None:
+    """Where `tools/install-extras` puts them, unless somebody says otherwise."""
+    os.environ.setdefault("ATLASBRIDGE_TOOLS", str(DEFAULT_TOOLS))
+
+
+@pytest.mark.parametrize("tool", WANTED)
+def test_the_tool_is_installed_in_a_version_that_was_verified(tool: str) -> None:
+    assert find_tool(tool) is not None, f"{tool} is missing: run tools/install-extras"
+    done = subprocess.run(
+        (sys.executable, "-m", "atlasbridge", "adapters", "show", tool, "--json"), capture_output=True, text=True
+    )
+    assert version_of(tool) in json.loads(done.stdout)["versions"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "walk"),
+    [pytest.param(tool, walk, id=f"{tool}-{walk.name}") for tool in WANTED for walk in WALKS[tool]],
+)
+def test_every_dialog_is_recognised_and_answered(tool: str, walk: Walk) -> None:
+    results = list(walk_through(tool, walk))
+    wrong = [f"{result.dialog}: {result.detail}" for result in results if not result.ok]
+    assert not wrong, "\n\n".join(wrong)
+    assert len(results) == len(walk.dialogs)
+
+
+def test_the_persons_own_hooks_stay_in_force_and_their_settings_untouched(tmp_path: Path) -> None:
+    theirs = tmp_path / "their-hook-ran"
+    settings = {
+        "hooks": {"PermissionRequest": [{"hooks": [{"type": "command", "command": f"touch {theirs}-user"}]}]},
+        "env": {"THEIR_OWN": "1"},
+    }
+    passed = {"hooks": {"PermissionRequest": [{"hooks": [{"type": "command", "command": f"touch {theirs}-passed"}]}]}}
+
+    def prepare(home: Path, folder: Path) -> None:
+        (home / ".claude").mkdir()
+        (home / ".claude" / "settings.json").write_text(json.dumps(settings))
+
+    with Stage("claude", prepare=prepare, arguments=("--settings", json.dumps(passed))) as stage:
+        stage.next_prompt(90, idle=True)
+        stage.say("please lab:bash now")
+        prompt = stage.next_prompt()
+        assert prompt["excerpt"].startswith(f"Bash: touch made-by-bash.txt\nin {stage.folder}\n")
+        stage.wait(lambda: Path(f"{theirs}-user").exists(), "the hook of the person's settings")
+        stage.wait(lambda: Path(f"{theirs}-passed").exists(), "the hook of the settings they passed")
+        assert json.loads((stage.home / ".claude" / "settings.json").read_text()) == settings
+        assert stage.reply(prompt, "n")[0] == 0
+        stage.next_prompt(idle=True)
+        assert not (stage.folder / "made-by-bash.txt").exists()
+
+
+def test_without_a_hook_the_screen_decides(tmp_path: Path) -> None:
+    """Settings that are not ours to understand are left alone, and the dialog is answered all the same."""
+    own = tmp_path / "own.json"
+    own.write_text(json.dumps({"hooks": {"PermissionRequest": []}, "disableAllHooks": True}))
+    with Stage("claude", arguments=("--settings", str(own))) as stage:
+        stage.next_prompt(90, idle=True)
+        stage.say("please lab:bash now")
+        prompt = stage.next_prompt()
+        assert "touch made-by-bash.txt" in prompt["excerpt"]
+        always = [choice["value"] for choice in prompt["choices"] if choice.get("always")]
+        assert always == ["2", "3"]
+        assert stage.reply(prompt, "y")[0] == 0
+        stage.wait(lambda: (stage.folder / "made-by-bash.txt").exists(), "the file")
+
+
+def test_words_are_refused_at_a_permission_dialog_and_nothing_is_typed() -> None:
+    with Stage("codex") as stage:
+        stage.next_prompt(90, idle=True)
+        stage.say("please lab:bash now")
+        prompt = stage.next_prompt()
+        status, answer = stage.reply(prompt, "please do not")
+        assert (status, answer["reason"]) == (3, "bad_value")
+        assert "Would you like to run the following command?" in stage.text()
+        assert stage.reply(prompt, "n")[0] == 0
+        stage.next_prompt(idle=True)
+        assert not (stage.folder / "made-by-bash.txt").exists()

@@ -1,0 +1,96 @@
+"""Claude Code's hook: what it says, that it never disturbs, and how it gets into the command line."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from atlasbridge.adapters.claude_hook import HOOK, hook_command, with_hook
+from atlasbridge.adapters.hooks.claude_permission import TEXT_LIMIT, tell
+
+BASH = {"tool_name": "Bash", "tool_input": {"command": "make all\nmake install"}, "cwd": "/home/me/project"}
+
+
+def settings_of(command: tuple[str, ...]) -> dict:
+    return json.loads(command[command.index("--settings") + 1])
+
+
+def run_hook(given: str, door: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-I", "-S", str(HOOK), door], input=given, capture_output=True, text=True, timeout=20
+    )
+
+
+def test_a_plain_command_gets_the_hook_before_its_own_arguments() -> None:
+    command = with_hook(("claude", "--model", "opus"), "/run/door.sock")
+    assert command[0] == "claude" and command[-2:] == ("--model", "opus")
+    hooks = settings_of(command)["hooks"]["PermissionRequest"]
+    assert "/run/door.sock" in hooks[0]["hooks"][0]["command"]
+
+
+def test_settings_that_a_person_passes_are_kept_with_ours_added(tmp_path: Path) -> None:
+    theirs = {"model": "opus", "hooks": {"PermissionRequest": [{"hooks": []}], "Stop": [{"hooks": []}]}}
+    file = tmp_path / "own.json"
+    file.write_text(json.dumps(theirs))
+    for given in (("--settings", json.dumps(theirs)), ("--settings", str(file))):
+        merged = settings_of(with_hook(("claude", *given), "/d"))
+        assert merged["model"] == "opus" and merged["hooks"]["Stop"] == [{"hooks": []}]
+        assert merged["hooks"]["PermissionRequest"][0] == {"hooks": []}
+        assert len(merged["hooks"]["PermissionRequest"]) == 2
+    assert json.loads(file.read_text()) == theirs
+    joined = with_hook(("claude", f"--settings={json.dumps(theirs)}"), "/d")
+    assert json.loads(joined[1].partition("=")[2])["model"] == "opus"
+
+
+@pytest.mark.parametrize("given", ["no-such-file.json", "{not json", "[1]", '{"hooks": []}'])
+def test_settings_that_cannot_be_understood_are_left_to_claude_code(given: str) -> None:
+    command = ("claude", "--settings", given, "hello")
+    assert with_hook(command, "/d") == command
+
+
+def test_the_hook_tells_the_whole_command_and_the_folder() -> None:
+    said = tell(BASH)
+    assert said["kind"] == "permission"
+    assert said["text"] == "Bash: make all\nin /home/me/project\nmake install"
+    long = tell({**BASH, "tool_input": {"command": "x" * 100_000}})
+    assert len(long["text"]) == TEXT_LIMIT
+
+
+def test_a_question_is_told_with_its_options() -> None:
+    options = [{"label": "A", "description": "first"}, {"label": "B"}]
+    said = tell(
+        {"tool_name": "AskUserQuestion", "tool_input": {"questions": [{"question": "Which?", "options": options}]}}
+    )
+    assert (said["kind"], said["text"]) == ("question", "Which?\n- A: first\n- B: ")
+
+
+def test_the_hook_speaks_to_the_session_and_says_nothing_to_claude_code() -> None:
+    door = Path(tempfile.mkdtemp(prefix="ab")) / "d.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(door))
+        listener.listen(1)
+        done = run_hook(json.dumps(BASH), str(door))
+        connection, _ = listener.accept()
+        with connection:
+            heard = json.loads(connection.makefile("rb").readline())
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert heard["m"] == "structured" and heard["text"].startswith("Bash: make all")
+    door.unlink()
+
+
+@pytest.mark.parametrize("given", ["", "no json", "[]", '{"tool_name": "Bash"}', json.dumps(BASH)])
+def test_the_hook_ends_well_when_the_session_is_gone_or_the_payload_is_strange(given: str) -> None:
+    done = run_hook(given, "/nowhere/at/all.sock")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_command_ends_well_even_when_python_is_gone() -> None:
+    broken = hook_command("/d").replace(sys.executable, "/no/such/python")
+    done = subprocess.run(broken, shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
