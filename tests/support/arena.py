@@ -27,7 +27,7 @@ from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 
-DEADLINE_S = 60.0
+DEADLINE_S = 30.0
 RECORDER = (
     'i=0; while IFS= read -r -p "Question $i of {name}: what now? " a;'
     ' do printf "%s\\t%s\\n" "$i" "$a" >>{file}; i=$((i+1)); done'

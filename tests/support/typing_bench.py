@@ -1,7 +1,7 @@
 """The host's real detector, watchdog, typist and gate over a scripted tool, with a hand between any two of its moves.
 
-Every look at the world that the typist takes (probe, terminal flags, encoding, pausing, entering the gate) is a seam: at
-the chosen one something happens first.
+Every look at the world that the typist takes (probe, terminal flags, encoding, pausing, entering the gate) is a seam:
+at the chosen one something happens first.
 """
 
 from __future__ import annotations
