@@ -106,9 +106,7 @@ def test_a_program_is_recorded_and_the_recording_replays(lab: CliRunner, tmp_pat
         "-c",
         asks + "; exit 7",
     ]
-    done = subprocess.run(
-        record, input=b"n\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, env=os.environ
-    )
+    done = subprocess.run(record, input=b"n\n", capture_output=True, timeout=60, env=os.environ)
     assert done.returncode == 7, done.stderr
     assert b"Delete it? [y/N]" in done.stdout
     events = [json.loads(line) for line in path.read_text().splitlines()[1:]]

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import re
+
 from atlasbridge.core.prompt.menu import find_below, find_menu, find_row, odd_one, unframed
 from atlasbridge.core.prompt.recognise_box import current_button, find_buttons, find_frame, find_list
 from atlasbridge.core.prompt.view import View
 
 POINTERS = "❯›»▸▶→➜➤⮞>"
+_POINTING = re.compile(r"\s*[❯›▸▶➜➤⮞●◉]\s+(?:\d{1,2}[.)]\s+)?(?:\[.\]\s*)?(\S.*)")
 
 
 def is_highlighted(view: View, label: str) -> bool:
     """Whether `label` is the highlighted choice of a menu, a box or a row of buttons on this picture."""
     shown = [_squeezed(text) for text in highlighted(view)]
     wanted = _squeezed(label)
+    if any(_pointed(line).startswith(wanted) for line in view.lines):
+        return True
     if any(text.startswith(wanted) or wanted.startswith(text) for text in shown if text):
         return True
     return any(wanted in _squeezed(view.lines[row]) and _stands_out(view, row, label) for row in range(len(view.lines)))
+
+
+def _pointed(line: str) -> str:
+    """What a pointer or a filled mark at the beginning of this line points at, without its number; else ""."""
+    found = _POINTING.match(unframed(line))
+    return _squeezed(found[1]) if found else ""
 
 
 def highlighted(view: View) -> list[str]:

@@ -189,13 +189,18 @@ def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
 
 
 def named_steps(view: View, keys: str, last: str = "") -> tuple[Step, ...]:
-    """Keys of a dialect: names or characters with blanks between them, each seen to work before the next."""
+    """Keys of a dialect: names or characters with blanks between them, each seen to work before the next.
+
+    `down>Some_label` is the key again and again until that label is highlighted.
+    """
     names = keys.split()
     out = []
-    for at, name in enumerate(names, 1):
+    for at, word in enumerate(names, 1):
+        name, reaching, label = word.partition(">")
         pointing = name in ("up", "down", "left", "right")
         data = arrow(name, view.application_cursor) if pointing else parse_keys(name)
-        out.append(Step(data, "changed" if at < len(names) else last))
+        until = f"reach:{label.replace('_', ' ')}" if reaching else "changed" if at < len(names) else last
+        out.append(Step(data, until))
     return tuple(out)
 
 
@@ -208,7 +213,7 @@ def _text_steps(view: View, menu: Menu, rule: MenuRule) -> tuple[Step, ...]:
                 moves = move_steps(view, menu.current, at, rule.across, item.label)
                 return (*moves, *named_steps(view, rule.text_keys, last="redrawn"))
             return (replace(choose_steps(view, menu, at, rule)[-1], until="redrawn"),)
-    return ()
+    return named_steps(view, rule.text_reach)
 
 
 def _surrounds(view: View, menu: Menu, rule: MenuRule) -> bool:
