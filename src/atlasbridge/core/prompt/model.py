@@ -52,8 +52,8 @@ class Step:
 
     `until` is one of: "" (at once), "drained" (the tool has read the keys), "settled" (the screen came to rest),
     "changed" (the screen changed), "redrawn" (it changed and came to rest), "shows:TEXT" (TEXT is the highlighted
-    choice), or "left?" (give the tool a moment to take the key by itself; when the prompt has left the screen by then,
-    the steps that follow are not typed).
+    choice), "reach:TEXT" (the same key again until it is), or "left?" (give the tool a moment to take the key by
+    itself; when the prompt has left the screen by then, the steps that follow are not typed).
     """
 
     keys: bytes

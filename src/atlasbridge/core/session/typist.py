@@ -22,6 +22,7 @@ from atlasbridge.core.session.typed import Outcome
 from atlasbridge.core.session.watch import StallWatchdog
 
 _LOOK_S = 0.003
+_MOST_MOVES = 30
 _TAKEN_S = 0.4  # for a tool to take a single key without Enter
 _BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
 _FRESH_LOOKS = 5
@@ -160,11 +161,22 @@ class Typist:
                 if self._leaves(digest):
                     return Outcome("typed")
                 continue
-            if not self._await(step.until, before):
+            done = self._reach(step) if step.until.startswith("reach:") else self._await(step.until, before)
+            if not done:
                 if number == len(steps) - 1:
                     return Outcome("typed", f"typed, but the screen did not come to {step.until!r}")
                 return Outcome("failed", f"stopped after key {number + 1} of {len(steps)}: no {step.until!r} in time")
         return Outcome("typed")
+
+    def _reach(self, step: Step) -> bool:
+        """The same key until TEXT is highlighted: a list that scrolls does not tell how far it is."""
+        for _ in range(_MOST_MOVES):
+            if not self._await("settled", 0):
+                return False
+            if self._shows(step.until.removeprefix("reach:")):
+                return True
+            self._inlet.send(step.keys)
+        return False
 
     def _await(self, until: str, before: int) -> bool:
         """Wait for a step's condition; False when its time is over."""
