@@ -37,6 +37,7 @@ def hub(server: FakeTelegram, slack: FakeSlack) -> Iterator[HubProcess]:
     server.person(ADA)
     slack.person("U0ADA")
     with hub_process(config(server, slack)) as made:
+        wait_until(lambda: all(channel["state"] == "ok" for channel in made.ask("status")["channels"]), 60)
         yield made
 
 
