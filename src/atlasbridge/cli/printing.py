@@ -34,13 +34,19 @@ def hub_client(start: bool = False) -> HubClient:
     return HubClient(home())
 
 
+def dump(value: Any, indent: int | None = None) -> str:
+    """JSON whose invisible and steering characters are escaped: the same to a program, harmless on a terminal."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
+
+
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    click.echo(dump(value, indent=2))
 
 
 def print_line(value: Any) -> None:
     """One JSON object on one line, at once."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.write(dump(value) + "\n")
     sys.stdout.flush()
 
 
