@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 import pytest
 from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, Playbook, Raised, Withdrawn
 
@@ -153,7 +155,8 @@ def test_a_blinking_bullet_does_not_hide_a_dialog() -> None:
 
 
 def test_the_word_of_the_tool_enriches_a_prompt() -> None:
-    status = b"\x1b]7501;state=blocked:app=claude-code:kind=permission:msg=YXBwcm92ZSBCYXNoOiB0b3VjaCBtYWRlLWJ5LWJhc2gudHh0\x1b\\"
+    message = b64encode(b"approve Bash: touch made-by-bash.txt")
+    status = b"\x1b]7501;state=blocked:app=claude-code:kind=permission:msg=" + message + b"\x1b\\"
     play = Playbook(POLLING, "claude") >> OutputReceived(status) >> CLAUDE_DIALOG >> 0.4
     play << Raised("multiple_choice", "approve Bash: touch made-by-bash.txt")
     assert play.prompt.evidence[0].signal == "structured"

@@ -16,6 +16,7 @@ from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import MAX_SOCKET_PATH, Home
+from atlasbridge.core.store.fault import sqlite_warning
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_SQLITE = (3, 35)
@@ -59,9 +60,10 @@ def check_python() -> Check:
 
 def check_sqlite() -> Check:
     found = versions()["sqlite"]
-    if tuple(int(part) for part in found.split(".")[:2]) >= OLDEST_SQLITE:
-        return Check("sqlite", "ok", found)
-    return Check("sqlite", "fault", found, "use a Python built with SQLite 3.35 or newer")
+    if tuple(int(part) for part in found.split(".")[:2]) < OLDEST_SQLITE:
+        return Check("sqlite", "fault", found, "use a Python built with SQLite 3.35 or newer")
+    warning = sqlite_warning()
+    return Check("sqlite", "warning", found, warning) if warning else Check("sqlite", "ok", found)
 
 
 def check_home(home: Home) -> Check:
