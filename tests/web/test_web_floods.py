@@ -135,10 +135,10 @@ async def test_hostile_text_leaves_as_json_text_only(hub: FakeHub, page: httpx.A
 
 
 async def test_direction_marks_and_control_bytes_become_visible(hub: FakeHub, page: httpx.AsyncClient) -> None:
-    session = hub.desk.add_session(cwd="/tmp/\u202egpj.exe", label="a\x1b[31mb\u200b")
+    session = hub.desk.add_session(cwd="/home/\u202egpj.exe", label="a\x1b[31mb\u200b")
     hub.desk.show(session.session_id, ["run \u202edaolnwod"])
     shown = (await page.get(f"{API}/sessions/{session.session_id}")).json()
-    assert (shown["cwd"], shown["label"]) == ("/tmp/<U+202E>gpj.exe", "a^[[31mb<U+200B>")
+    assert (shown["cwd"], shown["label"]) == ("/home/<U+202E>gpj.exe", "a^[[31mb<U+200B>")
     screen = (await page.get(f"{API}/sessions/{session.session_id}/screen")).json()
     assert screen["styled"][0][0][0] == "run <U+202E>daolnwod"
 
