@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 TOOL   ?=
+JOBS   ?= 3
 ARGS   ?=
 
 .DEFAULT_GOAL := help
@@ -24,7 +25,7 @@ run: $(READY) ## the demo: a sample agent that asks questions; make run TOOL=cla
 	@if [ -n "$(TOOL)" ]; then $(BIN)/atlasbridge run $(TOOL) $(ARGS); else $(BIN)/atlasbridge demo; fi
 
 test: $(READY) ## the tests that need Python alone, a few minutes
-	$(BIN)/python -m pytest -q -m "not browser and not tools and not heavy" $(ARGS)
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not browser and not tools and not heavy" $(ARGS)
 
 test-all: $(READY) ## also installs and runs what needs more: a browser, strace, full-screen programs, real AI CLIs
 	tools/install-extras
