@@ -172,7 +172,11 @@ class FakeServer:
         ready.set()
         await self._stopping.wait()
         await self.on_stop()
+        server = runner.server
         await runner.cleanup()
+        for late in server.connections if server is not None else []:  # accepted while we were closing
+            if late.transport is not None:
+                late.transport.abort()
         await asyncio.sleep(0.02)  # closed transports let go of their sockets in the next rounds of the loop
 
 

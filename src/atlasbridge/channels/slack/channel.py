@@ -87,7 +87,8 @@ class SlackChannel(BaseChannel):
             self._tasks.hold(self._notify(params))
 
     async def close(self) -> None:
-        await self._tasks.close()
+        connecting = self._link.state != "ok"  # a connection that is cancelled half-made leaves its socket behind
+        await self._tasks.close(grace_s=0.3 if connecting else 0.0)
         await self._outbox.close()
         await self._api.close()
 
