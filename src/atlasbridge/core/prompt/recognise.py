@@ -19,6 +19,7 @@ from atlasbridge.core.prompt.view import View
 SILENT = "(the program waits, and has written nothing)"
 TAIL_ROWS = 10
 FOOTER_ROWS = 5
+TALKING = (recognise_dialog, recognise_menu)  # AI CLIs frame what they say: a box alone is no dialog of theirs
 
 
 def region_text(view: View, region: str) -> tuple[str, int]:
@@ -50,7 +51,7 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if found:
         return found
     if facts.canonical is not True:
-        for recogniser in (recognise_dialog, recognise_box, recognise_menu, recognise_keys):
+        for recogniser in TALKING if dialect.idles else (recognise_dialog, recognise_box, recognise_menu, recognise_keys):
             found = recogniser(view, facts, dialect)
             if found:
                 return found
