@@ -19,6 +19,7 @@ from atlasbridge.core.prompt.view import View
 SILENT = "(the program waits, and has written nothing)"
 TAIL_ROWS = 10
 FOOTER_ROWS = 5
+DRAWING = (recognise_dialog, recognise_box, recognise_menu, recognise_keys)
 TALKING = (recognise_dialog, recognise_menu)  # AI CLIs frame what they say: a box alone is no dialog of theirs
 
 
@@ -51,7 +52,7 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if found:
         return found
     if facts.canonical is not True:
-        for recogniser in TALKING if dialect.idles else (recognise_dialog, recognise_box, recognise_menu, recognise_keys):
+        for recogniser in TALKING if dialect.idles else DRAWING:
             found = recogniser(view, facts, dialect)
             if found:
                 return found
