@@ -38,6 +38,17 @@ def test_a_reply_from_elsewhere_is_typed_once(home: Path, operator: Operator) ->
         terminal.wait_exit()
 
 
+def test_the_address_of_the_page_is_shown_once(home: Path, operator: Operator) -> None:
+    operator.command("hub", "start")
+    wait_for((home / "web.json").exists, "the page")
+    shown = []
+    for _ in range(2):
+        with run_in(home, "echo", "hello", options=()) as terminal:
+            terminal.wait_exit()
+            shown.append("answer also at http://127.0.0.1:" in terminal.text())
+    assert shown == [True, False]
+
+
 def test_a_reply_after_the_person_typed_is_refused(home: Path, operator: Operator) -> None:
     with run_in(home, "bash", "-c", ASK + "; sleep 100", options=()) as terminal:
         prompt = operator.open_prompt()

@@ -5,6 +5,7 @@ Only reads the command line and prints; the session itself is `core.session`'s.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -130,11 +131,33 @@ def _run(options: RunOptions) -> int:
         cwd=_cwd(),
         environ=dict(os.environ),
     )
+    asks = options.hub and not options.detach and os.isatty(2)
+    if asks:
+        announce_page()
     ending = bootstrap.run_session(plan)
+    if asks:
+        announce_page()  # the hub may have been started by this very run
     if options.detach and ending.status == 0:
         sys.stdout.write(f"{plan.session_id}\n")
         return 0
     return complain(ending.text, ending.hint, ending.status)
+
+
+def announce_page() -> None:
+    """Say once per start of the hub where its page is: before the tool draws, or after it has ended."""
+    from atlasbridge.core.home import Home
+
+    home = Home.find(os.environ).root
+    shown = home / "web.shown"
+    try:
+        record = json.loads((home / "web.json").read_text())
+        this_start = f"{record['url']} of {record['pid']}"
+        if shown.exists() and shown.read_text() == this_start:
+            return
+        shown.write_text(this_start)
+    except (OSError, ValueError):
+        return  # the page is off, or not up yet: nothing to say
+    sys.stderr.write(f"atlasbridge: answer also at {record['url']} (open it with: atlasbridge web)\n")
 
 
 def _cwd() -> str:
