@@ -23,6 +23,7 @@ from atlasbridge.core.session.watch import StallWatchdog
 
 _LOOK_S = 0.003
 _MOST_MOVES = 30
+_HIDDEN_S = 0.6  # for a tool to draw what was typed, if it ever does
 _TAKEN_S = 0.4  # for a tool to take a single key without Enter
 _BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
 _FRESH_LOOKS = 5
@@ -200,11 +201,22 @@ class Typist:
         if until == "changed":
             return lambda: bool(self._watch.screen.version != before)
         if until == "redrawn":
-            settled = self._settled()
-            return lambda: bool(self._watch.screen.version != before) and settled()
+            return self._redrawn(before)
         if until.startswith("shows:"):
             return lambda: self._shows(until[len("shows:") :])
         raise ValueError(f"a step cannot wait for {until!r}")
+
+    def _redrawn(self, before: int) -> Callable[[], bool]:
+        """The tool has drawn what was typed; one that hides it has read it, and draws nothing for a while."""
+        settled, drained = self._settled(), self._drained()
+        hidden_at = self._clock.now() + _HIDDEN_S
+
+        def look() -> bool:
+            if self._watch.screen.version != before:
+                return settled()
+            return self._clock.now() >= hidden_at and drained()
+
+        return look
 
     def _drained(self) -> Callable[[], bool]:
         """The tool has read the keys; where the system cannot tell, a short while has passed."""
