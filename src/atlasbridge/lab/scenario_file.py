@@ -55,7 +55,7 @@ def read_scenario(path: Path) -> ScenarioFile:
         raise AtlasBridgeError(f"{path}: cannot be read: {error}", "A scenario is one JSON object.") from None
     missing = [key for key in REQUIRED if key not in data] if isinstance(data, dict) else list(REQUIRED)
     if missing:
-        raise AtlasBridgeError(f"{path}: lacks {', '.join(missing)}", "See docs/how-to/add-a-scenario.md.")
+        raise AtlasBridgeError(f"{path}: lacks {', '.join(missing)}", "See docs/howto/add-a-scenario.md.")
     unknown = [key for key in data if key not in (*REQUIRED, *OPTIONAL, *FACTS)]
     if unknown:
         raise AtlasBridgeError(

@@ -95,7 +95,8 @@ def _text_steps(prompt: Prompt, text: str) -> tuple[Step, ...]:
     if "\n" in text:
         data = PASTE_START + data.replace(b"\n", b"\r") + PASTE_END
     ending = prompt.end_steps or (Step(ENTER),)
-    typed = (Step(data, "drained" if prompt.line_mode else "redrawn"),) if data else ()
+    unseen = prompt.line_mode or prompt.secret
+    typed = (Step(data, "drained" if unseen else "redrawn"),) if data else ()
     return (*prompt.text_steps, *typed, *ending)
 
 

@@ -17,7 +17,7 @@ from atlasbridge.core.prompt.model import Choice, PromptType, Step
 from atlasbridge.core.prompt.view import View
 
 KILL_LINE = b"\x15"
-_PREFILLED = re.compile(r"^(?P<ask>.{2,}?[:?>]\s+)(?P<value>[^\s\[(<{'\"].*)$")
+_PREFILLED = re.compile(r"^(?P<ask>.{2,}?[:?>]\s+)(?P<value>[^\s\[(<{'\"].*)$|^(?P<asked>.{2,}?[\])]\s+)(?P<word>\w+)$")
 _ANSWER_SO_FAR = re.compile(r"\s+[‣›»·…]\s*(?:true|false)?\s*$", re.IGNORECASE)
 _LIMIT = re.compile(
     r"(?:max(?:imum|\.)?(?: of)?|up to|at most|limit:?)\s*(\d{1,4})\s*(?:char|letter|digit|symbol)"
@@ -50,8 +50,9 @@ def asking_line(view: View, facts: Facts) -> Line | None:
         before = _ANSWER_SO_FAR.sub("", view.lines[view.row])  # a hidden cursor says nothing
     if unframed(before).strip():
         filled = _PREFILLED.match(before) if facts.canonical is False and not before.endswith(" ") else None
-        if filled and filled["value"][-1] not in ":?>])…%#$" and not before.rstrip().endswith("..."):
-            return Line(filled["ask"].strip(), start, filled["value"])
+        value = (filled["value"] or filled["word"]) if filled else ""
+        if filled and value[-1] not in ":?>])…%#$" and not before.rstrip().endswith("..."):
+            return Line((filled["ask"] or filled["asked"]).strip(), start, value)
         return Line(before.strip(), start)
     for at in range(view.row - 1, -1, -1):
         if unframed(view.lines[at]).strip():
