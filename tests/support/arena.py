@@ -190,7 +190,9 @@ class Arena:
                 time.sleep(0.005)
                 continue
             prompt_id = prompt["prompt_id"]
-            self.reply(prompt_id, value)
+            answer = self.reply(prompt_id, value)
+            if answer is not None and not answer["ok"]:
+                time.sleep(0.05)  # the session is not connected yet, or somebody was faster
         return prompt_id
 
 

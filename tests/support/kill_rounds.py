@@ -105,12 +105,12 @@ class Rounds:
         assert self.fighter.received() == wanted, f"the tool received {self.fighter.received()[-3:]}"
         verdict = self.place.ask("audit.verify")["verdict"]
         assert verdict["ok"], verdict
-        newest = self.place.entries(newest=True, session_id=self.fighter.session_id)[-60:]
+        newest = self.place.entries(newest=True, session_id=self.fighter.session_id)[-400:]
         last = f"answer {self.number - 1}"
         story = [entry for entry in newest if entry.get("value") == last]
         assert [entry["event"] for entry in story] == ["REPLY_RECEIVED", "REPLY_INJECTED"], story
         assert len({entry["prompt_id"] for entry in story}) == 1
-        fate = [entry["event"] for entry in newest if entry.get("prompt_id") == story[0]["prompt_id"]]
+        fate = [entry["event"] for entry in self.place.entries(prompt_id=story[0]["prompt_id"])]
         fate = [event for event in fate if event != "REPLY_REFUSED"]  # a patient person may ask once too often
         assert fate.count("PROMPT_DETECTED") == 1 and fate[-1] == "PROMPT_RESOLVED", fate
 

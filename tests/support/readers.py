@@ -54,8 +54,8 @@ tty.setraw(0)
 at, keys, number = 0, "", 0
 def draw():
     out = f"\\x1b[2J\\x1b[HWhat shall be done with it ({number})?\\r\\n\\r\\n"
-    for number, label in enumerate(CHOICES):
-        out += f"\\x1b[7m> {label}\\x1b[0m\\r\\n" if number == at else f"  {label}\\r\\n"
+    for row, label in enumerate(CHOICES):
+        out += f"\\x1b[7m> {label}\\x1b[0m\\r\\n" if row == at else f"  {label}\\r\\n"
     os.write(1, (out + "\\r\\n(arrow keys and Enter)").encode())
 draw()
 while True:
