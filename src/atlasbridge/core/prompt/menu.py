@@ -151,8 +151,20 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
         return None
     below_it = rows[items[-1].row + 1] if items[-1].row + 1 < len(rows) else ""
     if _COUNTER.match(below_it):
+        items = _without_header(view, items)
         return Menu(tuple(reversed(items)), len(items) - 1 - items.index(first), "pointer", upwards=True)
     return Menu(tuple(items), items.index(first), "pointer")
+
+
+def _without_header(view: View, items: list[Item]) -> list[Item]:
+    """A fuzzy finder's header stands under its list in a colour of its own."""
+    looks = [view.style(item.row, item.col) for item in items if not item.pointed]
+    usual = Counter(looks).most_common(1)[0][0] if len(looks) > 1 else None
+    while len(items) > 2 and usual is not None and not items[-1].pointed:
+        if view.style(items[-1].row, items[-1].col) == usual:
+            break
+        items = items[:-1]
+    return items
 
 
 def _walk(

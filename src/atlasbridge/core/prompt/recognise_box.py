@@ -18,6 +18,7 @@ _BUTTON = re.compile(r"<\s*([^<>]{1,24}?)\s*>|\[\s+([^\[\]]{1,24}?)\s+\]")
 _GUTTER_KEY = re.compile(r"^│\s+(\w)\s{2,}(\S.*)$")
 _PRESS = re.compile(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
 _WORDS = re.compile(r"\S+(?: \S+)*")
+_NO_ROW = re.compile(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
 _BOX_MENU = MenuRule("box-list")
 
 
@@ -132,7 +133,7 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
         inside = unframed(view.lines[at][frame.left + 1 : frame.right])
         text = inside.strip()
         column = frame.left + 1 + len(inside) - len(inside.lstrip())
-        if text and not re.fullmatch(r"[─━═\-_]+", text):
+        if text and not _NO_ROW.fullmatch(text):
             rows.append(_list_item(at, column, text))
         elif rows:
             groups.append(rows)

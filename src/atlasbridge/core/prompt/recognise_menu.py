@@ -28,7 +28,7 @@ _ARROWS = re.compile(
 )
 _TOGGLE_HINT = re.compile(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
-_DEFAULT_RULE = MenuRule("arrow-menu")
+_DEFAULT_RULE = MenuRule("arrow-menu", score=0.88)
 _TYPED_RULE = MenuRule("typed-list", choose="digit_enter")
 _ROW_RULE = MenuRule("side-by-side", across=True)
 
@@ -74,7 +74,8 @@ def _by_looks(view: View, dialect: Dialect) -> Finding | None:
         return None
     question, row = question_above(view, menu.top)
     if not question:
-        question = "\n".join(line.strip() for line in view.lines[menu.bottom + 1 :] if line.strip())
+        below = [" ".join(unframed(line).split()) for line in view.lines[menu.bottom + 1 :]]
+        question = "\n".join(line for line in below if line)
     return menu_finding(view, menu, _DEFAULT_RULE, question, row, dialect)
 
 
@@ -227,7 +228,7 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     around = "\n".join(view.lines[max(0, menu.top - 4) : view.bottom() + 1])
     if hinted:
         return bool(_ARROWS.search(around))
-    return bool(_HINT.search(around)) or view.bottom() - menu.bottom <= 2
+    return menu.upwards or bool(_HINT.search(around)) or view.bottom() - menu.bottom <= 2
 
 
 def dialog_text(view: View, top: int, begins: str) -> tuple[str, int] | None:

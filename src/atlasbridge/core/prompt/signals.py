@@ -97,6 +97,7 @@ def reads_unseen(found: Finding, probe: ProbeAnswer, moment: Moment, dialect: Di
     return (
         (keys or hidden)
         and not dialect.idles
+        and probe.command not in dialect.quiet_programs
         and found.score >= SURE
         and not found.constraints.get("idle")
         and min(moment.settled_s, moment.calm_s) >= UNSEEN_S
@@ -122,6 +123,8 @@ def _polling(
         return enough, "a screen that this tool's dialect does not know" + ("" if enough else ": give it time")
     if probe.command in dialect.quiet_programs:
         return False, f"{probe.command} shows, it does not ask"
+    if found.detached and found.score < MEDIUM:
+        return False, "an event loop that also takes lines, and nothing asks for one"
     if found.score >= patience.threshold and found.type is not PromptType.TYPE_UNKNOWN:
         return True, "an event loop watches the terminal, and a line asks"
     if not probe.timer or probe.command in dialect.screen_programs:
