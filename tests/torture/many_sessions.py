@@ -45,9 +45,7 @@ def main(arguments: list[str]) -> int:
     print(f"many_sessions: question on the screen to raised: {percentiles(crowd.raise_s)}")
     print(f"many_sessions: reply sent to typed: {percentiles(crowd.reply_s)}")
     most = max(samples, key=lambda sample: sample[0], default=(0, 0, 0.0))
-    print(
-        f"many_sessions: at most {most[0]} at once, {most[2]:.1f} MB (PSS) per session host, hub {most[1] / 1024:.0f} MB"
-    )
+    print(f"many_sessions: {most[0]} at once, {most[2]:.1f} MB (PSS) per session host, hub {most[1] / 1024:.0f} MB")
     if len(samples) > 1:
         print(f"many_sessions: hub {samples[0][1] / 1024:.0f} MB at first, {samples[-1][1] / 1024:.0f} MB at last")
     return 0

@@ -85,6 +85,8 @@ class Operations:
                 return _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
 
     def status(self) -> dict[str, Any]:
+        if self._desk.ledger.alarm:
+            self._desk.ledger.flush()  # it may be over: a disk that was full has room again
         count, head = self._desk.ledger.audit_head()
         return {
             "ok": True,

@@ -7,6 +7,7 @@ same lines are written again with the next commit or by `flush`.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -22,6 +23,8 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.reconcile import find_sound_end, read_adoptable
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +48,30 @@ class Journal:
     def __init__(self, database: Database, audit_path: Path, clock: Clock) -> None:
         self.database = database
         self.alarm = ""  # why audit.log is behind the table; "" when it is not
+        self.fault = ""  # why the database refused the last transaction; "" when it did not
         self._file = AuditFile(audit_path)
         self._clock = clock
         self._exported: int | None = None  # entries in audit.log; None before it was looked at
 
     @contextmanager
     def write(self) -> Iterator[Work]:
-        with self.database.transaction() as connection:
-            yield self._work(connection)
+        try:
+            with self.database.transaction() as connection:
+                yield self._work(connection)
+        except StoreError as error:
+            if isinstance(error.__cause__, sqlite3.Error):  # not a wish of the caller's that made no sense
+                self._note_fault(str(error))
+            raise
+        self._note_fault("")
         self.flush()
+
+    def _note_fault(self, fault: str) -> None:
+        if fault != self.fault:
+            self.fault = fault
+            if fault:
+                log.error("the store cannot be written, so nothing is typed: %s", fault)
+            else:
+                log.warning("the store can be written again")
 
     def _work(self, connection: sqlite3.Connection) -> Work:
         return Work(connection, self._clock.now(), self._clock.wall(), self._exported or 0)

@@ -55,11 +55,16 @@ class Ledger(Archive):
 
     @property
     def alarm(self) -> str:
-        """Why audit.log is behind the store, or ""."""
-        return self._journal.alarm
+        """Why nothing can be recorded, or why audit.log is behind the store; "" when all is well."""
+        return self._journal.fault or self._journal.alarm
 
     def flush(self) -> bool:
-        """Try again to bring audit.log up to date; for a timer while `alarm` is set."""
+        """Try again to write, and to bring audit.log up to date; for a timer and for who asks while `alarm` is set."""
+        if self._journal.fault:
+            try:
+                self.remember("store.tried_at", iso(self._clock.wall()))
+            except StoreError:
+                return False
         return self._journal.flush()
 
     def _close_earlier_boots(self) -> None:
