@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from atlasbridge.core.prompt.menu import find_below, find_menu, find_row, odd_one, unframed
+from atlasbridge.core.prompt.menu import Menu, find_below, find_menu, find_row, odd_one, unframed
 from atlasbridge.core.prompt.recognise_box import current_button, find_buttons, find_frame, find_list
 from atlasbridge.core.prompt.view import View
 
@@ -13,37 +14,37 @@ _POINTING = re.compile(r"\s*[❯›▸▶➜➤⮞●◉]\s+(?:\d{1,2}[.)]\s+)?(
 
 
 def is_highlighted(view: View, label: str) -> bool:
-    """Whether `label` is the highlighted choice of a menu, a box or a row of buttons on this picture."""
-    shown = [_squeezed(text) for text in highlighted(view)]
+    """Whether `label` is the highlighted choice.  A menu that has it among its items decides; else what it looks like.
+
+    "Yes" is not "Yes, always": only where no item is exactly this may one of them be cut short.
+    """
     wanted = _squeezed(label)
-    if any(_pointed(line).startswith(wanted) for line in view.lines):
-        return True
-    if any(text.startswith(wanted) or wanted.startswith(text) for text in shown if text):
-        return True
+    for menu in _menus(view):
+        labels = [_squeezed(item.label) for item in menu.items]
+        exact = [at for at, have in enumerate(labels) if have == wanted]
+        places = exact or [at for at, have in enumerate(labels) if _alike(have, wanted)]
+        if places and menu.current >= 0:
+            return menu.current in places
     return any(wanted in _squeezed(view.lines[row]) and _stands_out(view, row, label) for row in range(len(view.lines)))
 
 
-def _pointed(line: str) -> str:
-    """What a pointer or a filled mark at the beginning of this line points at, without its number; else ""."""
-    found = _POINTING.match(unframed(line))
-    return _squeezed(found[1]) if found else ""
-
-
-def highlighted(view: View) -> list[str]:
-    """The labels that are highlighted, as each of the finders sees it."""
-    out = []
-    for menu in (find_menu(view, POINTERS), find_row(view), find_below(view)):
-        if menu is not None and menu.current >= 0:
-            out.append(menu.items[menu.current].label)
+def _menus(view: View) -> Iterator[Menu]:
+    """Everything on the picture that could be a menu, as each of the finders sees it."""
     frame = find_frame(view)
     if frame is not None:
         buttons = find_buttons(view, frame)
         listed = find_list(view, frame, buttons)
         if listed is not None:
-            out.append(listed.items[listed.current].label)
-        elif len(buttons) >= 2 and current_button(view, buttons) >= 0:
-            out.append(buttons[current_button(view, buttons)].label)
-    return out
+            yield listed
+        if len(buttons) >= 2:
+            yield Menu(tuple(buttons), current_button(view, buttons), "colour")
+    for menu in (find_menu(view, POINTERS), find_row(view), find_below(view)):
+        if menu is not None:
+            yield menu
+
+
+def _alike(have: str, wanted: str) -> bool:
+    return bool(have) and (have.startswith(wanted) or wanted.startswith(have))
 
 
 def _stands_out(view: View, row: int, label: str) -> bool:

@@ -90,7 +90,11 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
     if rule.idle:
         said = last_words(view, row, dialect)
         return replace(found, excerpt=said or cut(" ".join(unframed(asked).split())), core=rule.id)
-    return replace(found, excerpt=last_words(view, row + 1, dialect)) if rule.type == "free_text" else found
+    if rule.type != "free_text":
+        return found
+    lines = [" ".join(unframed(line).split()) for line in asked.split("\n")]
+    question = next((line for line in reversed(lines) if line), asked)  # what stands above it may turn or count
+    return replace(found, excerpt=last_words(view, row + 1, dialect), core=f"{rule.id}: {question}")
 
 
 def last_words(view: View, row: int, dialect: Dialect) -> str:

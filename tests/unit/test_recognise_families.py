@@ -1,0 +1,174 @@
+"""Families of real programs: what each draws, and the keys that answer it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.playbook import BUSY, POLLING, RAW, READING, TICKING, Nothing, Playbook, Raised
+
+from atlasbridge.core.prompt.answer import decide_answer, encode_answer
+from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
+from atlasbridge.core.prompt.highlight import is_highlighted
+from atlasbridge.core.prompt.model import Answer
+from atlasbridge.core.prompt.view import View
+
+ALTERNATE = "\x1b[?1049h\x1b[H"
+HIDE = "\x1b[?25l"
+ASLEEP = ProbeAnswer(ProbeState.BUSY, "sleeps", echo=False, canonical=False)
+
+
+def typed(play: Playbook, value: str, **how: bool) -> bytes:
+    answer = decide_answer(play.prompt, value, **how)
+    assert isinstance(answer, Answer), answer
+    return b"".join(step.keys for step in encode_answer(play.prompt, answer))
+
+
+CHOICES = [
+    # what is drawn, who reads it, what is said, what is typed
+    ("n) New remote\ns) Set password\nq) Quit config\nn/s/q> ", READING, "q", b"q\r"),
+    ("   (1) RSA and RSA\n   (9) ECC\n  (14) Card\nYour selection? ", READING, "2", b"9\r"),
+    ("Select lic\n    1 - MIT\n    2 - BSD\n    Choose from [1/2] (1): ", READING, "BSD", b"2\r"),
+    ("(1/1) Stage this hunk [y,n,q,a,d,e,?]? ", READING, "1", b"y\r"),
+    ("examine changes to 'f'?\n(enter ? for help) [Ynesfdaq?] ", READING, "n", b"n\r"),
+    ("? Conflict on file.js (yaxH) ", RAW, "x", b"x\r"),
+    ("Region (eu, us, ap) [eu]: ", READING, "2", b"us\r"),
+    ("? (Y)es / (N)o / (A)lways / (S)kip all / (Q)uit? ", READING, "n", b"n\r"),
+    ("? Select raw \x1b[s\n  1) aa\n  2) bb\x1b[u", POLLING, "2", b"2\r"),
+    ("? What now (Use shortcuts)\n » 1) pizza\n   2) salad", POLLING, "salad", b"2\r"),
+    (ALTERNATE + "\x1b[10;1H  cherry\n  banana\n> apple\n  3/3\n> ", POLLING, "3", b"\x1b[A\x1b[A\r"),
+    ("◆  Pick key\n│   a  Apple\n│   b  Banana\n└" + HIDE, POLLING, "b", b"b"),
+    ("Watch Usage\n › Press f to run only failed tests.\n › Press q to quit watch mode.", POLLING, "q", b"q"),
+    ("[O]pen Read-Only, (E)dit anyway, (Q)uit, (A)bort: ", RAW, "3", b"q\r"),
+]
+
+
+@pytest.mark.parametrize(
+    ("drawn", "probe", "said", "keys"), CHOICES, ids=[case[0].split("\n")[0][:28] for case in CHOICES]
+)
+def test_a_choice_is_offered_and_taken(drawn: str, probe: ProbeAnswer, said: str, keys: bytes) -> None:
+    play = Playbook(probe) >> drawn >> 1.0 << Raised("multiple_choice")
+    assert typed(play, said) == keys
+
+
+YES_NO = [
+    ("Clear<y>? ", RAW, "y", b"y"),
+    ("Should man be installed 'setuid man'? [yes/no] no", RAW, "y", b"\x15yes\r"),
+    ('"f" may be a binary file.  See it anyway? ', RAW, "n", b"n"),
+    ("? Want to answer? (y/N) ‣ false" + HIDE, POLLING, "y", b"y\r"),
+    ("? Want it? › no / yes" + HIDE, POLLING, "y", b"\x1b[C\r"),
+    ("Are you sure? (Type 'yes' in capital letters): ", READING, "y", b"YES\r"),
+    ("Type 'yes' to continue, or 'no' to cancel: ", READING, "n", b"no\r"),
+    ("Continue with the upgrade (yes/no)? ", READING, "y", b"yes\r"),
+]
+
+
+@pytest.mark.parametrize(("drawn", "probe", "said", "keys"), YES_NO, ids=[case[0][:28] for case in YES_NO])
+def test_yes_and_no_are_typed_as_the_program_takes_them(drawn: str, probe: ProbeAnswer, said: str, keys: bytes) -> None:
+    play = Playbook(probe) >> drawn >> 1.0 << Raised("yes_no")
+    assert typed(play, said) == keys
+
+
+def test_a_letter_that_a_library_takes_at_once_is_watched_before_enter() -> None:
+    play = Playbook(POLLING) >> "? Are you ok? (Y/n) " >> 1.0 << Raised("yes_no")
+    assert [step.until for step in play.prompt.choices[0].steps] == ["left?", ""]
+    assert not play.detector.has_left(play.prompt.digest)
+    play.reply() >> "n"
+    assert not play.detector.has_left(play.prompt.digest), "half an answer is still the same question"
+    play >> "\r\x1b[K? Are you ok? No\r\n"
+    assert play.detector.has_left(play.prompt.digest)
+
+
+TEXT = [
+    ("◆  Project name?\n│  my-app\n└" + HIDE, POLLING, "Project name?", b"\x15zed\r"),
+    ("? Your city Rome", POLLING, "Your city", b"\x15zed\r"),
+    ("[?] Your phone: ", RAW, "Your phone", b"zed\r"),
+    ("rename f -> ", READING, "rename f ->", b"zed\r"),
+    ("postgres=# ", RAW, "postgres=#", b"zed\r"),
+]
+
+
+@pytest.mark.parametrize(("drawn", "probe", "part", "keys"), TEXT, ids=[case[2] for case in TEXT])
+def test_text_is_typed_into_a_clean_line(drawn: str, probe: ProbeAnswer, part: str, keys: bytes) -> None:
+    play = Playbook(probe) >> drawn >> 1.0 << Raised("free_text", part)
+    assert typed(play, "zed", as_text=True) == keys
+
+
+def box(lines: list[str], lit: str = "") -> str:
+    width = max(map(len, lines)) + 2
+    rows = ["┌" + "─" * width + "┐", *("│ " + line.ljust(width - 1) + "│" for line in lines), "└" + "─" * width + "┘"]
+    drawn = "\n".join(rows)
+    return ALTERNATE + (drawn.replace(lit, f"\x1b[7m{lit}\x1b[27m") if lit else drawn) + HIDE
+
+
+def test_a_radio_list_is_marked_before_enter() -> None:
+    play = Playbook(RAW) >> box(
+        ["Pick one mode", "", "(*) Auto", "( ) Manual", "( ) Off", "", "<Ok>  <Cancel>"], "( ) Off"
+    )
+    play >> 1.0 << Raised("multiple_choice", "Pick one mode")
+    assert typed(play, "Manual") == b"\x1b[A \r"
+
+
+def test_a_check_list_in_a_box_takes_several() -> None:
+    play = (
+        Playbook(RAW)
+        >> box(["Pick", "", "[ ] Apache", "[*] Bind", "[ ] Cron", "", "<Ok>  <Cancel>"], "[ ] Apache")
+        >> 1.0
+    )
+    play << Raised("multiple_choice", "Pick")
+    assert typed(play, "1,2") == b" \r"
+
+
+def test_the_marks_of_a_long_list_are_no_choices() -> None:
+    play = (
+        Playbook(RAW)
+        >> box(["Pick a server", "", "t1 One", "t2 Two", "v(+)   52%", "", "<OK> <Cancel>"], "t1 One")
+        >> 1.0
+    )
+    play << Raised("multiple_choice", "Pick a server")
+    assert [choice.label for choice in play.prompt.choices] == ["t1 One", "t2 Two"]
+
+
+QUIET = [
+    ("[nodemon] watching extensions: js\n[nodemon] clean exit - waiting for changes\n", POLLING),
+    ("Booting in 6 s, press any key to stop autoboot ", POLLING),
+    ("Proceed anyway (or wait 5 seconds to proceed) ? (y,N) ", READING),
+    ("Compiling foo", TICKING),
+    ("⠧ Continue? (y/n)", BUSY),
+]
+
+
+@pytest.mark.parametrize(("drawn", "probe"), QUIET, ids=[case[0][:24] for case in QUIET])
+def test_nobody_is_awaited(drawn: str, probe: ProbeAnswer) -> None:
+    Playbook(probe) >> drawn >> 10.0 << Nothing()
+
+
+def test_a_reader_that_cannot_be_seen_is_believed_after_a_while() -> None:
+    play = Playbook(ASLEEP) >> "[pause]\nPress enter to continue, Ctrl+C to interrupt:\n" >> 1.4 << Nothing()
+    play >> 1.0 << Raised("confirm_enter", "Press enter to continue")
+    assert play.detector.despite_busy
+
+
+def test_a_spinner_is_no_reader_that_cannot_be_seen() -> None:
+    play = Playbook(ASLEEP)
+    for turn in range(60):
+        play >> f"\r{'⠋⠙⠹⠸'[turn % 4]} Continue? (y/n)" >> 0.1
+    play << Nothing()
+
+
+def test_a_live_display_is_no_reader_that_cannot_be_seen() -> None:
+    watch = ProbeAnswer(ProbeState.BUSY, "sleeps", echo=False, canonical=False, command="watch")
+    Playbook(watch) >> ALTERNATE + "Continue? (y/n) " >> 10.0 << Nothing()
+
+
+def test_what_is_highlighted_is_seen_by_pointer_colour_or_cursor() -> None:
+    pointed = View.from_text("? Pick\n  one\n❯ two\n  three")
+    assert is_highlighted(pointed, "two")
+    assert not is_highlighted(pointed, "three")
+    row = View.from_text("◆  Install?\n│  ● Yes / ○ No\n└")
+    assert is_highlighted(row, "Yes")
+    assert not is_highlighted(row, "No")
+
+
+def test_yes_is_not_taken_for_yes_always() -> None:
+    menu = View.from_text("? Run it\n  Yes\n❯ Yes, and always\n  No")
+    assert not is_highlighted(menu, "Yes")
+    assert is_highlighted(menu, "Yes, and always")
