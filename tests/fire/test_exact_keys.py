@@ -6,6 +6,7 @@ Real programs read it; anything that hypothesis can think of is said.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,3 +178,22 @@ def test_a_choice_chooses_exactly_that(menu: Reader, label: str):
 def _is_new(menu: Reader, old: str) -> bool:
     prompt = menu.fighter.open_prompt()
     return prompt is not None and prompt["prompt_id"] != old
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed; `make test-all` installs it")
+@pytest.mark.timeout(200)
+def test_node_gets_every_text_as_it_was_said(place: Arena):
+    reader = start_reader(place, "node")
+    for text in (
+        "plain",
+        "two\nlines",
+        "日本語と emoji 👩‍👩‍👧 ok",
+        "x" * 1000,
+        "",
+        "  blanks  ",
+        "`id` $(id) \\n",
+        "\x03",
+    ):
+        why = reader.say(text)
+        assert bool(why) == (not text.isprintable() and "emoji" not in text), text
