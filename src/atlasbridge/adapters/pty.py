@@ -202,15 +202,16 @@ class PtyAdapter(BaseAdapter):
         if step.until in ("", "drained"):
             return
         give_up_at = self._clock.now() + STEP_TIMEOUT_S
-        label = step.until.removeprefix("shows:")
-        while not (
-            is_highlighted(View.of(self._screen), label)
-            if step.until.startswith("shows:")
-            else self._screen.version != before
-        ):
+        what, _, text = step.until.partition(":")
+        while not (self._has_come(what, text) if text else self._screen.version != before):
             if self._clock.now() > give_up_at:
                 raise AdapterInjectionError(f"the tool did not come to {step.until!r}", "look at its screen")
             await asyncio.sleep(0.01)
+
+    def _has_come(self, what: str, text: str) -> bool:
+        if what == "stands":
+            return any(text in line for line in self._screen.lines())
+        return is_highlighted(View.of(self._screen), text)
 
     # ------------------------------------------------------------ how it is
 

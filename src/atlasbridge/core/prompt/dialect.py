@@ -34,6 +34,7 @@ class Rule:
     idle: bool = False
     multiline: bool = False
     before_text: str = ""  # keys to type before the text
+    before_shows: str = ""  # what must stand on the screen once they have worked
     after_text: str = ""  # keys that end the text instead of Enter
     programs: str = ""  # a pattern for the name of the program that waits
     unless: str = ""  # a pattern on the screen that forbids it

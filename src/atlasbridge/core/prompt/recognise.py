@@ -81,7 +81,8 @@ def _by_region(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
 
 def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, asked: str, row: int) -> Finding:
     found = finding_of(rule, view, Line(asked, row), facts, dialect)
-    steps = (Step(rule.before_text.encode(), "redrawn"),) if rule.before_text else ()
+    until = f"stands:{rule.before_shows}" if rule.before_shows else "redrawn"
+    steps = (Step(rule.before_text.encode(), until),) if rule.before_text else ()
     ending = (Step(rule.after_text.encode()),) if rule.after_text else ()
     found = replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending, priority=rule.priority)
     found = replace(found, core=steady(dialect, asked))

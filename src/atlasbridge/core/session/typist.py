@@ -202,6 +202,8 @@ class Typist:
             return lambda: bool(self._watch.screen.version != before)
         if until == "redrawn":
             return self._redrawn(before)
+        if until.startswith("stands:"):
+            return lambda: any(until[len("stands:") :] in line for line in self._watch.screen.lines())
         if until.startswith("shows:"):
             return lambda: self._shows(until[len("shows:") :])
         raise ValueError(f"a step cannot wait for {until!r}")
