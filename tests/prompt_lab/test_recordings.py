@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.lab.accuracy import Moment, corpus_cases, judge_case, judge_moment, render_page, spans
+from atlasbridge.lab.accuracy import Moment, corpus_cases, gating_matrix, judge_case, judge_moment, render_page, spans
 from atlasbridge.lab.replay import read_recording
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -50,3 +50,14 @@ def test_the_page_counts_what_is_right() -> None:
     page = render_page(moments, zoo)
     assert "| codex | 1 | 1 | 1 | 1 | 0 |" in page
     assert "| **all** | 1 | 1 | 1 | 1 |" in page
+
+
+def test_the_page_in_the_repository_has_the_gating_matrix_of_the_register() -> None:
+    page = (CORPUS.parents[1] / "docs" / "detection.md").read_text("utf-8")
+    assert gating_matrix() in page
+
+
+def test_the_page_in_the_repository_counts_the_recordings_that_are_there() -> None:
+    page = (CORPUS.parents[1] / "docs" / "detection.md").read_text("utf-8")
+    for tool in {case.parts[-3] for case in CASES}:
+        assert f"| {tool} |" in page

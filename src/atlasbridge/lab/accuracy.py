@@ -17,6 +17,7 @@ from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.prompt.commands import RaisePrompt, WithdrawPrompt
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.lab.replay import Recording, read_recording, replay
+from atlasbridge.lab.scenario import ELSEWHERE, REGISTER
 
 GRACE_S = 2.3  # there is no live process to probe in a recording: the watchdog's two seconds and a little
 Span = tuple[float, float, Prompt]
@@ -82,7 +83,21 @@ def render_page(moments: Sequence[Moment], zoo: Sequence[dict[str, Any]]) -> str
     parts = [_HEAD, "## Recordings of AI tools\n", _tools(moments)]
     if zoo:
         parts += ["\n## Real programs, live\n", _ZOO, _groups(zoo)]
-    return "\n".join(parts) + "\n" + _TAIL
+    return "\n".join([*parts, _MATRIX, gating_matrix()]) + "\n" + _TAIL
+
+
+def gating_matrix() -> str:
+    """Which scenario must pass before which release, from the register itself."""
+    from atlasbridge.lab import elsewhere, scenarios  # noqa: F401 - importing them registers them
+
+    rows = ["| scenario | macOS | Linux | Slack | Windows |", "|---|---|---|---|---|"]
+    for qa_id in sorted({*REGISTER, *ELSEWHERE}):
+        other = ELSEWHERE.get(qa_id)
+        name = other.name if other else REGISTER[qa_id].name
+        slack, windows = bool(other and "Slack" in other.name), not (other and "Slack" in other.name)
+        gates = (other is None, other is None, slack, windows)
+        rows.append(f"| {qa_id} {name} | " + " | ".join("yes" if gate else "-" for gate in gates) + " |")
+    return "\n".join(rows)
 
 
 def _tools(moments: Sequence[Moment]) -> str:
@@ -132,6 +147,12 @@ To see why something was or was not raised: `atlasbridge lab explain RECORDING.c
 _ZOO = """\
 Programs that nobody here wrote, run under `atlasbridge run` and answered with `atlasbridge reply`. Right means that
 the prompt was raised with the right type, question and choices, and that the answer had its effect.
+"""
+_MATRIX = """
+## What gates a release
+
+A release for a platform is tagged only when its scenarios pass there (`pytest tests/prompt_lab`, and for Slack and
+Windows the suites that `atlasbridge lab list` names).
 """
 _TAIL = """
 ## What you can do about a mistake
