@@ -26,6 +26,8 @@ from atlasbridge.core.store.ledger import Ledger
 ONLY_LOOKS = re.compile(r"(before|after) (stat|fstat|umask|\w*\.?read|fetch\w+) |registry\.")
 _BY_CHANCE = re.compile(r"socket\.\w+ for (bootstrap|server\._pour|server\.peer_uid|server\.HubServer\._serve_command)")
 
+_DECIDES = re.compile(r"replies\.|HubSide\._type|Typist\.")  # from the claim to the record that it was typed
+
 
 @dataclass
 class Rounds:
@@ -62,9 +64,16 @@ class Rounds:
         died = first == 0 or self.place.hub_pid != first
         self.died_at[where] += died
         self.not_reached += not died
+        self._take_over(died)
         self._judge()
         self.place.kill_hub()
         return died
+
+    def _take_over(self, died: bool) -> None:
+        """Who judges must not die over it: a mortal hub that is still there is replaced."""
+        if not died:
+            self.place.kill_hub()
+            self.place.start_hub()
 
     def die_after(self, delay_s: float, random: Random) -> None:
         """One round with a death at any moment, from outside."""
@@ -130,13 +139,15 @@ class Rounds:
 
 
 def choose(places: list[str], wanted: int, random: Random) -> list[str]:
-    """At most so many places: of every name the first, then by chance, in the order of the life."""
-    firsts = [place for place in places if place.endswith("#1")]
-    others = [place for place in places if not place.endswith("#1")]
+    """So many places in the order of the life: most of them where an answer is decided and typed, the rest anywhere."""
+    heart = [number for number, place in enumerate(places) if _DECIDES.search(place)]
+    critical = places[min(heart) : max(heart) + 1] if heart else []
+    chosen = set(random.sample(critical, min(len(critical), wanted * 5 // 8)))
+    firsts = [place for place in places if place.endswith("#1") and place not in chosen]
+    others = [place for place in places if not place.endswith("#1") and place not in chosen]
+    random.shuffle(firsts)
     random.shuffle(others)
-    chosen = set(
-        (firsts if len(firsts) <= wanted else random.sample(firsts, wanted)) + others[: max(0, wanted - len(firsts))]
-    )
+    chosen.update([*firsts, *others][: wanted - len(chosen)])
     return [place for place in places if place in chosen]
 
 

@@ -28,6 +28,7 @@ class TracedRounds(Rounds):
         self._live()
         died = process.poll() is not None
         self.died_at[f"{name}#{number}"] += died
+        self._take_over(died)
         self._judge()
         self.place.kill_hub()
         process.wait(30)
