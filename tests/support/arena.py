@@ -125,10 +125,23 @@ class Arena:
     def hub_pid(self) -> int:
         return lock_holder(self.home.lock) or 0
 
-    def start_hub(self, die_at: str = "", tell: Path | None = None) -> None:
-        """Returns when it listens, or when it is dead."""
-        pid = self.order(kind="hub", die_at=die_at, tell=str(tell or ""))
-        wait_for(lambda: self.listens() or not exists(pid), "the hub to listen")
+    def start_hub(self, die_at: str = "", tell: Path | None = None) -> int:
+        """The process of the new hub; returns when it listens, or when it is dead.
+
+        Sessions whose hub died start one themselves after a while: that is as good, unless a mortal one is wanted.
+        """
+        left = self.home.root / "left"
+        while True:
+            left.unlink(missing_ok=True)
+            pid = self.order(kind="hub", die_at=die_at, tell=str(tell or ""), left=str(left))
+            mortal = bool(die_at or tell)
+            wait_for(lambda pid=pid, mortal=mortal: self._is_up(pid, mortal) or not exists(pid), "the hub to listen")
+            if not mortal or not left.exists():
+                return pid
+            self.kill_hub()
+
+    def _is_up(self, pid: int, itself: bool) -> bool:
+        return (not itself or self.hub_pid == pid) and self.listens()
 
     def listens(self) -> bool:
         try:

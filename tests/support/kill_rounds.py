@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.support.arena import Arena, Fighter, wait_for
+from tests.support.arena import Arena, Fighter, exists, wait_for
 
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import HubUnavailable
@@ -58,10 +58,9 @@ class Rounds:
 
     def die_at(self, where: str) -> bool:
         """One round with a death at this place.  False: the hub got through without passing it."""
-        self.place.start_hub(die_at=where)
-        first = self.place.hub_pid
+        victim = self.place.start_hub(die_at=where)
         self._live()
-        died = first == 0 or self.place.hub_pid != first
+        died = not exists(victim)
         self.died_at[where] += died
         self.not_reached += not died
         self._take_over(died)
@@ -73,20 +72,19 @@ class Rounds:
         """Who judges must not die over it: a mortal hub that is still there is replaced."""
         if not died:
             self.place.kill_hub()
+        if not self.place.listens():
             self.place.start_hub()
 
     def die_after(self, delay_s: float, random: Random) -> None:
         """One round with a death at any moment, from outside."""
-        self.place.start_hub()
-        victim = self.place.hub_pid
+        victim = self.place.start_hub()
         killer = threading.Timer(delay_s, _kill, (victim,))
         killer.start()
         self._live()
         killer.join()
         self.died_at["at any moment"] += 1
         if random.random() < 0.1:
-            if not self.place.listens():
-                self.place.start_hub()
+            self._take_over(died=True)
             self._judge()
         self.place.kill_hub()
 

@@ -33,16 +33,19 @@ def start_traced(
     words = ["strace", "-f", "-qq", "-o", str(told or os.devnull), "-e", f"trace={','.join(CALLS)}"]
     if kill is not None:
         words += ["-e", f"inject={kill[0]}:signal=KILL:when={kill[1]}"]
-    process = subprocess.Popen(
-        [*words, sys.executable, "-m", "atlasbridge.core.daemon"],
-        env=place.environ,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-    )
-    wait_for(lambda: place.listens() or process.poll() is not None, "the traced hub to listen")
-    return process
+    while True:
+        process = subprocess.Popen(
+            [*words, sys.executable, "-m", "atlasbridge.core.daemon"],
+            env=place.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+        )
+        wait_for(lambda process=process: place.listens() or process.poll() is not None, "the traced hub to listen")
+        if process.poll() != 0:  # 0: a session was faster and has started a hub of its own
+            return process
+        place.kill_hub()
 
 
 def count_calls(told: Path) -> Counter[str]:

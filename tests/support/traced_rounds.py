@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -26,7 +27,7 @@ class TracedRounds(Rounds):
     def die_in_call(self, name: str, number: int) -> bool:
         process = start_traced(self.place, kill=(name, number))
         self._live()
-        died = process.poll() is not None
+        died = process.poll() == -signal.SIGKILL
         self.died_at[f"{name}#{number}"] += died
         self._take_over(died)
         self._judge()

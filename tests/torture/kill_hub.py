@@ -15,7 +15,7 @@ from random import Random
 from tests.support.arena import arena
 from tests.support.kill_rounds import Rounds
 
-ROUNDS_PER_HOME = 250  # then a new home, so that the judgement stays quick
+ROUNDS_PER_HOME = 50  # then a new home, so that the judgement stays quick
 
 
 def main(arguments: list[str]) -> int:
