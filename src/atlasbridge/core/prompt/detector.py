@@ -73,7 +73,8 @@ class Detector:
         self.despite_busy = False  # the open prompt was raised although no reader could be seen
         self.tool = ToolSays()
         self._open_row = 0
-        self._open_core = ""
+        self._open_core = self._open_excerpt = ""
+        self._sent = False  # Enter was typed since the prompt was raised, by a person or by us
         self._answered: _Answered | None = None
         self._raw = bytearray()
         self._unsure = False  # the open prompt may be gone; the next look must come soon
@@ -173,12 +174,14 @@ class Detector:
             return []
         self._keys_since_raise = self._attended = True
         self._keys_at = now
+        self._sent |= typed[-1:] in b"\r\n"
         self._typed_at = None if typed[-1:] in b"\r\n" else now
         self.eye.forget_rhythm()
         return self._look_soon(now)
 
     def _reply(self, digest: str, now: float) -> list[Command]:
         if self.open_prompt and self.open_prompt.digest == digest:
+            self._sent = True
             self._answered = _Answered(now, self.eye.key)
         self._typed_at = None
         self._attended = False
@@ -242,6 +245,8 @@ class Detector:
     def _is_same(self, found: Finding, prompt: Prompt) -> bool:
         """Also while somebody, or the host, is typing an answer behind it."""
         touched = self._answered is not None or self._keys_since_raise
+        if found.constraints.get("idle") and self._sent and found.excerpt != self._open_excerpt:
+            return False  # a whole turn went by between two looks: there is something new to tell
         if digest_of(found) == prompt.digest:
             return found.structural or found.row == self._open_row or not touched
         if self._answered is not None and found.own and _question(found.core) == _question(self._open_core):
@@ -279,6 +284,7 @@ class Detector:
         said_idle = bool(found.constraints.get("idle")) and self.tool.state == "idle"
         self.despite_busy |= said_idle or self._own_dialog(found, view)
         self._open_row, self._open_core, self._open_facts = found.row, found.core, self._facts
+        self._open_excerpt, self._sent = found.excerpt, False
         self._answered, self._keys_since_raise = None, False
         return [RaisePrompt(prompt)]
 

@@ -97,7 +97,8 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
 
 def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int, dialect: Dialect) -> Finding:
     several = menu.several or (any(item.box for item in menu.items) and _toggles(view, menu))
-    values = _values(menu)
+    refuse = (rule.refuse,) if rule.refuse else dialect.refuse
+    values = _values(menu, any(matches_any(refuse, item.label) for item in menu.items))
     choices = []
     for at, item in enumerate(menu.items):
         steps = toggle_steps(view, menu, at, rule) if several else choose_steps(view, menu, at, rule)
@@ -111,7 +112,7 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int
                 values[at],
                 label,
                 steps,
-                refuses=matches_any((rule.refuse,) if rule.refuse else dialect.refuse, label),
+                refuses=matches_any(refuse, label),
                 always=matches_any(dialect.always, label),
                 default=item.checked if several else at == menu.current,
             )
@@ -122,7 +123,7 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int
     ending: tuple[Step, ...] = ()
     if several:
         constraints["multi_select"] = True
-        ending = named_steps(view, rule.submit)
+        ending = named_steps(view, rule.submit, last="redrawn")  # what is shown in between is no prompt of its own
     text_steps = () if several else _text_steps(view, menu, rule)  # boxes are marked first and sent together
     if text_steps:
         constraints["allows_other"] = True
@@ -139,8 +140,10 @@ def _toggles(view: View, menu: Menu) -> bool:
     return _TOGGLE_HINT.search(around) is not None
 
 
-def _values(menu: Menu) -> list[str]:
-    """Positions; a menu's own numbers where they are the positions anyway."""
+def _values(menu: Menu, refusable: bool) -> list[str]:
+    """Positions; its own numbers where taking one for the other could turn a no into a yes."""
+    if refusable and menu.numbered:
+        return [item.number for item in menu.items]
     return [str(at) for at in range(1, len(menu.items) + 1)]
 
 
@@ -169,13 +172,13 @@ def move_steps(
 ) -> tuple[Step, ...]:
     """Arrows from where the highlight is, one by one, and a look whether it arrived before anything is taken."""
     distance = target - max(current, 0)
+    shows = f"shows:{label[:60]}"
     if distance == 0:
-        return ()
+        return () if current >= 0 else (Step(b"", shows),)  # a highlight that cannot be seen may be anywhere
     if upwards:
         distance = -distance
     forward, back = ("right", "left") if across else ("down", "up")
     key = arrow(forward if distance > 0 else back, view.application_cursor)
-    shows = f"shows:{label[:60]}"
     return (*(Step(key, "changed") for _ in range(abs(distance) - 1)), Step(key, shows))
 
 
