@@ -21,6 +21,7 @@ _YES = {"y", "yes", "yeah", "yep", "ok", "okay", "true", "allow", "approve", "ac
 _NO = {"n", "no", "nope", "false", "deny", "reject", "refuse", "decline"}
 _AGREES = re.compile(r"\W*(?:yes|allow|approve|accept|ok|proceed|trust|submit|confirm|continue)\b")
 _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
+_DECLINES = re.compile(r"(?:don['’]?t|do not|not|never|stop|cancel|abort|quit|exit)\b")
 
 
 class Modes(Protocol):
@@ -77,7 +78,7 @@ def _steps_of(prompt: Prompt, value: str) -> tuple[Step, ...]:
     for choice in prompt.choices:
         if choice.value == value:
             return choice.steps
-    return (Step(value.encode(), "drained"), Step(ENTER))
+    return () if prompt.choices else (Step(value.encode(), "drained"), Step(ENTER))
 
 
 def _several(prompt: Prompt, values: list[str]) -> tuple[Step, ...]:
@@ -120,12 +121,14 @@ def _default(prompt: Prompt) -> Answer | Reject:
 
 def _yes_no(prompt: Prompt, word: str) -> Answer | Reject:
     low = word.lower().rstrip(".!")
-    if low in _YES | {"1"}:
+    numbered = not prompt.choices  # otherwise a number is a place, and No may stand first
+    if low in _YES or (numbered and low == "1"):
         return Answer(AnswerKind.YES)
-    if low in _NO | {"2"}:
+    if low in _NO or (numbered and low == "2"):
         return Answer(AnswerKind.NO)
-    if low in _ENTER and any(choice.default for choice in prompt.choices):
-        return Answer(AnswerKind.ENTER)
+    defaults = [choice for choice in prompt.choices if choice.default]
+    if low in _ENTER and defaults:  # a highlight may have moved since; a line's own default has not
+        return Answer(AnswerKind.ENTER) if prompt.line_mode else Answer(AnswerKind.CHOICE, defaults[0].value)
     chosen = _find(prompt, word)
     return Answer(AnswerKind.CHOICE, chosen.value) if chosen and chosen.steps else _bad(_offer(prompt))
 
@@ -165,18 +168,21 @@ def _find(prompt: Prompt, word: str) -> Choice | None:
     ]
     if exact:
         return exact[0]
-    if word.isdigit() and 1 <= int(word) <= len(prompt.choices):
+    counted = any(choice.value.isdigit() for choice in prompt.choices)  # then no other number is meant
+    if word.isdigit() and not counted and 1 <= int(word) <= len(prompt.choices):
         return prompt.choices[int(word) - 1]
     return None
 
 
 def _by_beginning(prompt: Prompt, word: str) -> Choice | None:
-    """An unambiguous beginning of a label; yes and no are never taken for one."""
+    """An unambiguous beginning of a label; yes and no are never taken for one, nor "don't" for "Don't ask again"."""
     low = word.lower()
     if low in _YES | _NO or len(low) < 3:
         return None
     begun = [choice for choice in prompt.choices if choice.label.lower().startswith(low)]
-    return begun[0] if len(begun) == 1 else None
+    if len(begun) != 1 or (_DECLINES.fullmatch(low) and not begun[0].refuses):
+        return None
+    return begun[0]
 
 
 def _by_meaning(prompt: Prompt, word: str) -> Choice | None:
@@ -203,7 +209,17 @@ def _text(prompt: Prompt, text: str) -> Answer | Reject:
         return _bad("This is a menu; words are not typed into it. " + _offer(prompt))
     if prompt.type is PromptType.TYPE_UNKNOWN and not prompt.end_steps:
         return _bad('This is a full-screen program; type its keys with --keys, for example --keys "q".')
+    if prompt.type is PromptType.TYPE_CONFIRM_ENTER and _says_no(prompt, text):
+        return _bad("Only Enter is asked here, and it would follow your no; say `cancel` to leave it as it is.")
     return _bad_text(prompt, text) or Answer(AnswerKind.TEXT, text)
+
+
+def _says_no(prompt: Prompt, text: str) -> bool:
+    """A refusal that the question does not offer itself."""
+    low = text.strip().lower().rstrip(".!")
+    question = prompt.excerpt.rpartition("\n")[2]
+    offered = re.search(rf"\b(?:type|enter|say|or)\W+{re.escape(low)}\b", question, re.IGNORECASE)
+    return (low in _NO or _DECLINES.fullmatch(low) is not None) and offered is None
 
 
 def _spelled(prompt: Prompt, text: str) -> Answer | Reject:

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from _blake2 import blake2s  # as hashlib has it, but without loading OpenSSL into every session
 
-from atlasbridge.core.prompt.dialect import Dialect, steady
+from atlasbridge.core.prompt.dialect import Dialect, compiled, steady
 from atlasbridge.core.prompt.finding import Finding, cut
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, PromptType
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.prompt.signals import combine
 from atlasbridge.core.prompt.view import View
 from atlasbridge.core.visible import visible
+
+# Compiled when first used.
+_PLAIN_NO = r"\W*(?:no|n|cancel|abort|reject|deny|decline|refuse|none)\W*(?:\(\w+\))?\W*"
+_NEGATED = r"\b(?:don['’]?t|do not|not)\b"
+_NO_BUT = (  # refusals that go on all the same, or lose something: no timer says them
+    r"\b(?:continue|proceed|go on|anyway|without saving|discard|delete|deploy|allow|approve|accept|force|overwrite|and)\b"
+)
+_NOT_STOPPING = (
+    r"\W*(?:don['’]?t|do not|never)\b.*\b(?:stop|cancel|abort|save|keep|exit|quit|wait|verify|check|back ?up)\b"
+)
+_ASKS_TO_STOP = (
+    r"(?:^|[.:!]\s+|\b(?:want|like|wish) to\s+|\b(?:should i|shall (?:i|we)|really)\s+)(?:abort|cancel)\b"
+    r"|\by\W+to (?:abort|cancel)\b"
+)
+_OR_ABORT = r"ctrl|\^c\b|\b(?:abort|cancel|any other key)\b"
+_CONSENT = r"(?:y|yes|j|ja|s|si|sí|sim|o|oui|ok|okay|true|on|д|да|tak|hai|はい|是)"
+_ENTER_AGREES = rf"[\[(](?:default(?: is|s to)?:?\s*)?{_CONSENT}[\])]\W*$|\bdefault(?: is|s to)?:?\s*{_CONSENT}\b"
+_ASKS_WHAT = r"\b(?:what|which|where|who|whose|when|how|why)\b"
 
 
 def picture_key(view: View, dialect: Dialect) -> str:
@@ -67,12 +85,34 @@ def _headed(said: str, excerpt: str) -> str:
 
 
 def safe_default(found: Finding) -> str:
-    """What a timer may say: the refusing choice, `n`, Enter where Enter is all that is asked; else nothing."""
+    """What a timer may say: the refusing choice, `n`, Enter where Enter is all that is asked; else nothing.
+
+    Nothing also wherever that might agree: a timer that is silent does no harm.
+    """
     if found.constraints.get("secret") or found.type is PromptType.TYPE_UNKNOWN:
         return ""
     if found.type is PromptType.TYPE_CONFIRM_ENTER:
-        return "enter"
+        return "" if compiled(_OR_ABORT).search(found.core) else "enter"
     if found.type is PromptType.TYPE_FREE_TEXT:
-        return "" if found.constraints.get("idle") or found.structural else "enter"
-    refusing = [choice for choice in found.choices if choice.refuses and choice.steps]
+        return "" if found.constraints.get("idle") or found.structural or _enter_may_agree(found) else "enter"
+    if found.type is PromptType.TYPE_YES_NO and compiled(_ASKS_TO_STOP).search(found.core):
+        return ""
+    refusing = [choice for choice in found.choices if choice.refuses and choice.steps and not choice.always]
+    if not found.own and found.type is PromptType.TYPE_MULTIPLE_CHOICE:
+        plain = [choice for choice in refusing if compiled(_PLAIN_NO).fullmatch(choice.label)]
+        refusing = plain or [choice for choice in refusing if not _goes_on(choice.label)]
     return refusing[0].value if refusing else ""
+
+
+def _goes_on(label: str) -> bool:
+    if compiled(_NEGATED).search(label):
+        return compiled(_NOT_STOPPING).match(label) is not None
+    return compiled(_NO_BUT).search(label) is not None
+
+
+def _enter_may_agree(found: Finding) -> bool:
+    """Its default is a yes, or it is a question of which nothing is known, in whatever language."""
+    text = found.core.strip()
+    if compiled(_ENTER_AGREES).search(text) or compiled(_CONSENT).fullmatch(str(found.constraints.get("default", ""))):
+        return True
+    return text.endswith(("?", "？")) and not compiled(_ASKS_WHAT).search(text)

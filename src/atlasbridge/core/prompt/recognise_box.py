@@ -252,6 +252,7 @@ def recognise_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None
             match[2],
             (Step(names.get(match[1].lower(), match[1].encode())),),
             refuses=matches_any(dialect.refuse, match[2]),
+            always=matches_any(dialect.always, match[2]),
         )
         for _, match in rows
     )

@@ -181,11 +181,13 @@ def _listed(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
         return None
     found = _base(view, line, facts, "list-" + listed.kind, PromptType.TYPE_MULTIPLE_CHOICE, 0.88)
     default = _default(line.text)
+    # Places; its own numbers where taking one for the other could turn a no into a yes.
+    placed = listed.kind == "numbers" and not any(matches_any(dialect.refuse, label) for _, label in listed.items)
     choices = tuple(
         Choice(
-            str(at) if listed.kind == "numbers" else key,
-            label if listed.kind != "numbers" or key == str(at) else f"{key}: {label}",
-            (*found.text_steps, *typed_line(key)),
+            str(at) if placed else key,
+            label if not placed or key == str(at) else f"{key}: {label}",
+            (*found.text_steps, *_typed_key(key, facts)),
             refuses=matches_any(dialect.refuse, label),
             always=matches_any(dialect.always, label),
             default=key == default or key == listed.current,
@@ -208,11 +210,18 @@ def _offered(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding 
     for word in words:
         key, label = keyed(word, as_written=", " in line.text)
         single = facts.one_key or (view.alternate and facts.canonical is False)
-        steps = (Step(key.encode()),) if single else (*found.text_steps, *typed_line(key))
+        steps = (Step(key.encode()),) if single else (*found.text_steps, *_typed_key(key, facts))
         refuses, always = matches_any(dialect.refuse, label), matches_any(dialect.always, label)
         is_default = default.lower() in (key.lower(), label.lower()) if default else False
         choices.append(Choice(key, label, steps, refuses=refuses, always=always, default=is_default))
     return replace(found, choices=tuple(choices))
+
+
+def _typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
+    """A raw program may take a single key at once: then an Enter behind it would answer the next prompt."""
+    if facts.canonical is False and len(key) == 1:
+        return (Step(key.encode(), "left?"), Step(ENTER))
+    return typed_line(key)
 
 
 def keyed(word: str, as_written: bool = False) -> tuple[str, str]:

@@ -45,7 +45,7 @@ class Patience:
     silence_s: float = 2.0
     timer_s: float = 12.0  # an event loop with a timer, and nothing on the screen that asks
     typing_s: float = 1.0
-    attended_s: float = 0.4  # a shell's own prompt, while somebody sits in front of it and types commands
+    attended_s: float = 0.8  # a shell's own prompt, while somebody sits in front of it and types commands
     idle_s: float = 0.5  # "what next?" is in no hurry, and boxes flicker between two steps of work
     stranger_s: float = 10.0  # a screen that a tool's own dialect does not know
 
