@@ -27,7 +27,7 @@ async def test_an_outage_is_survived_and_what_was_tapped_meanwhile_is_heard(
     other = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     with pytest.raises(ChannelError, match="cannot be reached"):
         await desk.ask(channel, other)
-    assert channel.health()["state"] == "unreachable"
+    await server.until(lambda: channel.health()["state"] == "unreachable", "the channel to say so")
     server.start()
     await server.until(lambda: record.prompt_id in desk.answers, "the tap of the outage")
     await desk.ask(channel, other)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -147,7 +148,9 @@ def test_signal_handlers_and_mask_are_the_default_ones(home: Path) -> None:
         ("sh", "-c", script, "sh", *ATLASBRIDGE, "run", "--no-hub", "--", "sh", "-c", show), home
     ) as terminal:
         terminal.wait_exit()
-        assert terminal.text().count("0000000000000000") == 2
+    masks = [int(word, 16) for word in re.findall(r"[0-9a-f]{16}", terminal.text())]
+    libc = 3 << 31  # 32 and 33 are the C library's own: whoever was started by posix_spawn inherits them ignored
+    assert [mask & ~libc for mask in masks] == [0, 0]
 
 
 def test_ctrl_c_ctrl_backslash_and_ctrl_d_reach_the_tool(home: Path) -> None:
