@@ -16,7 +16,8 @@ from atlasbridge.core.visible import visible
 _PLAIN_NO = r"\W*(?:no|n|cancel|abort|reject|deny|decline|refuse|none)\W*(?:\(\w+\))?\W*"
 _NEGATED = r"\b(?:don['’]?t|do not|not)\b"
 _NO_BUT = (  # refusals that go on all the same, or lose something: no timer says them
-    r"\b(?:continue|proceed|go on|anyway|without saving|discard|delete|deploy|allow|approve|accept|force|overwrite|and)\b"
+    r"\b(?:continue|proceed|go on|anyway|without saving|discard|delete|deploy|allow|approve|accept|force|overwrite"
+    r"|and)\b"
 )
 _NOT_STOPPING = (
     r"\W*(?:don['’]?t|do not|never)\b.*\b(?:stop|cancel|abort|save|keep|exit|quit|wait|verify|check|back ?up)\b"
