@@ -172,3 +172,11 @@ def test_yes_is_not_taken_for_yes_always() -> None:
     menu = View.from_text("? Run it\n  Yes\n❯ Yes, and always\n  No")
     assert not is_highlighted(menu, "Yes")
     assert is_highlighted(menu, "Yes, and always")
+
+
+def test_half_an_answer_behind_a_drawn_question_is_neither_the_end_nor_untouched() -> None:
+    play = Playbook(POLLING) >> "? Continue? (Y/n) " >> 1.0 << Raised("yes_no")
+    play.reply() >> "n" >> 0.5
+    play << Nothing()
+    assert not play.detector.has_left(play.prompt.digest)
+    assert not play.detector.still_shows(play.prompt.digest)

@@ -75,6 +75,7 @@ class Detector:
         self._open_row = 0
         self._open_core = self._open_excerpt = ""
         self._sent = False  # Enter was typed since the prompt was raised, by a person or by us
+        self._open_filled = ""
         self._answered: _Answered | None = None
         self._raw = bytearray()
         self._unsure = False  # the open prompt may be gone; the next look must come soon
@@ -118,7 +119,7 @@ class Detector:
         if self.open_prompt is None or self.open_prompt.digest != digest or self._exited:
             return False
         found = self._recognise_open()
-        if found is None or digest_of(found) != digest:
+        if found is None or digest_of(found) != digest or found.filled != self._open_filled:
             return False
         if found.choices:
             self.open_prompt = replace(self.open_prompt, choices=found.choices, text_steps=found.text_steps)
@@ -259,7 +260,8 @@ class Detector:
         answered = self._answered
         if answered is None:
             return []
-        again = not found.structural and found.core == self._open_core and self.eye.key != answered.key
+        same_line = found.core == self._open_core and found.filled == self._open_filled
+        again = not found.structural and same_line and self.eye.key != answered.key
         if again and now - self.eye.key_since >= self.settings.patience.settle_s:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:
@@ -284,6 +286,7 @@ class Detector:
         said_idle = bool(found.constraints.get("idle")) and self.tool.state == "idle"
         self.despite_busy |= said_idle or self._own_dialog(found, view)
         self._open_row, self._open_core, self._open_facts = found.row, found.core, self._facts
+        self._open_filled = found.filled
         self._open_excerpt, self._sent = found.excerpt, False
         self._answered, self._keys_since_raise = None, False
         return [RaisePrompt(prompt)]

@@ -41,6 +41,7 @@ class Finding:
     choices: tuple[Choice, ...] = ()
     constraints: Mapping[str, Any] = field(default_factory=dict)
     line_mode: bool = True
+    filled: str = ""  # what stands on the line already: a default, or half an answer
     detached: bool = False  # the cursor stands below it, on an empty line
     structural: bool = False  # a menu, a box, a dialect's own dialog: stands for itself even while something blinks
     text_steps: tuple[Step, ...] = ()

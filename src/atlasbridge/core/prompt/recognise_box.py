@@ -219,10 +219,21 @@ def _buttons(view: View, buttons: list[Item], text: str, frame: Frame, dialect: 
 
 def current_button(view: View, buttons: list[Item]) -> int:
     """The button the keys go to: the one the cursor stands on, else the one that looks different."""
-    for at, item in enumerate(buttons):
-        if view.row == item.row and item.col - 2 <= view.col <= item.col + len(item.label) + 1:
+    edges = [_edges(view.lines[item.row], item) for item in buttons]
+    for at, (left, right) in enumerate(edges):
+        if view.row == buttons[at].row and left <= view.col <= right:
             return at
-    return odd_one(view, [(item.row, item.col) for item in buttons])
+    beside = view.style(buttons[0].row, max(0, edges[0][0] - 2))
+    lit = [at for at, item in enumerate(buttons) if view.style(item.row, item.col) != beside]
+    return lit[0] if len(lit) == 1 else odd_one(view, [(item.row, item.col) for item in buttons])
+
+
+def _edges(line: str, button: Item) -> tuple[int, int]:
+    """The columns of a button's brackets; of its words where it has none."""
+    left = max(line.rfind("<", 0, button.col + 1), line.rfind("[", 0, button.col + 1))
+    ends = [at for at in (line.find(">", button.col), line.find("]", button.col)) if at >= 0]
+    bare = left < 0 or not ends or line[left + 1 : button.col].strip()
+    return (button.col - 2, button.col + len(button.label) + 1) if bare else (left, min(ends))
 
 
 def _text_of(inside: list[str], buttons: list[Item], listed: Menu | None, frame: Frame) -> str:

@@ -17,7 +17,9 @@ from atlasbridge.core.prompt.model import Choice, PromptType, Step
 from atlasbridge.core.prompt.view import View
 
 KILL_LINE = b"\x15"
-_PREFILLED = re.compile(r"^(?P<ask>.{2,}?[:?>]\s+)(?P<value>[^\s\[(<{'\"].*)$|^(?P<asked>.{2,}?[\])]\s+)(?P<word>\w+)$")
+_PREFILLED = re.compile(
+    r"^(?P<ask>.{2,}[:?>]\s+)(?P<value>[^\s\[\](){}<>'\"][^\[\](){}<>]*)$|^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$"
+)
 _ANSWER_SO_FAR = re.compile(r"\s+[‣›»·…]\s*(?:true|false)?\s*$", re.IGNORECASE)
 _LIMIT = re.compile(
     r"(?:max(?:imum|\.)?(?: of)?|up to|at most|limit:?)\s*(\d{1,4})\s*(?:char|letter|digit|symbol)"
@@ -87,7 +89,9 @@ def _base(view: View, line: Line, facts: Facts, rule: str, kind: PromptType, sco
     found = replace(
         found, line_mode=facts.canonical is not False, constraints=limits(line.text), detached=line.detached
     )
-    return replace(found, text_steps=(Step(KILL_LINE, "drained"),)) if line.filled else found
+    if line.filled:
+        found = replace(found, filled=line.filled, text_steps=(Step(KILL_LINE, "drained"),))
+    return found
 
 
 def _secret(view: View, line: Line, score: float, rule: str) -> Finding:
