@@ -166,7 +166,6 @@ class PromptLife:
             case "typed":
                 self._injected(prompt_id)
             case "taken" | "still_there":
-                self._injected(prompt_id)
                 self.effect(prompt_id, outcome)
             case "stale":
                 self.withdraw(prompt_id, "moved_on")
@@ -176,6 +175,7 @@ class PromptLife:
                 log.warning("a host said %r of prompt %s", outcome, prompt_id)
 
     def effect(self, prompt_id: str, outcome: str) -> None:
+        self._injected(prompt_id)  # whoever sees an effect has typed, whichever word comes first
         if outcome == "taken":
             self.take(prompt_id)
         else:

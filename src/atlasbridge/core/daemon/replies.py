@@ -68,13 +68,19 @@ class ReplyDesk:
         if record is None or refusal is not None:
             return refusal or _UNKNOWN
         if _cancels(record, reply):
-            return self._life.cancel(record.prompt_id, reply.identity) or _LATE
+            return self._cancel(record, reply)
         answer = decide_answer(record.prompt, reply.value, as_text=reply.as_text, as_keys=reply.as_keys)
         if isinstance(answer, Reject):
             return answer
         if self._hosts.get(record.session_id) is None:
             return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
         return self._write(record, reply, answer)
+
+    def _cancel(self, record: PromptRecord, reply: InboundReply) -> Receipt | Reject:
+        try:
+            return self._life.cancel(record.prompt_id, reply.identity) or _LATE
+        except StoreError as error:
+            return Reject(Refusal.UNAVAILABLE, f"It is as it was, because nothing could be recorded: {error}.")
 
     def _write(self, record: PromptRecord, reply: InboundReply, answer: Answer) -> Answer | Reject:
         try:

@@ -68,7 +68,14 @@ class SessionLife:
             else:
                 self._life.withdraw(record.prompt_id, "moved_on")
         if shown:
+            self._ask_again(link, shown_id)
             self._life.raise_prompt(session, shown_id, decode_prompt(shown["prompt"]))
+
+    def _ask_again(self, link: HostLink, prompt_id: str) -> None:
+        """The host still shows what was ended here while it was away: it gets a new id, unless it typed the old."""
+        known = self._ledger.prompt(prompt_id)
+        if known is not None and known.state in (PromptState.WITHDRAWN, PromptState.FAILED):
+            link.send("renew", prompt_id=prompt_id)
 
     def _know(self, session: SessionRecord) -> None:
         is_new = self._ledger.session(session.session_id) is None

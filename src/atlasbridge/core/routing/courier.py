@@ -10,7 +10,7 @@ from typing import Any
 
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.ports import Channel, InboundReply, Receipt
-from atlasbridge.core.prompt.model import Reject
+from atlasbridge.core.prompt.model import Refusal, Reject
 
 log = logging.getLogger(__name__)
 
@@ -173,7 +173,12 @@ class Courier:
             task.add_done_callback(self._answers.discard)
 
     async def _carry(self, channel: Channel, reply: InboundReply) -> None:
-        outcome = await self._answer(reply)
+        outcome: Receipt | Reject
+        try:
+            outcome = await self._answer(reply)
+        except AtlasBridgeError as error:  # its sender must hear of it: nothing was accepted
+            log.error("channel %s: a reply could not be taken: %s", self.name, error)
+            outcome = Reject(Refusal.UNAVAILABLE, f"The hub could not take this reply: {error}.")
         try:
             async with asyncio.timeout(self._settings.call_timeout_s):
                 await channel.answer_reply(reply, outcome)

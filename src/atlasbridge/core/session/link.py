@@ -46,6 +46,7 @@ class HubLink:
         self._outbox: deque[bytes] = deque()
         self._unsent = b""
         self._connected = False
+        self._serving: socket.socket | None = None
         self._stopped = False
         self._may_start_at: float | None = 0.0  # when we may start a hub ourselves; None: that is not our business
         self._hub_means_it = False
@@ -83,14 +84,19 @@ class HubLink:
                 delay_s = min(delay_s * 2, self._settings.hub_retry_max_s)
                 continue
             delay_s = self._settings.hub_retry_min_s
+            began = self._clock.now()
             try:
                 self._serve(connection, beat)
                 if not self._hub_means_it:  # it died: somebody must ask while people are away
                     self._may_start_at = self._clock.now() + _RESTART_PAUSE_S
             finally:
                 with self._lock:
-                    self._connected = False
+                    if self._serving is connection:  # otherwise this thread was replaced meanwhile
+                        self._connected = False
                 connection.close()
+            if self._clock.now() - began < delay_s and not (self._stopped or beat.retired):
+                beat.rest()
+                self._wakeup.wait(delay_s)  # a hub that hangs up at once (its disk is full) is not hammered
 
     def _connect(self) -> socket.socket | None:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -113,6 +119,7 @@ class HubLink:
             self._connected = True
 
     def _serve(self, connection: socket.socket, beat: Beat) -> None:
+        self._serving = connection
         self._greet(self._say_hello)
         buffer = wire.LineBuffer()
         waiter = select.poll()

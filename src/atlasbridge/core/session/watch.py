@@ -113,7 +113,8 @@ class StallWatchdog:
         self.notice()
 
     def keys_typed(self, data: bytes) -> None:
-        self._tell(KeysTyped(data))
+        """Known at once to whoever compares; looked at when the person or the tool pauses (`notice`)."""
+        self._events.append(KeysTyped(data))
 
     def tool_said(self, kind: str, text: str, source: str) -> None:
         self._tell(StructuredEventReceived(kind, text, source))
@@ -158,7 +159,8 @@ class StallWatchdog:
                 self._pending_since = now
             return self._feed_at(now)  # nothing can be judged before the output that waits is fed
         self._pending_since = None
-        due = (None if self.typing else self._wakeup_at, self.typed.due_at, self._view_at)
+        judging = () if self.typing else (self._wakeup_at, self.typed.due_at)
+        due = (*judging, self._view_at)
         moments = [at for at in due if at is not None]
         return min(moments, default=None)
 
@@ -176,7 +178,8 @@ class StallWatchdog:
         if self._wakeup_at is not None and now >= self._wakeup_at and not (self._ring.size or self.typing):
             self._wakeup_at = None
             self._handle(WakeupDue(), now)
-        self.typed.check(now, self.detector.still_shows)
+        if not self.typing:  # half an answer has no effect yet
+            self.typed.check(now, self.detector.still_shows)
         self._view_at = min((at for view in self._viewers if (at := view(now, self.screen)) is not None), default=None)
 
     # The detector
