@@ -113,8 +113,7 @@ class StallWatchdog:
         self.notice()
 
     def keys_typed(self, data: bytes) -> None:
-        """Known at once to whoever compares; looked at when the person or the tool pauses (`notice`)."""
-        self._events.append(KeysTyped(data))
+        self._tell(KeysTyped(data))
 
     def tool_said(self, kind: str, text: str, source: str) -> None:
         self._tell(StructuredEventReceived(kind, text, source))
