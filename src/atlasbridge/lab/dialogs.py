@@ -141,7 +141,7 @@ GEMINI = (
             *_QUIET,
         ),
     ),
-    Walk("trust: n", (Dialog("trust: n", "", ("n",)),), first_run="folder"),
+    Walk("trust and sign-in: n", (Dialog("trust and sign-in: n", "", ("n", "n"), ends=True),), first_run="folder"),
 )
 OPENCODE = (
     Walk(
