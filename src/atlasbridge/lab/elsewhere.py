@@ -5,7 +5,7 @@ from __future__ import annotations
 from atlasbridge.lab.scenario import Elsewhere, register_elsewhere
 
 SLACK = "tests/channels, against a strict fake of Slack; live with a test workspace in the release job"
-WINDOWS = "tests/integration in the Windows job, with `--backend conpty`"
+WINDOWS = "tests/prompt_lab -k QA-020 in the Windows job"
 
 for qa_id, name, description in (
     ("QA-010", "SlackMessageFormatScenario", "A prompt as a Slack message: header of ours, quoted excerpt, buttons"),
