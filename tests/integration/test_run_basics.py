@@ -174,13 +174,17 @@ def test_the_end_of_file_key_ends_a_reading_tool(home: Path) -> None:
 def test_a_shell_has_job_control(home: Path) -> None:
     with run_in(home, "bash", "--norc", "-i", env={"PS1": "ready> "}) as terminal:
         terminal.wait_for("ready>")
-        terminal.type(b"sleep 100\r")
-        terminal.wait_for("sleep 100")
+        terminal.type(b"sh -c 'echo u''p; exec sleep 100'\r")
+        # said by the job itself: the shell no longer has the terminal
+        terminal.wait_until(lambda: terminal.text().endswith("\nup"), "the job")
         terminal.type(b"\x1a")
         terminal.wait_for("Stopped")
+        shown = terminal.text().count("exec sleep 100")
         terminal.type(b"fg\r")
-        terminal.wait_until(lambda: terminal.text().count("sleep 100") == 3, "the job in the foreground")
-        terminal.type(b"\x03exit 5\r")
+        terminal.wait_until(lambda: terminal.text().count("exec sleep 100") > shown, "the job in the foreground")
+        terminal.type(b"\x03")
+        terminal.wait_until(lambda: terminal.text().rstrip().endswith("ready>"), "the shell")
+        terminal.type(b"exit 5\r")
         assert terminal.wait_exit() == 5
 
 

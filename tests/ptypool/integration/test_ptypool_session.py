@@ -187,9 +187,12 @@ async def test_a_cancelled_run_stops_its_command(session: Session) -> None:
 
 
 async def test_an_interrupt_ends_the_command_and_not_the_shell(session: Session) -> None:
-    running, _ = await started(session, "sleep 1000")
-    await session.interrupt()
+    ready = asyncio.Event()
+    command = "sh -c 'echo ready; exec sleep 1000'"  # said by the command itself: the shell no longer has the terminal
+    running = asyncio.create_task(session.run(command, on_output=lambda _: ready.set()))
     async with asyncio.timeout(DEADLINE_S):
+        await ready.wait()
+        await session.interrupt()
         assert (await running).exit_status == 130
     assert session.is_alive()
 
