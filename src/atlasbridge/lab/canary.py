@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -102,11 +102,20 @@ def _answer(stage: Stage, reply: str) -> None:
     status, answer = stage.reply(prompt, text, *(("--text",) if text != reply else ()))
     if status:
         raise StageError(f"the reply {reply!r} was refused: {answer.get('message')}\n{prompt['excerpt']}")
-    if any(choice.get("always") and choice["value"] == answer.get("value") for choice in prompt["choices"]):
-        raise StageError(f"{reply!r} chose what grants for ever")
     outcome = stage.outcome(prompt)
+    if reply == "y" and _chosen(stage, prompt).get("always"):
+        raise StageError(f"`y` chose what grants for ever:\n{prompt['excerpt']}")
+    if reply == "n" and not _chosen(stage, prompt).get("refuses"):
+        raise StageError(f"`n` chose what does not refuse:\n{prompt['excerpt']}")
     if outcome != "resolved":
         raise StageError(f"the prompt ended as {outcome} after {reply!r}:\n{prompt['excerpt']}\n{stage.text()}")
+
+
+def _chosen(stage: Stage, prompt: Mapping[str, Any]) -> dict[str, Any]:
+    """The choice that the accepted reply meant."""
+    values = [e["value"] for e in stage.named("reply.received") if e["prompt_id"] == prompt["prompt_id"]]
+    found = [choice for choice in prompt["choices"] if choice["value"] == values[0]]
+    return dict(found[0]) if found else {}
 
 
 def _instruct(stage: Stage, text: str) -> None:
