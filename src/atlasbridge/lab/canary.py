@@ -103,9 +103,10 @@ def _answer(stage: Stage, reply: str) -> None:
     if status:
         raise StageError(f"the reply {reply!r} was refused: {answer.get('message')}\n{prompt['excerpt']}")
     outcome = stage.outcome(prompt)
-    if reply == "y" and _chosen(stage, prompt).get("always"):
+    menu = prompt["type"] == "multiple_choice"  # elsewhere `y` and `n` are the answer itself
+    if menu and reply == "y" and _chosen(stage, prompt).get("always"):
         raise StageError(f"`y` chose what grants for ever:\n{prompt['excerpt']}")
-    if reply == "n" and not _chosen(stage, prompt).get("refuses"):
+    if menu and reply == "n" and not _chosen(stage, prompt).get("refuses"):
         raise StageError(f"`n` chose what does not refuse:\n{prompt['excerpt']}")
     if outcome != "resolved":
         raise StageError(f"the prompt ended as {outcome} after {reply!r}:\n{prompt['excerpt']}\n{stage.text()}")
