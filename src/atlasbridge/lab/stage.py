@@ -220,15 +220,14 @@ class Stage:
     # ------------------------------------------------------------ the end
 
     def close(self) -> None:
-        for arguments in (("kill", "--force"), ("hub", "stop")):
-            self._ours(arguments)
+        self._end_session()
+        self._ours("hub", "stop")
         self._closing.set()
-        for pid in (self.pid,):
-            try:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-            except (ProcessLookupError, ChildProcessError):
-                pass
+        _kill(self.pid)
+        try:
+            os.waitpid(self.pid, 0)
+        except ChildProcessError:
+            pass  # reaped already
         self._pump.join()
         os.close(self._master)
         self._follower.kill()
@@ -238,14 +237,25 @@ class Stage:
         self.model.stop()
         shutil.rmtree(self.root, ignore_errors=True)
 
-    def _ours(self, arguments: tuple[str, ...]) -> None:
-        sessions = [event["session_id"] for event in self.named("session.started")]
-        words = [*arguments, *sessions[:1]] if arguments[0] == "kill" else list(arguments)
-        if arguments[0] == "kill" and not sessions:
-            return
+    def _end_session(self) -> None:
+        """The tool first, then its host: a session would outlive its terminal and its hub."""
+        if not self.named("session.ended"):
+            for session in self.named("session.started"):
+                _kill(-int(session["pid"]))
+                _kill(int(session["host_pid"]))
+
+    def _ours(self, *words: str) -> None:
         subprocess.run(
             (sys.executable, "-m", "atlasbridge", *words),
             env={**os.environ, "ATLASBRIDGE_HOME": str(self.bridge)},
             capture_output=True,
             check=False,
         )
+
+
+def _kill(pid: int) -> None:
+    """A process, or with a negative number its whole group; one that is gone is fine."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
