@@ -6,11 +6,13 @@ Which dialogs to walk, and what counts as right, is left to `canary` and to the 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ from typing import Any
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.prompt.screen import Screen
+from atlasbridge.core.session import wire
 from atlasbridge.lab.mockmodel import MockModel
 from atlasbridge.lab.realtool import find_tool, prepare_launch
 from ptypool.process import spawn_process
@@ -223,11 +226,10 @@ class Stage:
         self._end_session()
         self._ours("hub", "stop")
         self._closing.set()
-        _kill(self.pid)
-        try:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
-        except ChildProcessError:
-            pass  # reaped already
         self._pump.join()
         os.close(self._master)
         self._follower.kill()
@@ -238,11 +240,13 @@ class Stage:
         shutil.rmtree(self.root, ignore_errors=True)
 
     def _end_session(self) -> None:
-        """The tool first, then its host: a session would outlive its terminal and its hub."""
-        if not self.named("session.ended"):
-            for session in self.named("session.started"):
-                _kill(-int(session["pid"]))
-                _kill(int(session["host_pid"]))
+        """A session outlives its terminal and its hub: it is ended through its own door."""
+        doors = list((self.bridge / "sessions").glob("*.sock"))
+        for door in doors:
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+                connection.connect(str(door))
+                connection.sendall(wire.encode({"m": "signal", "number": signal.SIGKILL}))
+                self.wait(lambda: not any(door.exists() for door in doors), "the end of the session", 10.0)
 
     def _ours(self, *words: str) -> None:
         subprocess.run(
@@ -251,11 +255,3 @@ class Stage:
             capture_output=True,
             check=False,
         )
-
-
-def _kill(pid: int) -> None:
-    """A process, or with a negative number its whole group; one that is gone is fine."""
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
