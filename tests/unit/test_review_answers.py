@@ -244,3 +244,7 @@ def test_a_timer_does_not_say_no_to_stopping(text: str) -> None:
 @pytest.mark.parametrize("text", ["Continue? [y/N] ", "Quit? [y/n] ", "Continue (Ctrl-C to abort)? [y/N] "])
 def test_a_timer_says_no_to_everything_else(text: str) -> None:
     assert raised(text, "yes_no").safe_default == "n"
+
+
+def test_a_timer_presses_no_enter_in_a_program_that_reads_keys() -> None:
+    assert raised("Your name: half a te", "free_text", RAW).safe_default == ""

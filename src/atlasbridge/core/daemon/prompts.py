@@ -193,7 +193,7 @@ class PromptLife:
         record = self._ledger.fail(prompt_id, reason)
         if record is not None:
             self._end(record, "prompt.failed", "failed", f"It cannot be answered any more: {reason}.", reason=reason)
-            self._tell_waiter(prompt_id, Reject(Refusal.UNAVAILABLE, f"Nothing was typed: {reason}."))
+            self._tell_waiter(prompt_id, Reject(Refusal.UNAVAILABLE, f"It was not answered: {reason}."))
 
     def close(self, record: PromptRecord, reason: str) -> None:
         """The ledger has ended this prompt together with its session."""

@@ -95,7 +95,9 @@ def safe_default(found: Finding) -> str:
     if found.type is PromptType.TYPE_CONFIRM_ENTER:
         return "" if compiled(_OR_ABORT).search(found.core) else "enter"
     if found.type is PromptType.TYPE_FREE_TEXT:
-        return "" if found.constraints.get("idle") or found.structural or _enter_may_agree(found) else "enter"
+        # A program that reads keys may hold half a text already: Enter would send it.
+        known = found.line_mode and not (found.constraints.get("idle") or found.structural)
+        return "enter" if known and not _enter_may_agree(found) else ""
     if found.type is PromptType.TYPE_YES_NO and compiled(_ASKS_TO_STOP).search(found.core):
         return ""
     refusing = [choice for choice in found.choices if choice.refuses and choice.steps and not choice.always]
