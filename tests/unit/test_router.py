@@ -114,9 +114,25 @@ async def test_a_reply_loop_that_breaks_restarts_the_channel():
 
     courier = courier_for(build)
     courier.start()
-    await until(lambda: len(built) >= 3)
-    assert courier.health()["fault"] == "ConnectionError: poll failed"
+    await until(lambda: len(built) >= 3 and courier.health().get("fault") == "ConnectionError: poll failed")
     await courier.stop(0)
+    assert courier.health()["state"] == "closed"
+
+
+async def test_a_channel_that_fails_in_the_moment_of_stopping_is_stopped():
+    failing = asyncio.Event()
+
+    class Failing(MemoryChannel):
+        async def receive_reply(self):
+            failing.set()
+            raise ConnectionError("poll failed")
+
+    courier = courier_for(lambda: Failing({}, None, ManualClock()))
+    courier.start()
+    await failing.wait()  # its task group is about to fail, and is cancelled now
+    async with asyncio.timeout(20):
+        await courier.stop(0)
+    assert courier.health()["state"] == "closed"
 
 
 async def test_a_channel_that_is_set_up_wrongly_is_not_tried_again():

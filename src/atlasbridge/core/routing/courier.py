@@ -57,6 +57,7 @@ class Courier:
         self._restarts = 0
         self._task: asyncio.Task[None] | None = None
         self._answers: set[asyncio.Task[None]] = set()
+        self._stopping = False
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._supervise(), name=f"channel-{self.name}")
@@ -69,10 +70,12 @@ class Courier:
                     await self._outbox.join()
         except TimeoutError:
             log.warning("channel %s: messages were left unsent", self.name)
+        self._stopping = True
         tasks = [task for task in (self._task, *self._answers) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        while pending := [task for task in tasks if not task.done()]:
+            for task in pending:
+                task.cancel()
+            await asyncio.wait(pending, timeout=0.1)
         self._state = "closed"
 
     def put(self, errand: Errand) -> bool:
@@ -113,6 +116,8 @@ class Courier:
             except Exception as error:  # the channel boundary: whatever a channel does wrong stays here
                 self._fail(error)
                 log.exception("channel %s failed", self.name)
+            if self._stopping:
+                return  # a task group that fails while it is cancelled forgets the cancellation (before Python 3.13)
             if asyncio.get_running_loop().time() - began > self._settings.last_retry_s:
                 delay_s = self._settings.first_retry_s
             self._restarts += 1
