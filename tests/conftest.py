@@ -1,8 +1,19 @@
-"""For all tests: generated examples are judged by what they show, not by how fast a busy machine makes them."""
+"""For all tests: a home folder that is nobody's, and generated examples that no deadline judges."""
 
 from __future__ import annotations
 
+import os
+import tempfile
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What a shell, an editor or git reads from its user's home (a slow ~/.bashrc, say) must not decide a test."""
+    home = tempfile.TemporaryDirectory(prefix="ab-home-", ignore_cleanup_errors=True)
+    config.add_cleanup(home.cleanup)
+    os.environ["HOME"] = home.name
