@@ -39,6 +39,8 @@ class InputRelay:
         self._left = left  # the person typed the detach key
         self._lost = lost  # the terminal is gone
         self._wakeup = Wakeup()
+        self._watched = (-2, -2)
+        self._poll = select.poll()
         self._next: list[Attachment | None] = []
         self._current: Attachment | None = None
         self._end: _EndOfInput | None = None
@@ -59,10 +61,14 @@ class InputRelay:
         self.wake()
 
     def run(self, beat: Beat) -> None:
+        """A key goes to the tool before anything else is done, and after it the thread is soon asleep again: the
+        answer that comes back needs the interpreter."""
         while not (self._stopped or beat.retired):
-            self._take_switch()
-            beat.rest()
-            ready = self._wait()
+            if self._next:
+                self._take_switch()
+            waiter, timeout_ms = self._waiter()
+            beat.busy_since = None
+            ready = waiter.poll(timeout_ms)
             beat.work()
             self._serve(ready)
 
@@ -74,32 +80,45 @@ class InputRelay:
             if old is not None:
                 old.close_input()
 
-    def _wait(self) -> dict[int, int]:
-        waiter = select.poll()
-        waiter.register(self._wakeup.fileno(), select.POLLIN)
+    def _waiter(self) -> tuple[select.poll, float | None]:
+        """What to wait for now, and how long; made anew only when it changes."""
         inlet, current = self.inlet, self._current
+        source = sink = -1
         if inlet is not None and inlet.waiting:
-            waiter.register(self._pty.fileno(), select.POLLOUT)
-        readable = current is not None and not current.closed and self._end is None
-        if readable and (inlet is None or inlet.backlog < self._backlog_bytes):
-            waiter.register(current.input_fd, select.POLLIN)  # type: ignore[union-attr]
-        timeout_s = None if self._end is None else self._end.pause_s
-        return dict(waiter.poll(None if timeout_s is None else timeout_s * 1000))
+            sink = self._pty.fileno()
+        if self._end is not None:
+            return self._poll_for(source, sink), self._end.pause_s * 1000
+        if current is not None and not current.closed and (inlet is None or inlet.backlog < self._backlog_bytes):
+            source = current.input_fd
+        return self._poll_for(source, sink), None
 
-    def _serve(self, ready: dict[int, int]) -> None:
-        if self._wakeup.fileno() in ready:
-            self._wakeup.clear()
-        inlet = self.inlet
-        if inlet is None:
-            return
-        if self._pty.fileno() in ready:
-            inlet.flush()
-        current = self._current
-        if current is None or current.closed or self._next:
+    def _poll_for(self, source: int, sink: int) -> select.poll:
+        if self._watched != (source, sink):
+            self._watched = (source, sink)
+            self._poll = select.poll()
+            self._poll.register(self._wakeup.fileno(), select.POLLIN)
+            if source >= 0:
+                self._poll.register(source, select.POLLIN)
+            if sink >= 0:
+                self._poll.register(sink, select.POLLOUT)
+        return self._poll
+
+    def _serve(self, ready: list[tuple[int, int]]) -> None:
+        inlet, current = self.inlet, self._current
+        source, sink = self._watched
+        readable = False
+        for fd, _ in ready:
+            if fd == source:
+                readable = True
+            elif fd == sink and inlet is not None:
+                inlet.flush()
+            else:
+                self._wakeup.clear()
+        if inlet is None or current is None or current.closed or self._next:
             return
         if self._end is not None:
             self._end.look()
-        elif current.input_fd in ready:
+        elif readable:
             self._read(current, inlet)
 
     def _read(self, current: Attachment, inlet: Inlet) -> None:

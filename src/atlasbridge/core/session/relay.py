@@ -102,8 +102,8 @@ class OutputRelay:
         return False
 
     def _pass_on(self, chunk: bytes, beat: Beat) -> None:
+        """The terminal first: whatever comes before it is felt at every key."""
         now = beat.busy_since = self._clock.now()
-        switches = self._scan(chunk, now)
         gone = None
         with self.lock:
             attachment = self.attachment
@@ -114,14 +114,14 @@ class OutputRelay:
                 done = attachment.write_some(shown)
                 if done < len(shown) and not self._show_slowly(attachment, shown[done:], beat):
                     gone, self.attachment = attachment, None
-            self._ring.append(chunk, switches)
+            self._ring.append(chunk, self._scan(chunk, now))
             self.last_output_at = now
         self._noticed()
         if gone is not None:
             self._lost(gone)  # outside the lock: whoever takes the seat waits for it
 
     def _scan(self, chunk: bytes, now: float) -> bool:
-        """Answer the status query before anything else is passed on; True when the chunk switches terminal modes.
+        """Answer the status query; True when the chunk switches terminal modes.
 
         Searching costs more than relaying: in a flood only so many bytes per second are searched.
         """
