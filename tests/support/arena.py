@@ -24,6 +24,7 @@ from tests.support.sessions import end_sessions
 
 from atlasbridge.core.daemon.client import HubClient
 from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.starter import ALREADY_RUNNING
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 
@@ -89,15 +90,18 @@ def recorder(fighter: Fighter) -> tuple[str, ...]:
 
 
 class Arena:
-    def __init__(self, home: Home, config: str = NO_WEB) -> None:
+    def __init__(self, home: Home, config: str = NO_WEB, preload: Path | None = None) -> None:
         self.home = home
+        self.witness = home.root / "died"  # which calls hubs died at
+        self._ready = str(home.root / "ready")
+        os.mkfifo(self._ready)
         home.config.write_text(config)
         home.config.chmod(0o600)
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ATLASBRIDGE_")}
         self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root)}
         self._nursery = subprocess.Popen(
             [sys.executable, "-m", "tests.support.killable_hub"],
-            env=self.environ,
+            env={**self.environ, **({"LD_PRELOAD": str(preload)} if preload else {})},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=Path(__file__).parents[2],
@@ -125,23 +129,29 @@ class Arena:
     def hub_pid(self) -> int:
         return lock_holder(self.home.lock) or 0
 
-    def start_hub(self, die_at: str = "", tell: Path | None = None) -> int:
+    def start_hub(self, die_at: str = "", tell: Path | None = None, place: int = 0) -> int:
         """The process of the new hub; returns when it listens, or when it is dead.
 
         Sessions whose hub died start one themselves after a while: that is as good, unless a mortal one is wanted.
         """
-        left = self.home.root / "left"
+        mortal = bool(die_at or tell or place)
         while True:
-            left.unlink(missing_ok=True)
-            pid = self.order(kind="hub", die_at=die_at, tell=str(tell or ""), left=str(left))
-            mortal = bool(die_at or tell)
-            wait_for(lambda pid=pid, mortal=mortal: self._is_up(pid, mortal) or not exists(pid), "the hub to listen")
-            if not mortal or not left.exists():
+            pid = self.order(
+                kind="hub",
+                die_at=die_at,
+                tell=str(tell or ""),
+                place=place,
+                witness=str(self.witness),
+                ready=self._ready,
+            )
+            with open(self._ready, "rb") as pipe:
+                verdict = pipe.readline()  # nothing: it died before it listened
+            if ALREADY_RUNNING.encode() not in verdict:
                 return pid
-            self.kill_hub()
-
-    def _is_up(self, pid: int, itself: bool) -> bool:
-        return (not itself or self.hub_pid == pid) and self.listens()
+            if mortal:
+                self.kill_hub()
+            elif wait_for(lambda: self.listens() or not self.hub_pid, "the other hub to listen") and self.hub_pid:
+                return self.hub_pid
 
     def listens(self) -> bool:
         try:
@@ -210,9 +220,9 @@ class Arena:
 
 
 @contextmanager
-def arena(config: str = NO_WEB) -> Iterator[Arena]:
+def arena(config: str = NO_WEB, preload: Path | None = None) -> Iterator[Arena]:
     with short_home() as home:
-        place = Arena(home, config)
+        place = Arena(home, config, preload)
         try:
             yield place
         finally:

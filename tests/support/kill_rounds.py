@@ -78,7 +78,7 @@ class Rounds:
     def die_after(self, delay_s: float, random: Random) -> None:
         """One round with a death at any moment, from outside."""
         victim = self.place.start_hub()
-        killer = threading.Timer(delay_s, _kill, (victim,))
+        killer = threading.Timer(delay_s, kill, (victim,))
         killer.start()
         self._live()
         killer.join()
@@ -93,8 +93,11 @@ class Rounds:
         began = time.monotonic()
         self.place.answer(self.fighter, self.number, f"answer {self.number}")
         self.number += 1
-        wait_for(self._is_asked, f"question {self.number}")
+        self.settle()
         self.slowest_s = max(self.slowest_s, time.monotonic() - began)
+
+    def settle(self) -> None:
+        wait_for(self._is_asked, f"question {self.number}")
 
     def _is_asked(self) -> bool:
         """The next question is open and the last one is settled; the hub is started again should it be dead."""
@@ -149,7 +152,7 @@ def choose(places: list[str], wanted: int, random: Random) -> list[str]:
     return [place for place in places if place in chosen]
 
 
-def _kill(pid: int) -> None:
+def kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -11,10 +11,10 @@ import json
 import os
 import signal
 import sys
-from pathlib import Path
 from typing import Any
 
 from tests.support.deadly import die_at
+from tests.support.deadly_calls import arm
 
 import atlasbridge.bootstrap
 import atlasbridge.channels.local
@@ -35,6 +35,7 @@ from atlasbridge.core.home import Home
 
 
 def main() -> None:
+    os.environ.pop("LD_PRELOAD", None)  # for the hubs that are forked here, not for the tools of the sessions
     atlasbridge.bootstrap.load_configuration(Home.find(os.environ), os.environ)
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them: the kernel buries them
@@ -61,10 +62,12 @@ def _become(order: dict[str, Any]) -> None:
     status = 1
     try:
         if order["kind"] == "hub":
+            sys.argv += ["--ready-fd", str(os.open(order["ready"], os.O_WRONLY))]
+            if order.get("place"):
+                arm(order["place"], order["witness"])
             if order.get("die_at") or tell >= 0:
                 die_at(order.get("die_at", ""), tell)
             status = atlasbridge.core.daemon.__main__.main()
-            Path(order["left"]).touch()  # it ended by itself: another hub holds the lock
         else:
             if order.get("die_at") or tell >= 0:
                 die_at(order.get("die_at", ""), tell, _is_host)
