@@ -43,6 +43,9 @@ class FakeDetector:
     def still_shows(self, digest: str) -> bool:
         return self.shows(digest)
 
+    def has_left(self, digest: str) -> bool:
+        return not self.shows(digest)
+
     def begun(self, now: float) -> bool:
         return False
 

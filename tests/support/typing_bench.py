@@ -41,6 +41,8 @@ class TypingBench(Bench):
         self.act: Callable[[], None] = lambda: None
         self.act_at = 0
         self.acted_before_typing = False
+        self.before_seam: Callable[[str], None] = lambda name: None  # what the tool does by itself
+        self.on_seam: Callable[[int], None] = lambda number: None
         super().__init__(
             detector=Detector(load_dialect("generic"), 24, 80),  # type: ignore[arg-type]
             probe=SeamProbe(self._seam),  # type: ignore[arg-type]
@@ -53,7 +55,9 @@ class TypingBench(Bench):
         self.seams.clear()
 
     def _seam(self, name: str) -> None:
+        self.before_seam(name)
         self.seams.append(name)
+        self.on_seam(len(self.seams))
         if len(self.seams) == self.act_at:
             self.acted_before_typing = self.pty_typed() == b""
             self.act()

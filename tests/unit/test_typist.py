@@ -88,7 +88,7 @@ def test_a_busy_tool_gets_nothing(bench: Bench) -> None:
 def test_a_tool_that_is_busy_for_a_moment_is_waited_for(bench: Bench) -> None:
     bench.probe.state = ProbeState.BUSY
     hand = typist(bench, Step(b"y\r"))
-    pause = hand._pause
+    pause = hand._walk.pause
 
     def calm(seconds: float) -> None:
         pause(seconds)
@@ -133,24 +133,26 @@ def test_enter_follows_once_the_tool_has_read_the_text(bench: Bench) -> None:
     bench.pty.line = LineFlags(canonical=False)
     bench.pty.unread_bytes = 3
     hand = typist(bench, Step(b"abc", "drained"), Step(b"\r"))
-    pause = hand._pause
+    pause = hand._walk.pause
 
     def read(seconds: float) -> None:
         pause(seconds)
         bench.pty.unread_bytes = 0
 
-    hand._pause = read
+    hand._walk.pause = read
     assert hand.type("p1", YES).outcome == "typed"
     assert bench.pty.typed() == b"abc\r"
 
 
 def test_a_tool_that_never_reads_the_text_gets_no_enter(bench: Bench) -> None:
+    bench.pty.line = LineFlags(canonical=False)
     bench.pty.unread_bytes = 3
     assert typist(bench, Step(b"abc", "drained"), Step(b"\r")).type("p1", YES).outcome == "failed"
     assert bench.pty.typed() == b"abc"
 
 
 def test_where_the_queue_cannot_be_seen_a_short_wait_must_do(bench: Bench) -> None:
+    bench.pty.line = LineFlags(canonical=False)
     bench.pty.unread_bytes = -1
     before = bench.clock.now()
     assert typist(bench, Step(b"abc", "drained"), Step(b"\r")).type("p1", YES).outcome == "typed"
@@ -178,13 +180,13 @@ def test_a_long_text_is_fine_for_a_tool_that_reads_keys(bench: Bench) -> None:
 
 def test_keys_of_the_person_wait_while_an_answer_is_typed(bench: Bench) -> None:
     hand = typist(bench, Step(b"\x1b[B", "changed"), Step(b"\r"), during={5: b"moved"})
-    pause = hand._pause
+    pause = hand._walk.pause
 
     def meanwhile(seconds: float) -> None:
         pause(seconds)
         bench.inlet.type(b"!")
 
-    hand._pause = meanwhile
+    hand._walk.pause = meanwhile
     hand.type("p1", YES)
     typed = bench.pty.typed()
     assert typed.startswith(b"\x1b[B\r!")

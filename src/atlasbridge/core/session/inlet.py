@@ -47,25 +47,30 @@ class Inlet:
             else:
                 self.send(data)
 
-    def send(self, data: bytes) -> None:
-        """Write now, past the gate; what the tool does not take is queued."""
+    def send(self, data: bytes) -> bool:
+        """Write now, past the gate; what the tool does not take is queued.  False: there is no terminal any more."""
         with self._lock:
             self.last_input_at = self._clock.now()
             if self._queue:
                 self._queue += data
-                return
+                return True
             done = self._write(data)
-            if done < len(data):
+            if 0 <= done < len(data):
                 self._queue += data[done:]
                 self._wake()
+            return done >= 0
 
     def flush(self) -> None:
         """Write what is queued, as far as the tool takes it."""
         with self._lock:
-            if self._queue:
-                del self._queue[: self._write(bytes(self._queue))]
+            done = self._write(bytes(self._queue)) if self._queue else 0
+            if done < 0:
+                self._queue.clear()  # nobody will read it
+            else:
+                del self._queue[:done]
 
     def _write(self, data: bytes) -> int:
+        """How many bytes the terminal took; -1: it is gone."""
         done = 0
         try:
             while done < len(data):
@@ -73,7 +78,7 @@ class Inlet:
         except BlockingIOError:
             pass
         except OSError:
-            return len(data)  # the terminal is gone: nobody will read it
+            return -1
         return done
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Types an accepted answer: compares before, types the exact keys step by step, remembers what it did.
+"""Types an accepted answer: compares before, lets `walk` type the exact keys, remembers what was done.
 
 Exactly once is decided here, because only here is the terminal.  Which keys answer a prompt is decided in
 `core.prompt.answer`; whether somebody may answer it was decided by the hub's gate.
@@ -7,29 +7,24 @@ Exactly once is decided here, because only here is the terminal.  Which keys ans
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.prompt.events import ProbeState, ReplyTyped
-from atlasbridge.core.prompt.highlight import is_highlighted
 from atlasbridge.core.prompt.model import Answer, Prompt, Step
-from atlasbridge.core.prompt.view import View
 from atlasbridge.core.session.inlet import GateTimeout, Inlet
 from atlasbridge.core.session.settings import SessionSettings
-from atlasbridge.core.session.tty import Pty
+from atlasbridge.core.session.tty import LineFlags, Pty
 from atlasbridge.core.session.typed import Outcome
+from atlasbridge.core.session.walk import GONE, LOOK_S, Typing, Walk
 from atlasbridge.core.session.watch import StallWatchdog
 
-_LOOK_S = 0.003
-_MOST_MOVES = 30
-_HIDDEN_S = 0.6  # for a tool to draw what was typed, if it ever does
-_TAKEN_S = 0.4  # for a tool to take a single key without Enter
 _BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
 _FRESH_LOOKS = 5
 _LINE_END = re.compile(rb"[\r\n]")
 
 Encode = Callable[[Prompt, Answer, object], tuple[Step, ...]]
+Compared = tuple[Prompt, LineFlags, tuple[Step, ...]]
 
 
 class Typist:
@@ -49,7 +44,8 @@ class Typist:
         self._clock = clock
         self._settings = settings
         self._encode = encode
-        self._pause = pause or threading.Event().wait
+        self._walk = Walk(watch, inlet, pty, clock, settings, pause)
+        self._pause = self._walk.pause
 
     def type(self, prompt_id: str, answer: Answer) -> Outcome:
         """Answer the open prompt.  The same id again returns what is remembered and types nothing."""
@@ -74,19 +70,20 @@ class Typist:
             known = self._watch.typed.get(prompt_id)
             if known is not None:  # typed by another thread while this one waited for the gate
                 return known
-            steps = self._compare_freshly(prompt_id, answer)
-            if isinstance(steps, Outcome):
-                return self._refuse(prompt_id, steps)
+            compared = self._compare_freshly(prompt_id, answer)
+            if isinstance(compared, Outcome):
+                return self._refuse(prompt_id, compared)
             # From here on the answer counts as typed, whatever happens: it is never typed a second time.
             self._watch.typed.record(prompt_id, Outcome("typed"))
-            digest = self._digest()
-            before = self._watch.screen.version
-            self._watch.handle(ReplyTyped(digest))
+            prompt, flags, steps = compared
+            typing = Typing(prompt, flags, self._watch.screen.version)
+            self._watch.handle(ReplyTyped(prompt.digest))
             self._watch.typing = len(steps) > 1
-            self._inlet.send(steps[0].keys)
-            self._watch.typed.watch_effect(prompt_id, digest, self._clock.now() + self._settings.effect_timeout_s)
+            reached = self._inlet.send(steps[0].keys)
+            until = self._clock.now() + self._settings.effect_timeout_s
+            self._watch.typed.watch_effect(prompt_id, prompt.digest, until)
         try:
-            outcome = self._walk(steps, before, digest)
+            outcome = self._walk.go(steps, typing) if reached else GONE
         finally:
             self._watch.typing = False
         with self._watch.lock:
@@ -101,27 +98,24 @@ class Typist:
             self._watch.absorb()
             return self._watch.look().state
 
-    def _digest(self) -> str:
-        return "" if self._watch.open is None else self._watch.open[1].digest
-
     def _refuse(self, prompt_id: str, why: Outcome) -> Outcome:
         """Nothing is typed and this id is spent.  Should the tool ask all the same, it is raised under a new id."""
         self._watch.typed.record(prompt_id, why)
         self._watch.let_go(prompt_id)
         return why
 
-    def _compare_freshly(self, prompt_id: str, answer: Answer) -> tuple[Step, ...] | Outcome:
+    def _compare_freshly(self, prompt_id: str, answer: Answer) -> Compared | Outcome:
         """Again while there is something to be seen that was not compared; a tool that never stops to write is taken
         as it was last seen."""
         for _ in range(_FRESH_LOOKS):
-            steps = self._compare(prompt_id, answer)
-            if isinstance(steps, Outcome) or not self._watch.behind:
-                return steps
-            self._pause(_LOOK_S)
-        return steps
+            compared = self._compare(prompt_id, answer)
+            if isinstance(compared, Outcome) or not self._watch.behind:
+                return compared
+            self._pause(LOOK_S)
+        return compared
 
-    def _compare(self, prompt_id: str, answer: Answer) -> tuple[Step, ...] | Outcome:
-        """The steps to type, or why nothing may be typed."""
+    def _compare(self, prompt_id: str, answer: Answer) -> Compared | Outcome:
+        """What to type, or why nothing may be typed."""
         watch = self._watch
         watch.absorb()
         if watch.open is None or watch.open[0] != prompt_id:
@@ -137,119 +131,7 @@ class Typist:
         steps = tuple(self._encode(prompt, answer, watch.screen))
         if not steps:
             return Outcome("failed", "this answer has no keys")
-        flags = self._pty.flags()
-        if flags.canonical and _longest_line(steps) >= flags.line_limit:
-            return Outcome("failed", f"a line of this terminal holds at most {flags.line_limit - 1} bytes")
-        return steps
-
-    def _leaves(self, digest: str) -> bool:
-        """Whether the tool takes the key by itself: then what was to follow would answer the next prompt."""
-        deadline = self._clock.now() + _TAKEN_S
-        while self._clock.now() < deadline:
-            self._pause(_LOOK_S)
-            with self._watch.lock:
-                self._watch.absorb()
-                if self._watch.detector.has_left(digest):
-                    return True
-        return False
-
-    def _walk(self, steps: tuple[Step, ...], before: int, digest: str) -> Outcome:
-        for number, step in enumerate(steps):
-            if number:
-                before = self._watch.screen.version
-                self._inlet.send(step.keys)
-            if step.until == "left?":
-                if self._leaves(digest):
-                    return Outcome("typed")
-                continue
-            done = self._reach(step) if step.until.startswith("reach:") else self._await(step.until, before)
-            if not done:
-                if number == len(steps) - 1:
-                    return Outcome("typed", f"typed, but the screen did not come to {step.until!r}")
-                return Outcome("failed", f"stopped after key {number + 1} of {len(steps)}: no {step.until!r} in time")
-        return Outcome("typed")
-
-    def _reach(self, step: Step) -> bool:
-        """The same key until TEXT is highlighted: a list that scrolls does not tell how far it is."""
-        for _ in range(_MOST_MOVES):
-            if not self._await("settled", 0):
-                return False
-            if self._shows(step.until.removeprefix("reach:")):
-                return True
-            self._inlet.send(step.keys)
-        return False
-
-    def _await(self, until: str, before: int) -> bool:
-        """Wait for a step's condition; False when its time is over."""
-        if not until:
-            return True
-        deadline = self._clock.now() + self._settings.step_timeout_s
-        condition = self._condition(until, before)
-        while not condition():
-            if self._clock.now() >= deadline:
-                return False
-            self._pause(_LOOK_S)
-            with self._watch.lock:
-                self._watch.absorb()
-        return True
-
-    def _condition(self, until: str, before: int) -> Callable[[], bool]:
-        if until == "drained":
-            return self._drained()
-        if until == "settled":
-            return self._settled()
-        if until == "changed":
-            return lambda: bool(self._watch.screen.version != before)
-        if until == "redrawn":
-            return self._redrawn(before)
-        if until.startswith("stands:"):
-            return lambda: any(until[len("stands:") :] in line for line in self._watch.screen.lines())
-        if until.startswith("shows:"):
-            return lambda: self._shows(until[len("shows:") :])
-        raise ValueError(f"a step cannot wait for {until!r}")
-
-    def _redrawn(self, before: int) -> Callable[[], bool]:
-        """The tool has drawn what was typed; one that hides it has read it, and draws nothing for a while."""
-        settled, drained = self._settled(), self._drained()
-        hidden_at = self._clock.now() + _HIDDEN_S
-
-        def look() -> bool:
-            if self._watch.screen.version != before:
-                return settled()
-            return self._clock.now() >= hidden_at and drained()
-
-        return look
-
-    def _drained(self) -> Callable[[], bool]:
-        """The tool has read the keys; where the system cannot tell, a short while has passed."""
-        blind_until = self._clock.now() + self._settings.inject_settle_ms / 1000
-
-        def look() -> bool:
-            if self._inlet.waiting:
-                return False
-            unread = self._pty.unread()
-            return unread == 0 or (unread < 0 and self._clock.now() >= blind_until)
-
-        return look
-
-    def _settled(self) -> Callable[[], bool]:
-        """The screen has not changed for a while."""
-        seen = -1
-        since = self._clock.now()
-
-        def look() -> bool:
-            nonlocal seen, since
-            version = self._watch.screen.version
-            if version != seen:
-                seen, since = version, self._clock.now()
-            return self._clock.now() - since >= self._settings.inject_settle_ms / 1000
-
-        return look
-
-    def _shows(self, text: str) -> bool:
-        """TEXT is the choice that is highlighted now."""
-        with self._watch.lock:
-            return is_highlighted(View.of(self._watch.screen), text)
+        return _fit(prompt, self._pty.flags(), steps)
 
     def type_keys(self, data: bytes) -> bool:
         """Keys outside any prompt, as they are.  False: the gate stayed shut."""
@@ -260,6 +142,28 @@ class Typist:
             return False
         self._watch.keys_typed(data)
         return True
+
+
+def _fit(prompt: Prompt, flags: LineFlags, steps: tuple[Step, ...]) -> Compared | Outcome:
+    """The steps as this terminal takes them at this moment: its flags are fresher than any look at the tool."""
+    if not flags.canonical:
+        return prompt, flags, steps
+    if not flags.echo and not prompt.secret:
+        return Outcome("stale", "the terminal hides what is typed now")
+    if _longest_line(steps) >= flags.line_limit:
+        return Outcome("failed", f"a line of this terminal holds at most {flags.line_limit - 1} bytes")
+    return prompt, flags, _joined(steps)
+
+
+def _joined(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Where lines are read, text and its Enter go out in one write: nothing can come between them."""
+    joined = [steps[0]]
+    for step in steps[1:]:
+        if joined[-1].until in ("", "drained"):
+            joined[-1] = Step(joined[-1].keys + step.keys, step.until)
+        else:
+            joined.append(step)
+    return tuple(joined)
 
 
 def _longest_line(steps: tuple[Step, ...]) -> int:

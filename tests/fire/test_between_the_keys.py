@@ -1,0 +1,159 @@
+"""An answer of several keys takes a moment: whatever happens between two of them, none goes into another prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.support.typing_bench import TypingBench
+
+from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
+from atlasbridge.core.prompt.model import Answer, AnswerKind
+from atlasbridge.core.session.tty import LineFlags
+
+ANN = Answer(AnswerKind.TEXT, "ann")
+YES = Answer(AnswerKind.YES)
+RAW_TEXT = b"Your name? "
+RAW_LETTER = b"Remove the old build? (y/n) "
+
+
+def line_again(bench: TypingBench) -> None:
+    """The tool gave up its own input: whoever reads next reads lines."""
+    bench.pty.line = LineFlags(canonical=True, echo=True)
+
+
+def hidden(bench: TypingBench) -> None:
+    bench.pty.line = LineFlags(canonical=True, echo=False)
+
+
+MOVES: dict[str, Callable[[TypingBench], None]] = {
+    "the tool moved on": lambda bench: bench.tool_writes(b"\r\ntimed out, going on\r\n"),
+    "the tool asks something else": lambda bench: bench.tool_writes(b"\r\nErase the whole disk? (y/n) "),
+    "the screen was cleared": lambda bench: bench.tool_writes(b"\x1b[2J\x1b[HErase the whole disk? (y/n) "),
+    "the tool ended": lambda bench: bench.tool_ends(),
+    "another program reads lines now": line_again,
+    "another program reads a password now": hidden,
+}
+ANSWERS = {"a text": (RAW_TEXT, ANN, b"ann"), "a letter": (RAW_LETTER, YES, b"y")}
+
+
+def raw(question: bytes) -> TypingBench:
+    return TypingBench(question, echo=False, canonical=False)
+
+
+def echo_the_first_key(bench: TypingBench, keys: bytes) -> Callable[[str], None]:
+    """The tool draws what it reads."""
+    told = False
+
+    def look(seam: str) -> None:
+        nonlocal told
+        if not told and keys in bench.pty_typed():
+            told = True
+            bench.tool_writes(keys)
+
+    return look
+
+
+def count_seams(question: bytes, answer: Answer, keys: bytes) -> list[int]:
+    """The places between the first key and the last."""
+    bench = raw(question)
+    bench.before_seam = echo_the_first_key(bench, keys)
+    places: list[int] = []
+    bench.on_seam = lambda number: places.append(number) if keys in bench.pty_typed() else None
+    assert bench.type(answer).outcome == "typed" and bench.pty_typed() == keys + b"\r"
+    bench.pty.close()
+    return places
+
+
+@pytest.mark.parametrize("how", ANSWERS)
+@pytest.mark.parametrize("what", MOVES)
+def test_the_rest_of_an_answer_is_not_typed_once_the_world_has_moved(what: str, how: str):
+    question, answer, keys = ANSWERS[how]
+    places = count_seams(question, answer, keys)
+    assert len(places) > 5
+    for place in sorted({*places[:3], *places[3:-9:9], *places[-9:-1]}):  # those in the middle are one loop
+        bench = raw(question)
+        bench.before_seam = echo_the_first_key(bench, keys)
+        bench.act_at, bench.act = place, lambda bench=bench: MOVES[what](bench)
+        outcome = bench.type(answer)
+        assert bench.pty_typed() == keys, f"{what} at {place} of {places}: {outcome}"
+        bench.pty.close()
+
+
+@pytest.mark.parametrize("how", ANSWERS)
+def test_keys_of_the_person_wait_behind_the_whole_answer(how: str):
+    question, answer, keys = ANSWERS[how]
+    for place in count_seams(question, answer, keys)[::10]:
+        bench = raw(question)
+        bench.before_seam = echo_the_first_key(bench, keys)
+        bench.act_at, bench.act = place, lambda bench=bench: bench.person_types(b"no")
+        assert bench.type(answer).outcome == "typed"
+        assert bench.pty_typed() == keys + b"\rno", place
+        bench.pty.close()
+
+
+def test_a_line_goes_out_in_one_piece_where_lines_are_read():
+    """Nothing can come between its parts then."""
+    bench = TypingBench(RAW_TEXT)
+    seen: list[bytes] = []
+    bench.on_seam = lambda number: seen.append(bench.pty_typed())
+    assert bench.type(ANN).outcome == "typed"
+    assert bench.pty_typed() == b"ann\r" and set(seen) <= {b"", b"ann\r"}
+    bench.pty.close()
+
+
+def test_a_text_is_not_typed_where_the_echo_was_switched_off_unseen():
+    """The tool asks for a password now and has not written it yet."""
+    bench = TypingBench(RAW_TEXT)
+    bench.pty.line = LineFlags(canonical=True, echo=False)
+    assert (bench.type(ANN).outcome, bench.pty_typed()) == ("stale", b"")
+    bench.pty.close()
+
+
+def test_no_enter_follows_a_letter_that_the_tool_has_not_read_yet():
+    bench = raw(RAW_LETTER)
+    bench.pty.unread_bytes = 1
+    assert bench.type(YES).outcome == "failed" and bench.pty_typed() == b"y"
+    bench.pty.close()
+
+
+def test_no_enter_follows_a_letter_while_the_tool_works_on_it():
+    bench = raw(RAW_LETTER)
+    busy = ProbeAnswer(ProbeState.BUSY, "runs", echo=False, canonical=False)
+
+    def work(seam: str) -> None:
+        if b"y" in bench.pty_typed():
+            bench.probe.answer = busy  # type: ignore[attr-defined]
+
+    bench.before_seam = work
+    assert bench.pty_typed() == b""
+    outcome = bench.type(YES)
+    assert (outcome.outcome, bench.pty_typed()) == ("typed", b"y"), outcome
+    bench.pty.close()
+
+
+def test_a_letter_whose_tool_is_slow_but_takes_it_is_not_followed_by_an_enter():
+    bench = raw(RAW_LETTER)
+    busy = ProbeAnswer(ProbeState.BUSY, "runs", echo=False, canonical=False)
+    typed_at: list[float] = []
+
+    def work(seam: str) -> None:
+        if b"y" in bench.pty_typed() and not typed_at:
+            typed_at.append(bench.clock.now())
+            bench.probe.answer = busy  # type: ignore[attr-defined]
+        if typed_at and bench.clock.now() > typed_at[0] + 1.0 and bench.probe.answer is busy:  # type: ignore[attr-defined]
+            bench.tool_writes(b"\r\nRemoved.\r\nErase the whole disk? (y/n) ")
+            bench.probe.answer = ProbeAnswer(ProbeState.READING, "reads", echo=False, canonical=False)  # type: ignore[attr-defined]
+
+    bench.before_seam = work
+    assert bench.type(YES).outcome == "typed"
+    assert bench.pty_typed() == b"y"
+    bench.pty.close()
+
+
+def test_keys_for_a_terminal_that_is_gone_are_not_called_typed():
+    bench = TypingBench(RAW_TEXT)
+    bench.inlet._fd = -1
+    outcome = bench.type(ANN)
+    assert outcome.outcome == "failed" and "gone" in outcome.detail
+    bench.pty.close()
