@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from atlasbridge.core.prompt.redact import GONE, redact
 
@@ -35,3 +37,28 @@ def test_a_question_about_a_password_stays_readable() -> None:
     assert redact(question) == question
     assert redact("Enter your password: ") == "Enter your password: "
     assert redact("Password for 'http://alice@127.0.0.1:39101': ") == "Password for 'http://alice@127.0.0.1:39101': "
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Tokens: 2.5k sent, 300 received.",
+        "max_tokens=4096 total_tokens: 12,345",
+        "context tokens: ~128k",
+        "password: required",
+        "Password:\nLast login: today",
+        "API key: missing.",
+    ],
+)
+def test_what_only_speaks_of_secrets_stays(line: str) -> None:
+    assert redact(line) == line
+
+
+@given(
+    st.sampled_from(["password", "DB_PASSWORD", "api_key", "secret", "auth_token", "client-secret", "passphrase"]),
+    st.sampled_from(["=", ": ", ":", ' = "', '": "']),
+    st.text(alphabet="abcXYZ0189!@#$%^&*_-+/.", min_size=4, max_size=40),
+)
+@settings(max_examples=200, deadline=None)
+def test_no_named_value_survives(name: str, sign: str, value: str) -> None:
+    assert value not in redact(f"{name}{sign}{value} end").removeprefix(name)

@@ -15,11 +15,12 @@ _NUMBERED = re.compile(
 )
 _TABLED = re.compile(r"^\s*[*>]?\s*(\d{1,3})\s{3,}(\S.*)$")
 _LETTERED = re.compile(
-    r"^\s*[\[(]([A-Za-z])[\])]\s+(\S.*)$|^\s*([A-Za-z])[).:]\s+(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(\S.*)$"
+    r"^\s*[\[(]([A-Za-z])[\])]\s+(\S.*)$|^\s*([A-Za-z])[).:]\s+(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(?![:=-]\s)(\S.*)$"
+    r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
 )
 _CHOOSING = re.compile(
     r"\b(?:select|selection|choice|choices|choose|option|number|which|pick|what now|enter an?|your answer|type)\b|#\?"
-    r"|^\w(?:/\w)+>|\[\d+\s*[-–]\s*\d+\]|\(\d+\s*[-–]\s*\d+\)|\bdefault\b|\((?:\w|\d+)\):?$",
+    r"|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|\[\d+\s*[-–]\s*\d+\]|\(\d+\s*[-–]\s*\d+\)|\bdefault\b|\((?:\w|\d+)\):?$",
     re.IGNORECASE,
 )
 _CHOSEN = re.compile(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
@@ -28,6 +29,7 @@ _GROUP = re.compile(
     r"[\[({<]((?:\[?\(?[\w?.*+!-]{1,24}\)?\]?(?:\s*[,/|]\s*|\s+or\s+)){1,30}\[?\(?[\w?.*+!-]{1,24}\)?\]?)[\])}>]"
 )
 _SPELLED = re.compile(r"(?:[\w'-]*[\[(]\w[\])][\w' -]*)(?:\s*[/,|]\s*[\w'-]*[\[(]\w[\])][\w' -]*)+")
+_MARKED_WORD = re.compile(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]{2,}|(?<!\w)\w\)[a-z][a-z'-]{2,}")
 _LETTERS = re.compile(r"\S\s.*[\[(]([a-zA-Z?]{2,14})[\])]\W*\w?$")
 
 
@@ -95,18 +97,36 @@ def _asks_to_choose(view: View, top: int, question: str, kind: str) -> bool:
 def inline_choices(text: str) -> list[str]:
     """The words a question offers in brackets, as they are written."""
     spelled = _SPELLED.search(text)
-    if spelled:
-        return [word.strip() for word in re.split(r"\s*[/,|]\s*", spelled[0]) if word.strip()]
+    words = [word.strip() for word in re.split(r"\s*[/,|]\s*", spelled[0]) if word.strip()] if spelled else []
+    marked = marked_words(text)
+    if words or marked:
+        return marked if len(marked) > len(words) else words
     for match in reversed(list(_GROUP.finditer(text))):
         words = [word for word in re.split(r"\s*[,/|]\s*|\s+or\s+", match[1]) if word]
         if len(words) >= 2:
             return words
     letters = _LETTERS.search(text)
-    return list(letters[1].lower()) if letters and _are_keys(letters[1]) else []
+    if not letters or not _are_keys(letters[1]):
+        return []
+    return list(letters[1] if _both_cases(letters[1]) else letters[1].lower())
+
+
+def marked_words(text: str) -> list[str]:
+    """`(m)odified or (d)eleted`, `a)utorename A)utorename-all`: words of a sentence, each with the letter to type."""
+    words = [word if word[0] in "([" else f"({word}" for word in _MARKED_WORD.findall(text)]
+    keys = [word[1] for word in words]
+    return words if len(words) >= 2 and len(set(keys)) == len(keys) else []
 
 
 def _are_keys(letters: str) -> bool:
-    """`Yn`, `yaxH`, `Ynesfdaq?`, `abh`: each letter once, with a default in capitals, or with the h for help."""
+    """`Yn`, `yaxH`, `Ynesfdaq?`, `abh`: each letter once, with a default in capitals, or with the h for help; `aArRq`:
+    small and capital letters that differ."""
     once = len(set(letters.lower())) == len(letters)
     marked = letters != letters.lower() and not letters.isupper()
-    return once and (letters.lower() in ("yn", "ny") or marked or letters.endswith(("h", "?")))
+    known = letters.lower() in ("yn", "ny") or marked or letters.endswith(("h", "?"))
+    return (once and known) or _both_cases(letters)
+
+
+def _both_cases(letters: str) -> bool:
+    paired = sum(letter.swapcase() in letters for letter in letters)
+    return len(set(letters)) == len(letters) and paired >= 4

@@ -32,7 +32,7 @@ from atlasbridge.core.prompt.picture import digest_of, prompt_of
 from atlasbridge.core.prompt.recognise import stated
 from atlasbridge.core.prompt.signals import OVERRIDES_BUSY, Moment, Patience, decide_raise, gather, reads_unseen
 from atlasbridge.core.prompt.structured import ToolSays
-from atlasbridge.core.prompt.view import View
+from atlasbridge.core.prompt.view import View, begins_with
 
 RAW_LIMIT = 8192
 _REACTS_S = 0.5
@@ -84,7 +84,7 @@ class Detector:
         self._typed_at: float | None = None  # last key of a person that was no Enter
         self._keys_at = float("-inf")  # last key of a person
         self._keys_since_raise = False
-        self._attended = False  # the last keys came from a person at the terminal, not from us
+        self._attended = ""  # the line a person at the terminal has just sent; "": the last keys were ours
         self._busy_looks = 0
         self._exited = False
         self._facts = Facts()
@@ -173,10 +173,15 @@ class Detector:
         typed = _TERMINAL_SPEAKS.sub(b"", data)
         if not typed:
             return []
-        self._keys_since_raise = self._attended = True
+        self._keys_since_raise = True
         self._keys_at = now
-        self._sent |= typed[-1:] in b"\r\n"
-        self._typed_at = None if typed[-1:] in b"\r\n" else now
+        sends = typed[-1:] in b"\r\n"
+        self._sent |= sends
+        self._typed_at = None if sends else now
+        if sends:
+            self._attended = self.eye.cursor_line()
+        if sends and self.open_prompt is None:
+            self.eye.remember_answered(self._attended)
         self.eye.forget_rhythm()
         return self._look_soon(now)
 
@@ -185,7 +190,7 @@ class Detector:
             self._sent = True
             self._answered = _Answered(now, self.eye.key)
         self._typed_at = None
-        self._attended = False
+        self._attended = ""
         self.eye.forget_rhythm()
         return self._look_soon(now)
 
@@ -203,8 +208,8 @@ class Detector:
         self.eye.notice_finding(found)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
         out = self._check_open(found, view, probe, now)
-        if self.open_prompt is None:
-            out += self._consider(found, view, probe, now)
+        if self.open_prompt is None:  # what was answered just now is history: look again without it
+            out += self._consider(self.eye.recognise(self._facts), self.eye.look(), probe, now)
         return [*out, RequestWakeup(self._next_look(probe, now))]
 
     def _check_open(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
@@ -269,7 +274,7 @@ class Detector:
         return []
 
     def _consider(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
-        moment = self.eye.moment(now, self._typed_at, self._attended)
+        moment = self.eye.moment(now, self._typed_at, found is not None and self._next_command(found))
         verdict, why = self._verdict(found, view, probe, moment, now)
         if verdict and self._awaits_hook(found, view, moment, now):
             verdict, why = False, "its hook may still say what it wants"
@@ -317,6 +322,10 @@ class Detector:
         waiting = found is not None and found.own and moment.settled_s < self.settings.hook_s
         return waiting and self.tool.state == "blocked" and not self.tool.hooked(view.text(), now)
 
+    def _next_command(self, found: Finding) -> bool:
+        """The same prompt for a command again, while somebody sits in front of it and types them."""
+        return begins_with(_uncounted(self._attended), _uncounted(found.core))
+
     def _reason(self) -> str:
         if self._answered:
             return "answered"
@@ -326,6 +335,8 @@ class Detector:
         prompt, self.open_prompt, self._answered = self.open_prompt, None, None
         self.despite_busy = False
         self.tool.forget()
+        if prompt is not None and reason.startswith("answered"):
+            self.eye.remember_answered(self._open_excerpt.rpartition("\n")[2])
         return [WithdrawPrompt(prompt.digest, reason)] if prompt else []
 
     def _next_look(self, probe: ProbeAnswer, now: float) -> float:
@@ -334,7 +345,8 @@ class Detector:
         if self.open_prompt is not None and self._answered is None and not self._unsure:
             return now + settings.watch_s
         settled = now - self.eye.key_since + 1e-4
-        if probe.state is not ProbeState.BUSY and settled < patience.polling_s + 0.1:
+        turned = len(self._votes) < 2 or self._votes[-2] is ProbeState.BUSY  # it waits, and did not a look ago
+        if probe.state is not ProbeState.BUSY and (turned or settled < patience.polling_s + 0.1):
             step = patience.settle_s - settled if settled < patience.settle_s else 0.05
             return now + max(step, 0.002)
         return now + (settings.look_every_s if settled < 30 or self._answered else settings.slow_look_s)
@@ -342,3 +354,8 @@ class Detector:
 
 def _question(core: str) -> str:
     return core.partition("\0")[0]
+
+
+def _uncounted(line: str) -> str:
+    """`In [2]:` is `In [1]:` again."""
+    return re.sub(r"\d+", "0", line)

@@ -6,6 +6,7 @@ It says what is there and since when; what that means is decided in `detector`.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from itertools import pairwise
 
 from atlasbridge.core.prompt.dialect import Dialect
@@ -18,6 +19,7 @@ from atlasbridge.core.prompt.view import View
 
 GRAIN_S = 1e-4  # a wake-up may be early by the clock's grain
 SLOWEST_RHYTHM_S = 1.3
+KEPT_ANSWERS = 6
 
 
 class Eye:
@@ -31,7 +33,8 @@ class Eye:
         self._seen_since = float("-inf")
         self._version = -1
         self._changes: deque[float] = deque(maxlen=4)
-        self._pictured: tuple[tuple[int, str], View] | None = None
+        self._answered: tuple[str, ...] = ()  # the last lines that have had their answer
+        self._pictured: tuple[tuple[int, str, tuple[str, ...]], View] | None = None
         self._known: dict[Facts, Finding | None] = {}  # what the picture shows, by what is known of the terminal
 
     def open(self, now: float) -> None:
@@ -45,9 +48,9 @@ class Eye:
 
     def look(self) -> View:
         """A picture is made once for every state of the screen: most looks find it unchanged."""
-        state = (self.screen.version, self.screen.title)
+        state = (self.screen.version, self.screen.title, self._answered)
         if self._pictured is None or self._pictured[0] != state:
-            self._pictured = (state, View.of(self.screen))
+            self._pictured = (state, replace(View.of(self.screen), answered=self._answered))
             self._known.clear()
         return self._pictured[1]
 
@@ -76,6 +79,16 @@ class Eye:
         digest = digest_of(found) if found and found.structural else ""
         if digest != self._seen:
             self._seen, self._seen_since = digest, self.last_output
+
+    def cursor_line(self) -> str:
+        """The row with the cursor, up to the cursor."""
+        row, col = self.screen.cursor
+        return self.screen.text(row, 0, col).strip()
+
+    def remember_answered(self, line: str) -> None:
+        """This line is history from now on: no excerpt goes beyond it."""
+        if line:
+            self._answered = (*self._answered[1 - KEPT_ANSWERS :], line)
 
     def forget_rhythm(self) -> None:
         """What moves because of keys has no rhythm of its own."""

@@ -64,6 +64,8 @@ def excerpt_of(view: View, row: int, question: str) -> str:
     size = len(asked)
     for at in range(row - 1, max(-1, row - 1 - CONTEXT_ROWS), -1):
         text = " ".join(_frameless(view.lines[at]).split())
+        if view.is_answered(at):
+            break
         if not text:
             if bare and size < 60:
                 continue

@@ -28,6 +28,7 @@ _ROW = (
 _MARKED = re.compile(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
 _COUNTER = re.compile(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
 _TOGGLE = re.compile(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
+_DISABLED = re.compile(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
 _HINT_ROW = re.compile(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
 
 
@@ -182,6 +183,8 @@ def _walk(
         if match and _column(match) == column and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
             found.append(_item(rows, at, match))
             blanks = 0
+        elif found and _DISABLED.match(rows[at]) and not numbered:
+            continue  # the arrows pass over it
         elif not (numbered and match and match.start("label") > column):
             if numbered and found and order.step > 0 and blanks == 0 and match and match.start("label") >= column:
                 continue

@@ -46,7 +46,7 @@ def stated(view: View, dialect: Dialect) -> str:
 
 def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """The prompt on this picture, or None when there is nothing that could be one."""
-    if view.bottom() < 0 and view.row == 0 and view.col == 0:
+    if view.bottom() < 0:
         return _silent() if facts.reading else None
     found = _by_region(view, facts, dialect)
     if found:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from atlasbridge.core.prompt.choice_list import inline_choices, listed_choices
+from atlasbridge.core.prompt.choice_list import inline_choices, listed_choices, marked_words
 from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.prompt.finding import ENTER, Facts, Finding, excerpt_of, typed_line
 from atlasbridge.core.prompt.menu import unframed
@@ -75,12 +75,21 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     if facts.canonical is not True and matches_any(dialect.secret, line.text):
         return _secret(view, line, 0.85, "secret-words")
     ruled = _by_rule(view, line, facts, dialect)
-    if ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score >= 0.9:
+    spelled = None if line.detached else _spelled_out(view, line)
+    if ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score >= 0.9 and not spelled:
         return ruled  # a list further up belongs to an earlier question
-    found = _listed(view, line, facts, dialect)
-    if found is None and not line.detached and (ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
-        found = _offered(view, line, facts, dialect)
+    found = None if spelled else _listed(view, line, facts, dialect)
+    if found is None and not line.detached and (spelled or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
+        found = _offered(view, line, facts, dialect, spelled)
     return found or ruled or _plain(view, line, facts)
+
+
+def _spelled_out(view: View, line: Line) -> list[str] | None:
+    """Words with the letter to type, in the question or in the sentence above it, unless they are yes and no."""
+    words = marked_words(line.text)
+    if not words and line.row > 0 and line.text.endswith(("?", ":")):
+        words = marked_words("".join(view.lines[view.line_start(line.row - 1) : line.row]))
+    return words if words and not {"y", "n"} & {word[1].lower() for word in words} else None
 
 
 def _base(view: View, line: Line, facts: Facts, rule: str, kind: PromptType, score: float) -> Finding:
@@ -107,8 +116,17 @@ def _by_rule(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding 
             continue
         match = compiled(rule.pattern).search(line.text)
         if match and not (rule.unless and compiled(rule.unless).search(line.text)):
-            return finding_of(rule, view, line, facts, dialect)
+            return finding_of(_in_its_words(rule, match), view, line, facts, dialect)
     return None
+
+
+def _in_its_words(rule: Rule, match: re.Match[str]) -> Rule:
+    """A rule whose groups `yes` and `no` say what must be typed: single letters in small, words as they are."""
+    said = match.groupdict()
+    if not said.get("yes"):
+        return rule
+    yes, no = (word.lower() if len(word) == 1 else word for word in (said["yes"], said["no"]))
+    return replace(rule, yes=yes, no=no)
 
 
 def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding:
@@ -135,7 +153,7 @@ def yes_no_choices(
     text: str, rule: Rule, one_key: bool, raw: bool, clear: tuple[Step, ...], dialect: Dialect
 ) -> tuple[Choice, ...]:
     yes, no = (rule.yes, rule.no) if rule.yes else spoken_words(text)
-    default = _yes_no_default(text)
+    default = _yes_no_default(text) or _capital(text, yes, no)
 
     def steps(word: str) -> tuple[Step, ...]:
         if one_key:
@@ -150,7 +168,7 @@ def yes_no_choices(
     ]
     for word in inline_choices(text):
         plain = re.sub(r"[\[\]()]", "", word)
-        if plain.lower() not in ("y", "n", "yes", "no"):
+        if plain.lower() not in ("y", "n", "yes", "no", yes.lower(), no.lower()):
             typed = () if word.startswith("[") else steps(plain)
             choices.append(Choice(plain.lower(), word, typed, always=matches_any(dialect.always, plain)))
     return tuple(choices)
@@ -178,6 +196,14 @@ def _yes_no_default(text: str) -> str:
     return "y" if re.search(r"\[Y(?:es)?\]\W*$", text) else "n" if re.search(r"\[N(?:o)?\]\W*$", text) else ""
 
 
+def _capital(text: str, yes: str, no: str) -> str:
+    """The default of `[j/N]`: the letter that is written in capitals."""
+    pair = re.search(rf"({re.escape(yes)})\W+({re.escape(no)})\b", text, re.IGNORECASE)
+    if not pair or len(yes) > 1 or pair[1].isupper() == pair[2].isupper():
+        return ""
+    return "y" if pair[1].isupper() else "n"
+
+
 def _listed(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
     """A list above, and a line that asks for one of it."""
     listed = listed_choices(view, line.row, line.text)
@@ -203,16 +229,19 @@ def _listed(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
     return replace(found, choices=choices, core=core, constraints=limit, structural=True)
 
 
-def _offered(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
+def _offered(
+    view: View, line: Line, facts: Facts, dialect: Dialect, spelled: list[str] | None = None
+) -> Finding | None:
     """The choices stand in the line itself: `(eu, us, ap) [eu]:`, `[y,n,q,?]?`, `(Y)es/(N)o/(A)ll`."""
-    words = inline_choices(line.text)
+    words = spelled or inline_choices(line.text)
     if len(words) < 2:
         return None
     found = _base(view, line, facts, "offered", PromptType.TYPE_MULTIPLE_CHOICE, 0.82)
     default = _default(line.text)
     choices = []
+    cased = len({word.lower() for word in words}) < len(words) or len({keyed(word)[0] for word in words}) < len(words)
     for word in words:
-        key, label = keyed(word, as_written=", " in line.text)
+        key, label = keyed(word, as_written=", " in line.text, cased=cased)
         single = facts.one_key or (view.alternate and facts.canonical is False)
         steps = (Step(key.encode()),) if single else (*found.text_steps, *_typed_key(key, facts))
         refuses, always = matches_any(dialect.refuse, label), matches_any(dialect.always, label)
@@ -228,11 +257,13 @@ def _typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
     return typed_line(key)
 
 
-def keyed(word: str, as_written: bool = False) -> tuple[str, str]:
-    """`(D)on't ask` -> d, Don't ask; a plain word is its own key."""
+def keyed(word: str, as_written: bool = False, cased: bool = False) -> tuple[str, str]:
+    """`(D)on't ask` -> d, Don't ask; a plain word is its own key.  `cased`: small and capital letters differ here."""
     marked = re.search(r"[\[(](\w)[\])]", word)
     if marked and len(word) > 3:
-        return marked[1].lower(), word if as_written else re.sub(r"[\[(](\w)[\])]", r"\1", word).strip()
+        return marked[1] if cased else marked[1].lower(), word if as_written else re.sub(
+            r"[\[(](\w)[\])]", r"\1", word
+        ).strip()
     plain = word.strip("[]() ")
     return plain, plain
 

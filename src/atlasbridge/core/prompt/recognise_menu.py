@@ -256,6 +256,8 @@ def question_above(view: View, top: int) -> tuple[str, int]:
             if taken and (blanks > 1 or _enough(taken)):
                 break
             continue
+        if taken and (view.is_answered(at) or view.is_ticked(at)):
+            break
         blanks = 0
         taken.insert(0, text)
         row = at

@@ -24,7 +24,14 @@ _HEADER = re.compile(
 )
 _NAMED = re.compile(
     r"(?P<name>\b[\w.-]*(?:passwo?r?d|passphrase|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential)[\w.-]*"
-    r"[\"']?\s*(?:=|:)\s*[\"']?)(?P<value>(?!\[redacted\])[^\s\"',;]{4,})",
+    r"[\"']?[ \t]*(?P<sign>[=:])[ \t]*[\"']?)(?P<value>(?!\[redacted\])[^\s\"',;]{4,})",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(r"\btokens?\b|tokens$|_tokens?_", re.IGNORECASE)  # what models are paid by is no secret
+_COUNT = re.compile(r"[~<>≈]?\d{1,3}(?:[.,]?\d{3}){0,3}(?:\.\d+)?[kKmM%]?(?:/\S+)?")
+_NO_VALUE = re.compile(
+    r"(?:required|optional|missing|invalid|expired|incorrect|wrong|accepted|rejected|refused|hidden|none|null|true|false"
+    r"|unset|empty|unknown)[.!)]*",
     re.IGNORECASE,
 )
 _FLAG = re.compile(r"(?P<flag>--?(?:password|passwd|token|secret|api-key|apikey)[ =])(?P<value>\S{4,})", re.IGNORECASE)
@@ -40,4 +47,12 @@ def redact(text: str, secrets: tuple[str, ...] = ()) -> str:
     text = _IN_URL.sub(rf"\g<scheme>\g<user>:{GONE}@", text)
     text = _HEADER.sub(rf"\g<head>{GONE}", text)
     text = _FLAG.sub(rf"\g<flag>{GONE}", text)
-    return _NAMED.sub(rf"\g<name>{GONE}", text)
+    return _NAMED.sub(_hide_value, text)
+
+
+def _hide_value(match: re.Match[str]) -> str:
+    """The value is hidden unless it counts tokens, or a sentence says something about the secret."""
+    name, value = match["name"], match["value"]
+    counts = _COUNT.fullmatch(value) and _COUNTED.search(name.rstrip("=: \t\"'"))
+    says = match["sign"] == ":" and _NO_VALUE.fullmatch(value)
+    return match[0] if counts or says else name + GONE

@@ -32,7 +32,7 @@ class Moment:
     rest_s: float  # how long it must be settled because it has been moving in a rhythm
     typed_s: float | None  # since a person typed something that was no Enter
     calm_s: float = 60.0  # since any cell changed, blinking ones included
-    attended: bool = False  # the last keys came from a person at the terminal
+    attended: bool = False  # a person at the terminal has just sent a line at this very prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Patience:
     silence_s: float = 2.0
     timer_s: float = 12.0  # an event loop with a timer, and nothing on the screen that asks
     typing_s: float = 1.0
-    attended_s: float = 0.8  # a shell's own prompt, while somebody sits in front of it and types commands
+    attended_s: float = 0.6  # the same prompt for a command again, while somebody sits there and types them
     idle_s: float = 0.5  # "what next?" is in no hurry, and boxes flicker between two steps of work
     stranger_s: float = 10.0  # a screen that a tool's own dialect does not know
 
@@ -80,8 +80,8 @@ def decide_raise(
         return False, "somebody is typing"
     if moment.attended and found.score < KNOWN and moment.settled_s < patience.attended_s:
         return False, "a prompt for the next command, and somebody is there"
-    if found.rule == "silent" and moment.settled_s < patience.silence_s:
-        return False, "it reads, but it has only begun"
+    if found.rule == "silent" and moment.settled_s < (patience.polling_s if probe.canonical else patience.silence_s):
+        return False, "it reads, but it has only begun, or asked the terminal something"
     if probe.state is ProbeState.READING:
         return True, "a process blocks in read on the terminal"
     if probe.state is ProbeState.POLLING:

@@ -5,9 +5,13 @@ Recognition never sees the emulator itself, so that every rule can be tried on a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
+
+_MARKS = re.compile(r"^\W+|\W+$")
+TICKS = "✔✓√◇"  # question libraries put one in front of what has been answered
 
 
 class ScreenLike(Protocol):
@@ -45,6 +49,7 @@ class View:
     styles: tuple[tuple[int, ...], ...] = ()
     joined: frozenset[int] = field(default_factory=frozenset)  # rows that go on in the next row
     before: str | None = None  # the cursor's row up to the cursor: columns are not characters where text is wide
+    answered: tuple[str, ...] = ()  # beginnings of lines that have had their answer
 
     @classmethod
     def of(cls, screen: ScreenLike) -> View:
@@ -97,6 +102,15 @@ class View:
     def _before(self) -> str:
         return self.lines[self.row].ljust(self.col)[: self.col] if self.before is None else self.before
 
+    def is_answered(self, row: int) -> bool:
+        """Whether the row is a question that has had its answer: it and what stands above it is history."""
+        line = self.lines[row].strip()
+        return any(begins_with(line, done) for done in self.answered)
+
+    def is_ticked(self, row: int) -> bool:
+        """As `is_answered`, by the mark that question libraries leave behind."""
+        return self.lines[row].lstrip()[:1] in TICKS if self.lines[row].strip() else False
+
     def bottom(self) -> int:
         """The last row with text, -1 on an empty screen."""
         for at in range(len(self.lines) - 1, -1, -1):
@@ -106,3 +120,13 @@ class View:
 
     def text(self) -> str:
         return "\n".join(self.lines).rstrip()
+
+
+def begins_with(line: str, beginning: str) -> bool:
+    """Whether a line begins with these words, whatever mark stands in front of them."""
+    words = _MARKS.sub("", beginning)
+    bare = words or beginning.strip()
+    rest = _MARKS.sub("", line) if words else line.strip()
+    return (
+        bool(bare) and rest.startswith(bare) and not (bare[-1].isalnum() and rest[len(bare) : len(bare) + 1].isalnum())
+    )

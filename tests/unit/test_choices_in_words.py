@@ -1,0 +1,85 @@
+"""Choices that stand in sentences, in tables of letters, and in other languages than English."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.playbook import ONE_KEY, Playbook, Raised
+
+ABROAD = [
+    ("Datei überschreiben? [j/N] ", "j", "n", "n"),
+    ("Voulez-vous continuer ? [O/n] ", "o", "n", "y"),
+    ("¿Desea continuar? [S/n] ", "s", "n", "y"),
+    ("Deseja continuar? (s/n) ", "s", "n", ""),
+    ("Продолжить? [д/Н] ", "д", "н", "n"),
+    ("Kontynuować? [T/n] ", "t", "n", "y"),
+    ("Wirklich löschen (ja/nein)? ", "ja", "nein", ""),
+    ("続行しますか？ (はい/いいえ): ", "はい", "いいえ", ""),
+]
+
+
+@pytest.mark.parametrize(("question", "yes", "no", "default"), ABROAD)
+def test_yes_and_no_are_typed_as_the_question_spells_them(question: str, yes: str, no: str, default: str) -> None:
+    play = Playbook() >> question >> 0.2 << Raised("yes_no", question.strip())
+    assert [(choice.value, choice.steps[0].keys.decode()) for choice in play.prompt.choices] == [("y", yes), ("n", no)]
+    assert [choice.value for choice in play.prompt.choices if choice.default] == list(default)
+    assert play.prompt.safe_default == "n"
+
+
+PRESS = [
+    "Drücken Sie eine beliebige Taste, um fortzufahren . . . ",
+    "Appuyez sur une touche pour continuer",
+    "Presione cualquier tecla para continuar",
+    "Premere INVIO per continuare",
+    "Нажмите любую клавишу для продолжения",
+    "続行するには何かキーを押してください",
+]
+
+
+@pytest.mark.parametrize("question", PRESS)
+def test_press_a_key_is_understood_abroad(question: str) -> None:
+    Playbook(ONE_KEY) >> question >> 0.2 << Raised("confirm_enter")
+
+
+SENTENCES = [
+    ("Use (m)odified or (d)eleted file, or (a)bort? ", ["m", "d", "a"]),
+    ("Change (N)ame, (C)omment, (E)mail or (O)kay/(Q)uit? ", ["n", "c", "e", "o", "q"]),
+    (
+        "You can keep (l)ocal [working copy], take (o)ther [merge rev], or leave (u)nresolved.\nWhat do you want? ",
+        ["l", "o", "u"],
+    ),
+    ("(p) postpone, (df) show diff, (e)dit file, (m)erge, (q)uit: ", ["e", "m", "q"]),
+    ('"f" already exists.\na)utorename A)utorename-all o)verwrite O)verwrite-all q)uit (aAoOq): ', list("aAoOq")),
+    ("replace f? [y]es, [n]o, [A]ll, [N]one, [r]ename: ", ["y", "n", "A", "N", "r"]),
+]
+
+
+@pytest.mark.parametrize(("question", "keys"), SENTENCES)
+def test_letters_in_a_sentence_are_its_choices(question: str, keys: list[str]) -> None:
+    play = Playbook() >> question >> 0.2 << Raised("multiple_choice")
+    assert [choice.value for choice in play.prompt.choices] == keys
+    assert [choice.steps[0].keys.decode() for choice in play.prompt.choices] == keys
+
+
+def test_a_table_of_letters_with_colons_gives_their_meanings() -> None:
+    table = (
+        "   What would you like to do about it ?  Your options are:\n"
+        "    Y or I  : install the package maintainer's version\n"
+        "    N or O  : keep your currently-installed version\n"
+        "      D     : show the differences between the versions\n"
+        "      Z     : start a shell to examine the situation\n"
+        " The default action is to keep your current version.\n"
+        "*** zed.conf (Y/I/N/O/D/Z) [default=N] ? "
+    )
+    play = Playbook() >> table >> 0.2 << Raised("multiple_choice", "zed.conf")
+    assert [choice.value for choice in play.prompt.choices] == ["Y", "N", "D", "Z"]
+    assert play.prompt.choices[1].label == "keep your currently-installed version"
+
+
+def test_numbers_behind_which_only_their_keys_are_listed_are_a_list() -> None:
+    menu = "Dirty bit is set.\n1) Remove dirty bit\n2) No action\n[12?q]? "
+    play = Playbook() >> menu >> 0.2 << Raised("multiple_choice", "[12?q]?")
+    assert [choice.label for choice in play.prompt.choices] == ["Remove dirty bit", "No action"]
+
+
+def test_a_command_with_a_question_mark_and_dots_is_confirmed() -> None:
+    Playbook() >> "touch aa bb?..." >> 0.2 << Raised("yes_no", "touch aa bb?...")
