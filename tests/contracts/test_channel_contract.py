@@ -19,9 +19,6 @@ from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.ports import InboundReply, Receipt
 from atlasbridge.core.prompt.model import Refusal, Reject
 
-# Channels are closed here at any moment, also while they connect: asyncio may then collect a half-made socket late, and
-# blame the test that happens to run.  What a channel itself must end is asked for in so many words in the last test.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 STAGES = (
     "received", "typed", "taken", "still_there", "withdrawn", "expired", "default_typed", "canceled", "failed",
     "answered_elsewhere", "reminder",

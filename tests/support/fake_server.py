@@ -6,9 +6,11 @@ A fake adds its routes and its rules. State is guarded by one lock, so a test ma
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeVar
 
@@ -90,6 +92,21 @@ class FakeServer:
         self._thread.join(DEADLINE_S)
         self._loop = self._thread = None
 
+    @asynccontextmanager
+    async def serving_here(self) -> AsyncIterator[Self]:
+        """On the caller's own loop, without a thread: two busy threads of one Python wait for each other."""
+        ready = threading.Event()
+        serving = asyncio.create_task(self._serve(ready), name=type(self).__name__)
+        while not ready.is_set():
+            await asyncio.sleep(0.001)
+        try:
+            yield self
+        finally:
+            if self._stopping is not None:
+                self._stopping.set()
+            await serving
+            self._loop = None
+
     def __enter__(self) -> Self:
         return self.start()
 
@@ -166,17 +183,15 @@ class FakeServer:
         app.add_routes(self.routes())
         runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", self.port, reuse_address=True)
-        await site.start()
-        self.port = runner.addresses[0][1]
+        door = socket.create_server(("127.0.0.1", self.port))
+        await web.SockSite(runner, door).start()
+        self.port = door.getsockname()[1]
         ready.set()
         await self._stopping.wait()
+        self._loop.remove_reader(door)  # asyncio loses a socket that it accepted when the server closes at that moment
+        await asyncio.sleep(0.02)
         await self.on_stop()
-        server = runner.server
         await runner.cleanup()
-        for late in server.connections if server is not None else []:  # accepted while we were closing
-            if late.transport is not None:
-                late.transport.abort()
         await asyncio.sleep(0.02)  # closed transports let go of their sockets in the next rounds of the loop
 
 

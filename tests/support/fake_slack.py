@@ -12,6 +12,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +57,7 @@ class Envelope:
     acked: bool = False
     failed: bool = False
     response: dict[str, Any] | None = None
+    answered: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class FakeSlack(FakeServer):
@@ -75,6 +77,7 @@ class FakeSlack(FakeServer):
         self.silent_to_acks = False
         self._tickets: set[str] = set()
         self._held: list[Envelope] = []
+        self._in_flight: dict[str, Envelope] = {}
         self._numbers = itertools.count(1)
 
     # -- the world of people -------------------------------------------------------------------------------------
@@ -352,15 +355,23 @@ class FakeSlack(FakeServer):
         if envelope.kind in RETRY_METHODS:
             sent |= {"retry_attempt": envelope.attempts, "retry_reason": "timeout" if envelope.attempts else ""}
         envelope.attempts += 1
+        self._in_flight[envelope.envelope_id] = envelope
         try:
             await socket.send_json(sent)
+            return await self._await_answer(envelope, socket)
         except ConnectionError:
             return "lost"
+        finally:
+            del self._in_flight[envelope.envelope_id]
+
+    async def _await_answer(self, envelope: Envelope, socket: web.WebSocketResponse) -> str:
         deadline = asyncio.get_running_loop().time() + self.ack_s
         while not envelope.acked and asyncio.get_running_loop().time() < deadline:
             if socket not in self.sockets:
                 return "lost"
-            await asyncio.sleep(0.005)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    await envelope.answered.wait()
         return "acked" if envelope.acked else "timeout"
 
     def _give_up_for_now(self, envelope: Envelope) -> None:
@@ -374,10 +385,10 @@ class FakeSlack(FakeServer):
     def _acknowledge(self, answer: dict[str, Any]) -> None:
         if self.silent_to_acks:
             return
-        with self.lock:
-            for envelope in self.envelopes:
-                if envelope.envelope_id and envelope.envelope_id == answer.get("envelope_id"):
-                    envelope.acked, envelope.response = True, answer.get("payload")
+        envelope = self._in_flight.get(str(answer.get("envelope_id")))
+        if envelope is not None:  # an answer that comes too late changes nothing
+            envelope.acked, envelope.response = True, answer.get("payload")
+            envelope.answered.set()
         self.tell()
 
     async def _disconnect_all(self, reason: str) -> None:

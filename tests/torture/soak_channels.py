@@ -9,14 +9,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.shown import parse_places
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import SystemClock
@@ -25,7 +28,8 @@ from atlasbridge.core.prompt.model import PromptRecord
 from tests.channels import prompts
 from tests.channels.conftest import slack_settings, telegram_settings
 from tests.channels.mini_hub import MiniHub
-from tests.support.fake_slack import FakeSlack
+from tests.support.fake_server import FakeServer
+from tests.support.fake_slack import Envelope, FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 
 ADA = 1001
@@ -41,6 +45,8 @@ FAULTS: list[tuple[str, dict[str, Any]]] = [
     ("slow", {"seconds": 0.05}),
     ("status", {"status": 429, "description": "Too Many Requests: retry after 0", "retry_after": 0}),
 ]
+Action = Callable[[], object]
+BUTTON = re.compile(r"ans:([0-9a-f]{8})")
 
 
 @dataclass(slots=True)
@@ -72,53 +78,74 @@ async def ask(hub: MiniHub, channel: BaseChannel, record: PromptRecord, tally: T
     tally.wrong.append("a prompt could not be sent in 200 tries")
 
 
+class World(Protocol):
+    """A service and its person."""
+
+    name: str
+    random: Random
+
+    @property
+    def server(self) -> FakeServer: ...
+    def build(self, hub: MiniHub) -> BaseChannel: ...
+    def break_something(self, tally: Tally) -> None: ...
+    def answers(self, records: list[PromptRecord], tally: Tally) -> list[Action]:
+        """What people do about these prompts; each action is one update."""
+
+    def persist(self, records: list[PromptRecord], hub: MiniHub, tally: Tally) -> None: ...
+    def shows_outcome(self, record: PromptRecord, hub: MiniHub) -> bool: ...
+    def is_drained(self) -> bool: ...
+    def forget(self) -> None: ...
+
+
 class TelegramSoak:
     name = "telegram"
 
     def __init__(self, random: Random) -> None:
         self.random = random
-        self.server = FakeTelegram(seed=random.randrange(1 << 30)).start()
+        self.server = FakeTelegram(seed=random.randrange(1 << 30))
         self.server.duplicate_share, self.server.reorder_share = 0.3, 0.3
         self.person = self.server.person(ADA)
 
     def build(self, hub: MiniHub) -> BaseChannel:
-        settings = telegram_settings(
-            self.server, replies_per_minute=10_000_000, backoff_first_s=0.002, messages_per_s=1e6
-        )
-        return TelegramChannel(settings, hub, SystemClock())
+        return TelegramChannel(telegram_settings(self.server, **QUICK), hub, SystemClock())
 
     def break_something(self, tally: Tally) -> None:
-        kind, options = self.random.choice(FAULTS)
         method = self.random.choice(["getUpdates", "sendMessage", "editMessageText", "answerCallbackQuery"])
-        self.server.fail(method, kind, **options)  # type: ignore[arg-type]
-        tally.tried[f"fault: {kind} {options.get('status', '')}".strip()] += 1
+        plan_fault(self.server, method, self.random, tally)
 
-    def answer(self, record: PromptRecord, tally: Tally) -> int:
-        """Some taps, perhaps more than one, perhaps forged; returns how many updates that were."""
-        with self.server.lock:  # the newest only, uncopied: this runs a hundred thousand times
-            newest = list(self.server.chats[ADA].messages.values())[-4 * WAVE :]
-            shown = [message for message in newest if record.prompt_id[:8] in str(message.get("reply_markup"))]
-        count = self.random.choice((1, 1, 2, 5))
-        for _ in range(count):
-            self.person.tap(self.random.choice(shown), self.random.choice(("Yes", "No")))
-        forged = f"ans:{record.prompt_id[:8]}:{record.session_id[:8]}:{'0' * 16}:y"
-        self.person.tap_data(shown[0], forged)
-        tally.tried["taps"] += count
-        tally.tried["forged taps"] += 1
-        return count + 1
+    def answers(self, records: list[PromptRecord], tally: Tally) -> list[Action]:
+        """Some taps, perhaps more than one for a prompt, and a forged one for each."""
+        shown = group_by_prompt(self.server.chats[ADA].messages, records)
+        actions: list[Action] = []
+        for record in records:
+            for _ in range(self.random.choice((1, 1, 2, 5))):
+                message, label = self.random.choice(shown[record.prompt_id]), self.random.choice(("Yes", "No"))
+                actions.append(partial(self.person.tap, message, label))
+                tally.tried["taps"] += 1
+            forged = f"ans:{record.prompt_id[:8]}:{record.session_id[:8]}:{'0' * 16}:y"
+            actions.append(partial(self.person.tap_data, shown[record.prompt_id][0], forged))
+            tally.tried["forged taps"] += 1
+        return actions
+
+    def persist(self, records: list[PromptRecord], hub: MiniHub, tally: Tally) -> None:
+        """A tap waits on the server: nobody needs to tap again."""
+
+    def shows_outcome(self, record: PromptRecord, hub: MiniHub) -> bool:
+        return any(
+            "reply_markup" not in self.server.chats[ADA].messages[int(message)]
+            for places in hub.deliveries(record.prompt_id, self.name)
+            for _, message in parse_places(places)
+        )
 
     def is_drained(self) -> bool:
         return self.server.unconfirmed() == 0
 
     def forget(self) -> None:
         """Keep the fake small: old messages and calls are of no interest."""
-        with self.server.lock:
-            self.server.calls.clear()
-            self.server.taps.clear()
-            self.server.chats[ADA].messages.clear()
-
-    def stop(self) -> None:
-        self.server.stop()
+        self.server.calls.clear()
+        self.server.taps.clear()
+        self.server.confirmed.clear()
+        self.server.chats[ADA].messages.clear()
 
 
 class SlackSoak:
@@ -126,88 +153,129 @@ class SlackSoak:
 
     def __init__(self, random: Random) -> None:
         self.random = random
-        self.server = FakeSlack(ack_s=10.0).start()
+        self.server = FakeSlack(ack_s=10.0)
         self.person = self.server.person("U0ADA")
+        self.clicks: dict[str, Envelope] = {}
 
     def build(self, hub: MiniHub) -> BaseChannel:
-        settings = slack_settings(self.server, **QUICK)
-        return SlackChannel(settings, hub, SystemClock())
+        return SlackChannel(slack_settings(self.server, **QUICK), hub, SystemClock())
 
     def break_something(self, tally: Tally) -> None:
         if self.random.random() < 0.1:
             self.random.choice((self.server.cut_sockets, self.server.disconnect))()
             tally.tried["sockets cut or sent away"] += 1
-            return
-        kind, options = self.random.choice(FAULTS)
-        method = self.random.choice(["chat.postMessage", "chat.update", "apps.connections.open"])
-        self.server.fail(method, kind, **options)  # type: ignore[arg-type]
-        tally.tried[f"fault: {kind} {options.get('status', '')}".strip()] += 1
+        else:
+            method = self.random.choice(["chat.postMessage", "chat.update", "apps.connections.open"])
+            plan_fault(self.server, method, self.random, tally)
 
-    def answer(self, record: PromptRecord, tally: Tally) -> int:
-        """Words in the thread, twice as events: they are what Slack repeats and holds back."""
-        with self.server.lock:
-            newest = list(self.server.rooms[self.person.dm].messages.values())[-6 * WAVE :]
-            shown = [message for message in newest if record.prompt_id in str(message.get("blocks"))]
-        count = self.random.choice((1, 1, 2))
-        for _ in range(count):
-            self.person.write(self.random.choice("yn"), thread=self.random.choice(shown))
-        event = self.server.envelopes[-1].payload
-        self.server.emit("events_api", event)
-        tally.tried["thread replies"] += count
+    def answers(self, records: list[PromptRecord], tally: Tally) -> list[Action]:
+        """Clicks, and words in the thread; each of the words comes as two events, which is what Slack repeats."""
+        shown = group_by_prompt(self.server.rooms[self.person.dm].messages, records)
+        actions: list[Action] = []
+        for record in records:
+            for _ in range(self.random.choice((1, 1, 2))):
+                message = self.random.choice(shown[record.prompt_id])
+                act = self._click if self.random.random() < 0.5 else self._write
+                actions.append(partial(act, record, message, tally))
+        return actions
+
+    def _click(self, record: PromptRecord, message: dict[str, Any], tally: Tally) -> None:
+        self.clicks[record.prompt_id] = self.person.click(message, self.random.choice(("Yes", "No")))
+        tally.tried["clicks"] += 1
+
+    def _write(self, record: PromptRecord, message: dict[str, Any], tally: Tally) -> None:
+        self.person.write(self.random.choice("yn"), thread=message)
+        self.server.emit("events_api", self.server.envelopes[-1].payload)
+        tally.tried["thread replies"] += 1
         tally.tried["copies of an event"] += 1
-        return count + 1
+
+    def persist(self, records: list[PromptRecord], hub: MiniHub, tally: Tally) -> None:
+        """Slack shows that a click failed, and sends it no second time: the person clicks again."""
+        for record in records:
+            envelope = self.clicks.get(record.prompt_id)
+            if record.prompt_id not in hub.answers and envelope is not None and envelope.failed and self.server.sockets:
+                shown = group_by_prompt(self.server.rooms[self.person.dm].messages, [record])
+                self._click(record, shown[record.prompt_id][0], tally)
+                tally.tried["clicks that failed and were repeated"] += 1
+
+    def shows_outcome(self, record: PromptRecord, hub: MiniHub) -> bool:
+        return any(
+            "Expires in" not in str(self.server.rooms[room].messages[ts])
+            for places in hub.deliveries(record.prompt_id, self.name)
+            for room, ts in parse_places(places)
+        )
 
     def is_drained(self) -> bool:
-        with self.server.lock:
-            return all(envelope.acked or envelope.failed for envelope in self.server.envelopes)
+        return all(envelope.acked or envelope.failed for envelope in self.server.envelopes)
 
     def forget(self) -> None:
-        with self.server.lock:
-            self.server.calls.clear()
-            self.server.envelopes.clear()
-            for room in self.server.rooms.values():
-                room.messages.clear()
-
-    def stop(self) -> None:
-        self.server.stop()
+        self.clicks.clear()
+        self.server.calls.clear()
+        self.server.envelopes.clear()
+        for room in self.server.rooms.values():
+            room.messages.clear()
 
 
-async def soak(world: TelegramSoak | SlackSoak, updates: int, tally: Tally) -> None:
-    hub, done = MiniHub(), 0
-    while done < updates and not tally.wrong:
-        channel = world.build(hub)
-        await channel.start()
-        router = asyncio.create_task(hub.serve(channel))
-        done += await one_round(world, hub, channel, min(ROUND, updates - done), tally)
-        router.cancel()
-        with suppress(asyncio.CancelledError):
-            await router
-        await channel.close()
-        tally.tried["restarts of the channel"] += 1
-        world.forget()
-        print(f"soak_channels: {world.name}: {done} updates so far", flush=True)
-    tally.tried[f"{world.name} updates"] += done
+def plan_fault(server: FakeServer, method: str, random: Random, tally: Tally) -> None:
+    kind, options = random.choice(FAULTS)
+    server.fail(method, kind, **options)
+    tally.tried[f"fault: {kind} {options.get('status', '')}".strip()] += 1
 
 
-async def one_round(
-    world: TelegramSoak | SlackSoak, hub: MiniHub, channel: BaseChannel, updates: int, tally: Tally
-) -> int:
+def group_by_prompt(messages: dict[Any, dict[str, Any]], records: list[PromptRecord]) -> dict[str, list[Any]]:
+    """The newest messages with buttons, by the prompt that their buttons name."""
+    found: dict[str, list[Any]] = {record.prompt_id: [] for record in records}
+    short = {prompt_id[:8]: prompt_id for prompt_id in found}
+    for message in list(messages.values())[-6 * WAVE :]:
+        named = BUTTON.search(str(message.get("reply_markup") or message.get("blocks")))
+        if named and named[1] in short:
+            found[short[named[1]]].append(message)
+    return found
+
+
+async def soak(world: World, updates: int, tally: Tally) -> None:
+    async with world.server.serving_here():
+        hub, done = MiniHub(), 0
+        while done < updates and not tally.wrong:
+            channel = world.build(hub)
+            await channel.start()
+            router = asyncio.create_task(hub.serve(channel))
+            done += await one_round(world, hub, channel, min(ROUND, updates - done), tally)
+            router.cancel()
+            with suppress(asyncio.CancelledError):
+                await router
+            await channel.close()
+            tally.tried["restarts of the channel"] += 1
+            world.forget()
+            print(f"soak_channels: {world.name}: {done} updates so far", flush=True)
+        tally.tried[f"{world.name} updates"] += done
+
+
+async def one_round(world: World, hub: MiniHub, channel: BaseChannel, updates: int, tally: Tally) -> int:
     done = 0
     session = hub.add_session()
     while done < updates and not tally.wrong:
         records = [hub.add_prompt(session, prompts.YES_NO) for _ in range(WAVE)]
         await asyncio.gather(*(ask(hub, channel, record, tally) for record in records))
-        for record in records:
-            if world.random.random() < 0.3:
+        actions = world.answers(records, tally)
+        world.random.shuffle(actions)
+        for number, act in enumerate(actions):
+            if number % 3 == 0 and world.random.random() < 0.3:
                 world.break_something(tally)
-            done += world.answer(record, tally)
-        await wait(lambda: all(r.prompt_id in hub.answers for r in records), "every answer", tally)  # noqa: B023
+            act()
+        done += len(actions)
+
+        def all_answered(records: list[PromptRecord] = records) -> bool:
+            world.persist(records, hub, tally)
+            return all(record.prompt_id in hub.answers for record in records)
+
+        await wait(all_answered, "every answer", tally)
         tally.tried["prompts answered once"] += WAVE
     await wait(world.is_drained, "every update confirmed", tally)
-    hub.session_records.clear()
-    for kept in (hub.records, hub.answers, hub.shown, hub.inbox):
+    everything = list(hub.records.values())
+    await wait(lambda: all(world.shows_outcome(record, hub) for record in everything), "every outcome shown", tally)
+    for kept in (hub.session_records, hub.records, hub.answers, hub.shown, hub.inbox, hub.replies):
         kept.clear()
-    hub.replies.clear()
     return done
 
 
@@ -224,8 +292,6 @@ def main(arguments: list[str]) -> int:
             asyncio.run(soak(world, updates, tally))
         except AssertionError as error:
             tally.wrong.append(f"{kind.name}: {error}")
-        finally:
-            world.stop()
     print(f"soak_channels: seed {given.seed}, tried: {dict(tally.tried)}")
     for line in tally.wrong:
         print(f"soak_channels: FAILED: {line}")

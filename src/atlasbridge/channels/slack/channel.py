@@ -87,8 +87,7 @@ class SlackChannel(BaseChannel):
             self._tasks.hold(self._notify(params))
 
     async def close(self) -> None:
-        connecting = self._link.state != "ok"  # a connection that is cancelled half-made leaves its socket behind
-        await self._tasks.close(grace_s=0.3 if connecting else 0.0)
+        await self._tasks.close()
         await self._outbox.close()
         await self._api.close()
 

@@ -32,7 +32,7 @@ from atlasbridge.core.session.model import SessionRecord
 log = logging.getLogger(__name__)
 TAP_LIFE_S = 150.0
 DECISION_PATIENCE_S = 2.0  # before a batch is confirmed
-TOAST_LIMIT = 200
+TOAST_LIMIT, TOASTS_AT_ONCE = 200, 4
 GROUP_RATE = 20 / 60  # Telegram takes 20 messages a minute in a group
 LAST_POLL, LAST_POLL_EVERY_S = "telegram.last_poll", 15.0
 HINT = "start a chat with the bot, and see: atlasbridge hub status"
@@ -61,6 +61,7 @@ class TelegramChannel(BaseChannel):
         self._inbound = Inbound(own, desk, clock, self._shown, self)
         self._poller = Poller(self._api, clock, self, own.poll_timeout_s, own.backoff_first_s)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
+        self._toasting = asyncio.Semaphore(TOASTS_AT_ONCE)  # a storm of taps is no reason for a storm of connections
         self._undecided: set[Origin] = set()
         self._decided = asyncio.Event()
         self._noted_poll_at = float("-inf")
@@ -109,8 +110,7 @@ class TelegramChannel(BaseChannel):
                 self._outbox.post(chat, params | _topic(self._topics.get(chat)))
 
     async def close(self) -> None:
-        connecting = self._poller.state != "ok"  # a connection that is cancelled half-made leaves its socket behind
-        await self._tasks.close(grace_s=0.2 if connecting else 0.0)
+        await self._tasks.close()
         await self._outbox.close()
         await self._api.close()
 
@@ -220,7 +220,8 @@ class TelegramChannel(BaseChannel):
 
     async def _toast(self, origin: Origin, text: str) -> None:
         try:
-            await self._api.call("answerCallbackQuery", {"callback_query_id": origin.query_id, "text": text})
+            async with self._toasting:
+                await self._api.call("answerCallbackQuery", {"callback_query_id": origin.query_id, "text": text})
         except (Refused, Unreachable) as fault:
             log.info("a tap could not be answered: %s", fault)
 
