@@ -34,6 +34,10 @@ def packages(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def make_agent(packages: Path, script: str) -> None:
+    (packages / "echo-agent").write_text(f"#!/bin/sh\n{script}")
+
+
 @pytest.fixture
 def hub() -> Iterator[HubProcess]:
     with hub_process() as running:
@@ -64,3 +68,48 @@ def test_the_adapter_of_another_package_asks_and_is_answered_from_afar(packages:
         terminal.wait_for("name=zed")
         assert terminal.wait_exit() == 0
     wait_until(lambda: not hub.is_asked())
+
+
+def outside(packages: Path, hub: HubProcess) -> Terminal:
+    environ = {**hub.environ, "PYTHONPATH": f"{packages}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    return Terminal((*ATLASBRIDGE, "run", "--", str(packages / "echo-agent")), hub.home.root, env=environ)
+
+
+@pytest.mark.parametrize(("ending", "status"), [("exit 7", 7), ("kill -TERM $$", 128 + 15), ("true", 0)])
+def test_the_session_ends_with_the_status_of_the_tool(packages, hub, ending: str, status: int) -> None:
+    make_agent(packages, f"echo here\n{ending}\n")
+    with outside(packages, hub) as terminal:
+        terminal.wait_for("here")
+        assert terminal.wait_exit() == status
+
+
+def test_keys_typed_while_nothing_is_asked_reach_the_tool_as_they_are(packages: Path, hub: HubProcess) -> None:
+    make_agent(
+        packages,
+        "printf 'send me a line\\n'; read line; echo \"line=$line\"\n"
+        "stty raw -echo; printf 'now a key\\r\\n'; key=$(dd bs=1 count=1 2>/dev/null); stty sane; echo \"key=$key.\"\n",
+    )
+    with outside(packages, hub) as terminal:
+        terminal.wait_for("send me a line")
+        terminal.type("nobody asked\r")
+        terminal.wait_for("line=nobody asked")
+        terminal.wait_for("now a key")
+        terminal.type("k")  # no Enter
+        terminal.wait_for("key=k.")
+        assert terminal.wait_exit() == 0
+    assert not hub.is_asked()
+
+
+def test_ctrl_c_is_the_tools_own_also_while_it_asks(packages: Path, hub: HubProcess) -> None:
+    make_agent(packages, "trap 'echo caught; exit 9' INT\nprintf 'Go on? [y/N] '; read answer\n")
+    with outside(packages, hub) as terminal:
+        terminal.wait_until(hub.is_asked, "the prompt")
+        terminal.type("\x03")
+        terminal.wait_for("caught")
+        assert terminal.wait_exit() == 9
+
+
+def test_the_tools_terminal_is_as_large_as_the_persons(packages: Path, hub: HubProcess) -> None:
+    make_agent(packages, "sleep 0.5; echo \"size=$(stty size).\"\n")
+    with outside(packages, hub) as terminal:
+        terminal.wait_for(f"size={terminal.screen.rows} {terminal.screen.cols}.")

@@ -13,7 +13,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from atlasbridge.core.clock import SystemClock, parse_iso
 from atlasbridge.core.errors import AdapterError
@@ -143,6 +143,8 @@ def make_idempotency_key(
 
 class BaseAdapter(ABC):
     """What every tool adapter implements.  It makes no policy, sends to no channel, and writes no audit entry."""
+
+    CALLS_HOOKS: ClassVar[bool] = False  # true: it calls its own hooks; otherwise whoever runs it does
 
     @abstractmethod
     async def start_session(self, command: list[str], env: dict[str, str] | None = None) -> str:

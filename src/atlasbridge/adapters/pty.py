@@ -47,6 +47,7 @@ PRIVATE_PREFIX = "ATLASBRIDGE_"
 
 
 class PtyAdapter(BaseAdapter):
+    CALLS_HOOKS = True
     TOOL_NAME: ClassVar[str] = "generic"
     DIALECT: ClassVar[str] = "generic"
 

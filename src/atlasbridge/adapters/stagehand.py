@@ -1,8 +1,8 @@
 """Runs an adapter of another package inside a session: `python -m atlasbridge.adapters.stagehand DOOR NAME COMMAND...`.
 
 The session host starts this program on the session's terminal.  It drives the adapter through the frozen interface
-alone: output goes to the terminal, detected prompts through DOOR to the host, and a line that arrives, typed by a
-person or by the host, is the reply to the open prompt.
+alone: output goes to the terminal, detected prompts through DOOR to the host, and a line that arrives while a prompt
+is open, typed by a person or by the host, is the reply to it.  Keys typed at other times go to the tool as they are.
 """
 
 from __future__ import annotations
@@ -11,20 +11,27 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import sys
 import termios
+import tty
+from collections.abc import Iterator
 from typing import Any
 
 from atlasbridge.adapters.base import BaseAdapter, PromptEvent, PromptType, Reply, validate_event
+from atlasbridge.adapters.own_child import ExitStatus, copy_size, find_master
 from atlasbridge.adapters.registry import AdapterRegistry
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.errors import AdapterError
 
 BUFFER_BYTES = 4096
 LOOK_S = 0.25
+ENDS_LOOKS = 40  # a tool may close its terminal a moment before it ends
 SOURCE = "its adapter"
+INTERRUPT = b"\x03"
+ERASED = re.compile(rb"(?:[\x00-\x7e]|[\xc0-\xff][\x80-\xbf]+)?\x7f")  # a character and the key that took it back
 
 
 class Stagehand:
@@ -34,23 +41,45 @@ class Stagehand:
         self._buffer = bytearray()
         self._open: PromptEvent | None = None
         self._session_id = ""
+        self._master: int | None = None
+        self._line = bytearray()  # what was typed of a line
+        self._answers: asyncio.Queue[str] = asyncio.Queue()
 
     async def run(self, command: list[str]) -> int:
+        endings = ExitStatus()
         self._session_id = await self._adapter.start_session(command)
-        await self._adapter.on_start()
-        with _silent_terminal():
-            looking = asyncio.create_task(self._keep_looking())
+        if not self._adapter.CALLS_HOOKS:
+            await self._adapter.on_start()
+        context = await self._adapter.snapshot_context()
+        self._master = find_master()
+        with _keys_alone(0):
+            tasks = [asyncio.create_task(self._keep_looking()), asyncio.create_task(self._keep_answering())]
             self._listen(asyncio.get_running_loop())
             try:
                 async for chunk in self._adapter.read_stream():
                     self._show(chunk)
                     await self._look()
             finally:
-                looking.cancel()
-                await asyncio.gather(looking, return_exceptions=True)
+                asyncio.get_running_loop().remove_reader(0)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
         self._tell("resolved", {})
+        return await self._ended(endings, context.get("pid"))
+
+    async def _ended(self, endings: ExitStatus, pid: int | None) -> int:
+        """The tool's own exit status: it is looked at before the adapter may send a signal."""
+        for _ in range(ENDS_LOOKS):
+            if endings.of(pid) is not None or not await self._adapter.healthcheck():
+                break
+            await asyncio.sleep(LOOK_S / 10)
+        context = await self._adapter.snapshot_context()
         await self._adapter.terminate_session(self._session_id)
-        return 0
+        seen = endings.of(pid)
+        status = int(context.get("exit_code") or 0) if seen is None else seen  # else what the adapter says of it
+        if not self._adapter.CALLS_HOOKS:
+            await (self._adapter.on_crash(status) if status else self._adapter.on_stop(status))
+        return status
 
     def _show(self, chunk: bytes) -> None:
         self._buffer += chunk
@@ -74,22 +103,59 @@ class Stagehand:
         self._tell("prompt", _plain(event))
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        async def lines() -> None:
-            reader = asyncio.StreamReader()
-            await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-            while line := await reader.readline():
-                await self._answer(line.decode("utf-8", "replace").rstrip("\r\n"))
+        loop.add_reader(0, self._typed, loop)
+        loop.add_signal_handler(signal.SIGINT, self._interrupted, loop)
+        loop.add_signal_handler(signal.SIGWINCH, self._resized)
+        self._resized()
 
-        self._listening = loop.create_task(lines())
-        loop.add_signal_handler(signal.SIGINT, lambda: loop.create_task(self._stop()))
+    def _typed(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            data = os.read(0, 4096)
+        except OSError:
+            data = b""
+        if not data:
+            loop.remove_reader(0)  # nobody types any more
+        elif INTERRUPT in data:
+            self._interrupted(loop)
+        elif self._open is None and not self._line and self._master is not None:
+            _write(self._master, data)
+        else:
+            self._take(data)
 
-    async def _stop(self) -> None:
-        await self._adapter.terminate_session(self._session_id)
+    def _take(self, data: bytes) -> None:
+        """A whole line answers; what comes behind it was typed for what comes next."""
+        self._line += data.replace(b"\r", b"\n")
+        line, end, rest = bytes(self._line).partition(b"\n")
+        if not end:
+            return
+        self._line.clear()
+        if self._open is not None:
+            while ERASED.search(line):
+                line = ERASED.sub(b"", line, count=1)
+            self._answers.put_nowait(line.decode("utf-8", "replace"))
+        if rest and self._master is not None:
+            _write(self._master, rest)
+
+    async def _keep_answering(self) -> None:
+        while True:
+            await self._answer(await self._answers.get())
+
+    def _interrupted(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Ctrl-C is the tool's: it is typed where the tool reads it."""
+        self._line.clear()
+        if self._master is not None:
+            _write(self._master, INTERRUPT)
+        else:
+            self._stopping = loop.create_task(self._adapter.terminate_session(self._session_id))
+
+    def _resized(self) -> None:
+        if self._master is not None:
+            copy_size(0, self._master)
 
     async def _answer(self, line: str) -> None:
         event, self._open = self._open, None
         if event is None:
-            return  # nothing is asked: the interface has no other way to type
+            return  # a line behind the answer, in the same moment
         enter = event.prompt_type is PromptType.TYPE_CONFIRM_ENTER or not line
         value, policy = ("\n", "none") if enter else (line, "append")
         nonce = str(event.constraints.get("nonce") or os.urandom(16).hex())
@@ -124,21 +190,26 @@ def _plain(event: PromptEvent) -> dict[str, Any]:
     }
 
 
+def _write(fd: int, data: bytes) -> None:
+    """A tool that has ended takes nothing any more."""
+    with contextlib.suppress(OSError):
+        while data:
+            data = data[os.write(fd, data) :]
+
+
 @contextlib.contextmanager
-def _silent_terminal() -> Any:
-    """Lines, without an echo: the adapter's own terminal echoes."""
+def _keys_alone(fd: int) -> Iterator[None]:
+    """Our own terminal, key by key and without an echo: the adapter's terminal echoes, and turns the ends of lines."""
     try:
-        before = termios.tcgetattr(0)
+        before = termios.tcgetattr(fd)
     except termios.error:
         yield
         return
-    silent = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
-    silent[1] = before[1] & ~termios.OPOST  # the adapter's terminal has done that already
-    termios.tcsetattr(0, termios.TCSANOW, silent)
+    tty.setraw(fd, termios.TCSANOW)
     try:
         yield
     finally:
-        termios.tcsetattr(0, termios.TCSANOW, before)
+        termios.tcsetattr(fd, termios.TCSANOW, before)
 
 
 def main(words: list[str]) -> int:
