@@ -95,7 +95,7 @@ def _text_steps(prompt: Prompt, text: str) -> tuple[Step, ...]:
     data = text.encode()
     if "\n" in text:
         data = PASTE_START + data.replace(b"\n", b"\r") + PASTE_END
-    ending = prompt.end_steps or (Step(ENTER),)
+    ending = prompt.words_end or prompt.end_steps or (Step(ENTER),)
     unseen = prompt.line_mode or prompt.secret
     typed = (Step(data, "drained" if unseen else "redrawn"),) if data else ()
     return (*prompt.text_steps, *typed, *ending)

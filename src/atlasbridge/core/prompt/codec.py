@@ -26,6 +26,7 @@ def encode_prompt(prompt: Prompt) -> dict[str, Any]:
         "line_mode": prompt.line_mode,
         "text_steps": [_encode_step(step) for step in prompt.text_steps],
         "end_steps": [_encode_step(step) for step in prompt.end_steps],
+        "words_end": [_encode_step(step) for step in prompt.words_end],
         "multiline": prompt.multiline,
         "raw": prompt.raw.decode("latin-1"),
     }
@@ -46,6 +47,7 @@ def decode_prompt(data: Mapping[str, Any]) -> Prompt:
         line_mode=bool(data["line_mode"]),
         text_steps=tuple(_decode_step(item) for item in data["text_steps"]),
         end_steps=tuple(_decode_step(item) for item in data["end_steps"]),
+        words_end=tuple(_decode_step(item) for item in data.get("words_end", ())),
         multiline=bool(data["multiline"]),
         raw=str(data["raw"]).encode("latin-1"),
     )

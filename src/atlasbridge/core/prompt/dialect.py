@@ -60,6 +60,7 @@ class MenuRule:
     text_reach: str = ""  # keys that lead to it where it is scrolled out of sight
     toggle: str = "space"  # what marks a box in a list where several may be chosen; "digit": its number
     submit: str = "enter"  # what ends such a list
+    text_submit: str = ""  # what ends own words in such a list; "": it takes none
     hotkeys: str = r"\((\w|esc)\)\s*$"
     across: bool = False  # the choices stand side by side
     unpointed: bool = False  # nothing points at the highlighted choice: rows that count are enough

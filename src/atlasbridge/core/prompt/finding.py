@@ -46,6 +46,7 @@ class Finding:
     structural: bool = False  # a menu, a box, a dialect's own dialog: stands for itself even while something blinks
     text_steps: tuple[Step, ...] = ()
     end_steps: tuple[Step, ...] = ()
+    words_end: tuple[Step, ...] = ()
     priority: int = 0
     multiline: bool = False
     own: bool = False  # a dialog that the tool's own dialect knows: it stands there until it is answered

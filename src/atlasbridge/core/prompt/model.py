@@ -52,9 +52,9 @@ class Step:
 
     `until` is one of: "" (at once), "drained" (the tool has read the keys), "settled" (the screen came to rest),
     "changed" (the screen changed), "redrawn" (it changed and came to rest), "stands:TEXT" (TEXT is on the screen),
-    "shows:TEXT" (TEXT is the highlighted choice), "reach:TEXT" (the same key again until it is), or "left?" (give the
-    tool a moment to take the key by itself; when the prompt has left the screen by then, the steps that follow are not
-    typed).
+    "shows:TEXT" (TEXT is the highlighted choice), "reach:TEXT" (the same key again until it is), "only:TEXT" (once the
+    screen came to rest, the steps that follow are typed only if TEXT stands there), or "left?" (give the tool a moment
+    to take the key by itself; when the prompt has left the screen by then, the steps that follow are not typed).
     """
 
     keys: bytes
@@ -128,6 +128,7 @@ class Prompt:
     line_mode: bool = True  # canonical terminal: answers are lines
     text_steps: tuple[Step, ...] = ()  # what to type before free text (open the text field of a menu)
     end_steps: tuple[Step, ...] = ()  # what ends free text where a plain Enter does not (an editor's save and quit)
+    words_end: tuple[Step, ...] = ()  # what ends own words in a list of boxes, whose `end_steps` send the boxes
     multiline: bool = False  # the tool takes bracketed paste here
     raw: bytes = b""  # the bytes that drew it; never leaves this machine
 

@@ -70,6 +70,7 @@ def prompt_of(
         line_mode=found.line_mode,
         text_steps=found.text_steps,
         end_steps=found.end_steps,
+        words_end=found.words_end,
         multiline=found.multiline,
         raw=raw,
     )

@@ -124,13 +124,15 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int
     if several:
         constraints["multi_select"] = True
         ending = named_steps(view, rule.submit, last="redrawn")  # what is shown in between is no prompt of its own
-    text_steps = () if several else _text_steps(view, menu, rule)  # boxes are marked first and sent together
+    takes_words = bool(rule.text_submit) or not several
+    text_steps = _text_steps(view, menu, rule) if takes_words else ()
     if text_steps:
         constraints["allows_other"] = True
     core = question + "\0" + "\0".join(item.label for item in menu.items)
     return Finding(
         rule.id, PromptType.TYPE_MULTIPLE_CHOICE, rule.score, cut(question), core, row,
         tuple(choices), constraints, line_mode=False, structural=True, text_steps=text_steps, end_steps=ending,
+        words_end=named_steps(view, rule.text_submit, last="redrawn") if several else (),
     )  # fmt: skip
 
 
@@ -195,15 +197,18 @@ def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
 def named_steps(view: View, keys: str, last: str = "") -> tuple[Step, ...]:
     """Keys of a dialect: names or characters with blanks between them, each seen to work before the next.
 
-    `down>Some_label` is the key again and again until that label is highlighted.
+    `down>Some_label` is the key again and again until that label is highlighted; after `right?Some_words` the rest is
+    typed only where those words stand: elsewhere another question has come.
     """
     names = keys.split()
     out = []
     for at, word in enumerate(names, 1):
+        word, only, words = word.partition("?")
         name, reaching, label = word.partition(">")
         pointing = name in ("up", "down", "left", "right")
         data = arrow(name, view.application_cursor) if pointing else parse_keys(name)
         until = f"reach:{label.replace('_', ' ')}" if reaching else "changed" if at < len(names) else last
+        until = f"only:{words.replace('_', ' ')}" if only else until
         out.append(Step(data, until))
     return tuple(out)
 
@@ -211,6 +216,8 @@ def named_steps(view: View, keys: str, last: str = "") -> tuple[Step, ...]:
 def _text_steps(view: View, menu: Menu, rule: MenuRule) -> tuple[Step, ...]:
     if not rule.text_choice:
         return ()
+    if rule.text_submit and rule.text_reach:
+        return named_steps(view, rule.text_reach)
     for at, item in enumerate(menu.items):
         if compiled(rule.text_choice).search(item.label):
             if rule.text_keys:

@@ -25,6 +25,7 @@ LOOK_S = 0.003
 _MOST_MOVES = 30
 _HIDDEN_S = 0.6  # for a tool to draw what was typed, if it ever does
 _TAKEN_S = 0.4  # for a tool that waits again to take a single key without Enter; one that works gets its whole time
+_ARRIVES_S = 1.0  # for a screen that only some lead to
 _SWITCH_S = 0.2  # for a tool that leaves raw mode after every key to come back to it
 _TAIL = 6  # characters by which a text that was just typed is known again
 _UNSEEN = ("", "drained", "redrawn", "settled", "left?")  # conditions that would also be true of another prompt
@@ -79,7 +80,7 @@ class Walk:
             return self._leaves(typing, number, count)
         if step.until.startswith("only:"):
             return None if self._came_to(step.until.removeprefix("only:"), before) else Outcome("typed")
-        if self._reach(step) if step.until.startswith("reach:") else self._await(step.until, before):
+        if self._reach(step, before) if step.until.startswith("reach:") else self._await(step.until, before):
             return None
         if number == count:
             return Outcome("typed", f"typed, but the screen did not come to {step.until!r}")
@@ -144,26 +145,28 @@ class Walk:
     # Conditions
 
     def _came_to(self, text: str, before: int) -> bool:
-        """Whether TEXT stands on the screen that the key has led to."""
+        """Whether TEXT stands on the screen that the key has led to; what is drawn may still be from the key before."""
         self._await("redrawn", before)
-        return any(text in line for line in self._watch.screen.lines())
+        return self._await(f"stands:{text}", before, _ARRIVES_S)
 
-    def _reach(self, step: Step) -> bool:
-        """The same key until TEXT is highlighted: a list that scrolls does not tell how far it is."""
+    def _reach(self, step: Step, before: int) -> bool:
+        """The same key until TEXT is highlighted: a list that scrolls does not tell how far it is.  Each key is seen to
+        work before the next: one that is still on its way would lead past TEXT."""
         for _ in range(_MOST_MOVES):
-            if not self._await("settled", 0):
+            if not (self._await("changed", before) and self._await("settled", 0)):
                 return False
             if self._shows(step.until.removeprefix("reach:")):
                 return True
+            before = self._watch.screen.version
             if not self._inlet.send(step.keys):
                 return False
         return False
 
-    def _await(self, until: str, before: int) -> bool:
+    def _await(self, until: str, before: int, timeout_s: float | None = None) -> bool:
         """Wait for a step's condition; False when its time is over."""
         if not until:
             return True
-        deadline = self._clock.now() + self._settings.step_timeout_s
+        deadline = self._clock.now() + (self._settings.step_timeout_s if timeout_s is None else timeout_s)
         condition = self._condition(until, before)
         while not condition():
             if self._clock.now() >= deadline:
