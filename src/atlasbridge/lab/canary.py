@@ -54,7 +54,13 @@ def canary(tool: str, only: str = "") -> Iterator[Result]:
 def walk_through(tool: str, walk: Walk) -> Iterator[Result]:
     clock = SystemClock()
     with Stage(
-        tool, arguments=walk.arguments, first_run=walk.first_run, prepare=walk.prepare, config=QUIET_CONFIG
+        tool,
+        arguments=walk.arguments,
+        first_run=walk.first_run,
+        prepare=walk.prepare,
+        env=dict(walk.env),
+        mute=walk.mute,
+        config=QUIET_CONFIG,
     ) as stage:
         if not walk.first_run and walk.dialogs[0].scene:
             try:
@@ -82,8 +88,8 @@ def _try(stage: Stage, dialog: Dialog) -> str:
             stage.pass_time(1.5)
         if dialog.scene:
             stage.say(f"please lab:{dialog.scene} now")
-        for reply in dialog.replies:
-            _answer(stage, reply)
+        for number, reply in enumerate(dialog.replies):
+            _answer(stage, reply, "" if number else dialog.asks)
         if dialog.ends:
             stage.wait(lambda: stage.named("session.ended"), "the end of the tool")
             return ""
@@ -93,11 +99,13 @@ def _try(stage: Stage, dialog: Dialog) -> str:
         return str(error)
 
 
-def _answer(stage: Stage, reply: str) -> None:
+def _answer(stage: Stage, reply: str, asks: str) -> None:
     if reply.startswith("idle:"):
         _instruct(stage, reply.removeprefix("idle:"))
         return
     prompt = stage.next_prompt(START_S)
+    if asks not in prompt["excerpt"]:
+        raise StageError(f"{asks!r} is not in the excerpt:\n{prompt['excerpt']}")
     text = reply.removeprefix("text:")
     status, answer = stage.reply(prompt, text, *(("--text",) if text != reply else ()))
     if status:

@@ -5,63 +5,28 @@ Plain data; `canary` walks it on the real tools.  A scene is what the mock model
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+import subprocess
 from pathlib import Path
 
-BASH, SECOND, WRITTEN = "made-by-bash.txt", "made-by-bash-2.txt", "written.txt"
-WORDS = "text:my own words"
-_HOOKS = '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true"}]}]}}'
-
-
-@dataclass(frozen=True, slots=True)
-class Dialog:
-    """`replies` answer the prompts in their order: a value, or `text:...` for own words.  None: it must be silent."""
-
-    name: str
-    scene: str
-    replies: tuple[str, ...] = ()
-    made: tuple[str, ...] = ()  # files that must be there afterwards
-    unmade: tuple[str, ...] = ()  # files that must not
-    shows: str = ""  # must stand on the screen afterwards
-    hears: str = ""  # must reach the model
-    says: str = ""  # typed first, such as /plan
-    ends: bool = False  # the tool must end
-
-
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """Dialogs that one run of a tool goes through, one after the other."""
-
-    name: str
-    dialogs: tuple[Dialog, ...]
-    arguments: tuple[str, ...] = ()
-    first_run: str = ""
-    prepare: Callable[[Path, Path], None] | None = None
-
-
-def _permissions(*, edit_reads: bool = False) -> tuple[Dialog, ...]:
-    """Allow once makes it, refuse does not, and the second of two is asked for itself."""
-    before = ("y",) if edit_reads else ()
-    return (
-        Dialog("bash: y", "bash", ("y",), made=(BASH,)),
-        Dialog("bash: n", "bash", ("n",), unmade=(BASH,)),
-        Dialog("bash: 1", "bash", ("1",), made=(BASH,)),
-        Dialog("bash twice: y n", "bash2", ("y", "n"), made=(BASH,), unmade=(SECOND,)),
-        Dialog("bash twice: y y", "bash2", ("y", "y"), made=(BASH, SECOND)),
-        Dialog("write: y", "write", ("y",), made=(WRITTEN,)),
-        Dialog("write: n", "write", ("n",), unmade=(WRITTEN,)),
-        Dialog("edit: n", "edit", (*before, "n"), unmade=("blue",)),
-        Dialog("edit: y", "edit", (*before, "y"), made=("blue",)),
-    )
-
-
-_QUIET = (
-    Dialog("next instruction", "", ("idle:please lab:say now",), shows="Hello from the lab."),
-    Dialog("bait: silent", "bait"),
-    Dialog("thinking: silent", "slow=4"),
+from atlasbridge.lab.dialog import (
+    BASH,
+    FETCH,
+    ONCE,
+    QUIET,
+    RUNNING,
+    TWO_LINES,
+    UNHEARD,
+    WORDS,
+    WRITTEN,
+    Dialog,
+    Walk,
+    permissions,
+    questions,
 )
-_FETCH = (Dialog("fetch: n", "fetch", ("n",)), Dialog("fetch: y", "fetch", ("y",)))
+
+__all__ = ["WALKS", "Dialog", "Walk"]
+_HOOKS = '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"true"}]}]}}'
 
 
 def _git(home: Path, folder: Path) -> None:
@@ -71,51 +36,73 @@ def _git(home: Path, folder: Path) -> None:
         (folder / ".git" / name).mkdir()
 
 
+def _repository(home: Path, folder: Path) -> None:
+    """A real one, with the seed in it."""
+    me = ("-c", "user.name=lab", "-c", "user.email=lab@localhost")
+    for words in (("init", "-q"), ("add", "-A"), (*me, "commit", "-q", "-m", "seed")):
+        subprocess.run(("git", *words), cwd=folder, env={**os.environ, "HOME": str(home)}, check=True)
+
+
 def _untrusted_hook(home: Path, folder: Path) -> None:
     (home / ".codex" / "hooks.json").write_text(_HOOKS)
 
 
+_CLAUDE_PLANS = (
+    Dialog("plan: n", "plan", ("n",)),
+    Dialog("plan: own words", "plan", ("text:make it shorter",), hears="make it shorter"),
+    Dialog("plan: y", "plan", ("y",), shows="All done."),
+)
+_CLAUDE_FIRST = (
+    Walk("first run: y y", (Dialog("trust and key: y", "", ("y", "y")),), first_run="folder"),
+    Walk("first run: y n", (Dialog("key: n", "", ("y", "n")),), first_run="folder"),
+    Walk("first run: n", (Dialog("trust: n", "", ("n",), ends=True),), first_run="folder"),
+)
 CLAUDE = (
     Walk(
         "main",
         (
-            *_permissions(),
-            *_FETCH,
-            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
-            Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
-            Dialog("question: n", "ask", ("n",)),
-            Dialog("two questions", "asktwo", ("2", "1", "y"), hears="Red"),
-            Dialog("several answers", "askmulti", ("1,3",), hears="PostgreSQL, Redis"),
-            Dialog("several answers: n", "askmulti", ("n",)),
-            *_QUIET,
-            Dialog("running: silent", "longbash", ("y",), made=(BASH,)),
+            *permissions(),
+            *FETCH,
+            *questions(review=""),
+            *QUIET,
+            TWO_LINES,
+            RUNNING,
+            UNHEARD,
+            Dialog("bash: for the session, by number", "bash", ("2",), made=(BASH,)),
         ),
     ),
+    Walk("plan mode", _CLAUDE_PLANS, arguments=("--permission-mode", "plan")),
+    *_CLAUDE_FIRST,
     Walk(
-        "plan mode",
-        (
-            Dialog("plan: n", "plan", ("n",)),
-            Dialog("plan: own words", "plan", ("text:make it shorter",), hears="make it shorter"),
-            Dialog("plan: y", "plan", ("y",), shows="All done."),
-        ),
-        arguments=("--permission-mode", "plan"),
+        "screen reader",
+        (*permissions(), *questions(review=""), *QUIET, RUNNING),
+        arguments=("--ax-screen-reader",),
     ),
-    Walk("first run: y y", (Dialog("trust and key: y", "", ("y", "y")),), first_run="folder"),
-    Walk("first run: y n", (Dialog("key: n", "", ("y", "n")),), first_run="folder"),
-    Walk("first run: n", (Dialog("trust: n", "", ("n",), ends=True),), first_run="folder"),
+    Walk("mute terminal", ONCE, mute=True),
+)
+CLAUDE_BEFORE = (
+    Walk("main", (*permissions(), *FETCH, *questions(review=""), *QUIET, RUNNING)),
+    Walk("plan mode", _CLAUDE_PLANS, arguments=("--permission-mode", "plan")),
+    *_CLAUDE_FIRST,
 )
 CODEX = (
     Walk(
         "main",
         (
-            *_permissions(edit_reads=True),
-            Dialog("network: n", "netbash", ("n",), unmade=("fetched.html",)),
+            *permissions(edit_reads=True),
+            Dialog("network: n", "netbash", ("n",), unmade=("fetched.html",), asks="curl -s -o fetched.html"),
             Dialog("network: y", "netbash", ("y",), made=("fetched.html",)),
-            *_QUIET,
+            *QUIET,
+            TWO_LINES,
+            RUNNING,
+            UNHEARD,
+            Dialog("bash: for ever, by number", "bash", ("2",), made=(BASH,)),
             Dialog("question: by number", "ask", ("2",), hears="SQLite", says="/plan"),
             Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
             Dialog("question: n", "ask", ("n",)),
             Dialog("two questions", "asktwo", ("2", "1"), hears="Red"),
+            Dialog("two questions: n to the second", "asktwo", ("2", "n")),
+            Dialog("two questions: own words", "asktwo", ("text:a first", "text:teal"), hears="teal"),
             Dialog("plan: n", "planblock", ("n",)),
             Dialog("plan: y", "planblock", ("y",)),
         ),
@@ -124,39 +111,51 @@ CODEX = (
     Walk("trust: n", (Dialog("trust: n", "", ("n",), ends=True),), first_run="folder", prepare=_git),
     Walk("trust: y", (Dialog("trust: y", "", ("y",)),), first_run="folder", prepare=_git),
     Walk("hooks: n", (Dialog("hooks review: n", "", ("n",)),), prepare=_untrusted_hook),
+    Walk("hooks: all", (Dialog("hooks review: trust all, by number", "", ("2",)),), prepare=_untrusted_hook),
     Walk("sign-in: n", (Dialog("sign-in: n", "", ("n",), ends=True),), first_run="virgin"),
+    Walk("mute terminal", ONCE, arguments=("-s", "read-only"), mute=True),
 )
 GEMINI = (
     Walk(
         "main",
         (
-            *_permissions(),
-            *_FETCH,
-            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
-            Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
-            Dialog("question: n", "ask", ("n",)),
-            Dialog("several answers", "askmulti", ("1,3",), hears="Redis"),
-            Dialog("several answers: n", "askmulti", ("n",)),
+            *permissions(),
+            *FETCH,
+            *questions(review="y"),
             Dialog("nested shell prompt", "readbash", ("y", "text:y"), made=("read-answer.txt",)),
-            *_QUIET,
+            *QUIET,
+            TWO_LINES,
+            RUNNING,
+            Dialog("enter plan mode: n", "enterplan", ("n",)),
+            Dialog("bash: for the session, by number", "bash", ("2",), made=(BASH,)),
         ),
     ),
+    Walk("plan mode", _CLAUDE_PLANS, arguments=("--approval-mode", "plan")),
     Walk("trust and sign-in: n", (Dialog("trust and sign-in: n", "", ("n", "n"), ends=True),), first_run="folder"),
+    Walk("mute terminal", ONCE, mute=True),
 )
 OPENCODE = (
     Walk(
         "main",
         (
-            *_permissions(),
-            *_FETCH,
-            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
-            Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
-            Dialog("question: n", "ask", ("n",)),
-            Dialog("several answers", "askmulti", ("1,3",), hears="Redis"),
-            Dialog("several answers: n", "askmulti", ("n",)),
-            *_QUIET,
+            *permissions(),
+            *FETCH,
+            *questions(review="y"),
+            *QUIET,
+            TWO_LINES,
+            RUNNING,
             Dialog("always, with its second confirmation", "bash", ("Allow always",), made=(BASH,)),
         ),
+    ),
+    Walk(
+        "plan mode",
+        (
+            Dialog("plan file: n", "plan", ("n",)),
+            Dialog("plan: n", "plan", ("y", "n")),
+            Dialog("plan: y", "plan", ("y", "y"), hears="approved"),
+        ),
+        arguments=("--agent", "plan"),
+        env=(("OPENCODE_EXPERIMENTAL_PLAN_MODE", "1"),),
     ),
 )
 AIDER = (
@@ -167,13 +166,28 @@ AIDER = (
             Dialog("bash: n", "bash", ("n",), unmade=(BASH,)),
             Dialog("write: y", "write", ("y",), made=(WRITTEN,)),
             Dialog("write: n", "write", ("n",), unmade=(WRITTEN,)),
-            *_QUIET,
+            Dialog("mentioned file: n", "mention", ("n",), asks="seed.txt"),
+            Dialog("mentioned file: y", "mention", ("y",), shows="seed.txt"),
+            *QUIET,
+            Dialog("bash: never again", "bash", ("d",), unmade=(BASH,)),
         ),
     ),
     Walk("git: n", (Dialog("git repository: n", "", ("n",)),), first_run="folder"),
+    Walk(
+        "repository",
+        (
+            Dialog("ignored files: n", "", ("n",), asks=".gitignore"),
+            Dialog("mentioned file: n", "mention", ("n",), asks="seed.txt"),
+            Dialog("mentioned file: y", "mention", ("y",), asks="seed.txt"),
+        ),
+        first_run="folder",
+        prepare=_repository,
+    ),
+    Walk("git: y", (Dialog("git repository: y", "", ("y",)),), first_run="folder"),
 )
 WALKS: dict[str, tuple[Walk, ...]] = {
     "claude": CLAUDE,
+    "claude-2.1.197": CLAUDE_BEFORE,
     "codex": CODEX,
     "gemini": GEMINI,
     "opencode": OPENCODE,

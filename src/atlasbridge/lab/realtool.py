@@ -16,6 +16,7 @@ from typing import Any
 KEY = "sk-ant-lab-0000000000000000000000"
 BINARIES = {
     "claude": "node_modules/.bin/claude",
+    "claude-2.1.197": "node_modules/.bin/claude",
     "codex": "node_modules/.bin/codex",
     "gemini": "node_modules/.bin/gemini",
     "opencode": "node_modules/.bin/opencode",
@@ -132,6 +133,7 @@ def _aider(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
 
 SEEDS: dict[str, Callable[[Path, Path, str, str], Seeded]] = {
     "claude": _claude,
+    "claude-2.1.197": _claude,
     "codex": _codex,
     "gemini": _gemini,
     "opencode": _opencode,

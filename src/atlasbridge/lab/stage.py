@@ -53,11 +53,13 @@ class Stage:
         options: Sequence[str] = (),
         prepare: Callable[[Path, Path], None] | None = None,
         config: str = "",
+        mute: bool = False,
     ) -> None:
         binary = find_tool(tool)
         if binary is None:
             raise StageError(f"{tool} is not installed", "Set ATLASBRIDGE_TOOLS, or run tools/install-extras.")
         self.tool = tool
+        self._mute = mute  # a terminal that answers no query
         self.root = Path(tempfile.mkdtemp(prefix="ab"))
         self.model = MockModel(str(self.root / "work"))
         self.model.start()
@@ -108,7 +110,7 @@ class Stage:
                 self.screen.feed(data)
                 answers = [a for a in self.screen.take_queries() if not a.startswith(_STATUS_ANSWER)]
                 self._changed.notify_all()
-            if answers:
+            if answers and not self._mute:
                 self.type(b"".join(answers))
 
     def text(self) -> str:

@@ -60,6 +60,7 @@ class Turn:
     delay_s: float = 0.0
     drip_s: float = 0.0
     scene: str = ""
+    refusals: int = 0  # how often the service says first that it is overloaded
 
 
 Spellings = dict[str, "dict[str, Any] | str"]
@@ -78,6 +79,8 @@ def play(request: Request, folder: str, address: str) -> Turn:
         text, call = (move, None) if isinstance(move, str) else choose(move, request.tools)
     waits = not request.side and not request.results
     default_delay = 5.0 if scene == "slow" else 0.0
+    if scene == "fail":
+        return Turn(text, scene=scene, refusals=int(seconds or 1))
     delay = (float(seconds) if seconds else default_delay) if waits else 0.0
     return Turn(text, call, delay, 0.25 if scene == "drip" and waits else 0.0, scene)
 
@@ -96,7 +99,8 @@ def choose(spellings: Spellings, tools: Mapping[str, str]) -> tuple[str, Call | 
 def plan_file(body: str, folder: str) -> str:
     """Plan modes name the file they want in their instructions."""
     named = re.findall(r"/[^\s\"'`\\]+/plans/[^\s\"'`\\]+\.md", body)
-    return named[-1] if named else f"{folder}/plan.md"
+    folders = re.findall(r"/[^\s\"'`\\]+/plans\b", body)
+    return named[-1] if named else f"{folders[-1] if folders else folder}/plan.md"
 
 
 def scenes(folder: str, address: str, plan: str) -> dict[str, list[str | Spellings]]:
@@ -105,6 +109,7 @@ def scenes(folder: str, address: str, plan: str) -> dict[str, list[str | Spellin
     return {
         "say": ["Hello from the lab."],
         "slow": ["Done after a long think."],
+        "fail": ["Done after a bad start."],
         "drip": ["word " * 40],
         "bait": [LURE],
         "askfree": ["What should the new module be called?"],
@@ -119,6 +124,15 @@ def scenes(folder: str, address: str, plan: str) -> dict[str, list[str | Spellin
         "fetch": [fetch(page)],
         "ask": [ask([("Which database should the service use?", "Database", DATABASES)])],
         "askmulti": [ask([("Which database should the service use?", "Database", DATABASES)], multi=True)],
+        "askmixed": [
+            ask(
+                [
+                    ("Which database should the service use?", "Database", DATABASES),
+                    ("Which colour should the button have?", "Colour", COLOURS),
+                ],
+                multi=True,
+            )
+        ],
         "asktwo": [
             ask(
                 [

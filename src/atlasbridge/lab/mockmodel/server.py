@@ -13,7 +13,13 @@ from typing import Any
 from atlasbridge.lab.mockmodel import wire
 from atlasbridge.lab.mockmodel.scene import Request, Turn, play
 
+OVERLOADED = 503
+
 PAGE = b"<html><body><h1>Lab page</h1><p>The answer is 42.</p></body></html>"
+
+
+class Overloaded(Exception):
+    """The service refuses this request; the tool shall try again."""
 
 
 class MockModel:
@@ -24,6 +30,7 @@ class MockModel:
         self.requests: list[tuple[str, str, int, str]] = []
         self.heard: list[str] = []  # the newest tool results of each request
         self.stopping = threading.Event()
+        self._refused = 0
         handler = type("BoundHandler", (_Handler,), {"model": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
         self._server.daemon_threads = True
@@ -52,6 +59,10 @@ class MockModel:
 
     def turn(self, path: str, request: Request) -> Turn:
         turn = play(request, self.folder, self.address)
+        if not request.side and self._refused < turn.refusals:
+            self._refused += 1
+            raise Overloaded
+        self._refused = 0
         self.heard.append(request.heard)
         self.requests.append((path, turn.scene, request.results, turn.call.name if turn.call else ""))
         self.stopping.wait(turn.delay_s)
@@ -84,6 +95,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(path, body, raw.decode(errors="replace"))
         except ValueError:
             self._send_json({"error": "the body is not JSON"}, 400)
+        except Overloaded:
+            about = {"code": OVERLOADED, "status": "UNAVAILABLE", "type": "overloaded_error", "message": "Overloaded"}
+            self._send_json({"type": "error", "error": about}, OVERLOADED)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True  # the tool gave up: Esc, or its end
 
