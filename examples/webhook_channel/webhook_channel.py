@@ -48,6 +48,9 @@ class WebhookChannel(BaseChannel):
         self._state = "starting"
 
     async def start(self) -> None:
+        """What an earlier process had accepted and not settled counts first."""
+        for update_id, payload in self.desk.pending_updates("webhook"):
+            self._pass_on(update_id, json.loads(payload))
         self._fetching = asyncio.create_task(self._fetch_for_ever(), name="webhook-replies")
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
@@ -60,6 +63,7 @@ class WebhookChannel(BaseChannel):
         return await self._replies.get()
 
     async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
+        await self.desk.settle_update("webhook", str(reply.token))
         taken = isinstance(outcome, Receipt)
         await self._post({"event": "outcome", "id": reply.token, "taken": taken, "sentence": outcome.sentence})
 
@@ -110,10 +114,14 @@ class WebhookChannel(BaseChannel):
 
     async def _take(self, reply: dict[str, Any]) -> None:
         """Into the hub's inbox first, so that an answer that comes twice counts once."""
-        update_id, who = str(reply["id"]), str(reply["by"])
+        update_id = str(reply["id"])
         fresh = await self.desk.accept_update("webhook", update_id, json.dumps(reply))
         self.desk.remember("webhook.after", update_id)
-        if fresh and who in self._own.allowed_users:
+        if fresh:
+            self._pass_on(update_id, reply)
+
+    def _pass_on(self, update_id: str, reply: dict[str, Any]) -> None:
+        if (who := str(reply["by"])) in self._own.allowed_users:
             self._replies.put_nowait(
                 InboundReply(
                     channel="webhook",

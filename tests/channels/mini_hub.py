@@ -131,6 +131,12 @@ class MiniHub:
         self.inbox.setdefault((channel, update_id), payload)
         return fresh
 
+    async def settle_update(self, channel: str, update_id: str) -> None:
+        self.inbox[channel, update_id] = ""
+
+    def pending_updates(self, channel: str) -> list[tuple[str, str]]:
+        return [(key[1], payload) for key, payload in self.inbox.items() if key[0] == channel and payload]
+
     def remember(self, key: str, value: str) -> None:
         self.memory[key] = value
 

@@ -125,3 +125,27 @@ def test_a_hub_that_was_killed_takes_up_the_tap_that_came_meanwhile(
     wait_until(lambda: read(answers) == "got y\n", 60)
     server.wait_for(lambda: server.unconfirmed() == 0, "every confirmation")
     assert read(answers) == "got y\n"
+
+
+def test_a_click_acknowledged_by_a_hub_that_is_killed_before_it_could_type_is_typed_once_by_the_next(
+    hub: HubProcess, slack: FakeSlack, tmp_path: Path
+) -> None:
+    work, answers = slack.person("U0ADA"), tmp_path / "answers"
+    session_id = run_tool(hub, QUESTION, answers)
+    shown = slack.wait_for(lambda: asked(work.sees(), "Delete the build folder?"), "the question", 60)
+    (session,) = [one for one in hub.json("ps") if one["session_id"].startswith(session_id)]
+    hub.kill_9()
+    os.kill(session["host_pid"], signal.SIGSTOP)  # nobody can type while the next hub lives
+    try:
+        hub.start()
+        slack.wait_for(lambda: slack.sockets, "the socket", 60)
+        click = work.click(shown, "Yes")
+        slack.wait_for(lambda: click.acked, "the acknowledgement", 60)
+        hub.kill_9()
+    finally:
+        os.kill(session["host_pid"], signal.SIGCONT)
+    assert read(answers) == ""
+    hub.start()
+    wait_until(lambda: read(answers) == "got y\n", 60)
+    slack.wait_for(lambda: not asked(work.sees(), "Delete the build folder?"), "the edit", 60)
+    assert read(answers) == "got y\n"

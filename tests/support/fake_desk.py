@@ -60,6 +60,12 @@ class FakeDesk:
     async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
         return True
 
+    async def settle_update(self, channel: str, update_id: str) -> None:
+        """The page receives no updates."""
+
+    def pending_updates(self, channel: str) -> list[tuple[str, str]]:
+        return []
+
     def remember(self, key: str, value: str) -> None:
         self.notes[key] = value
 

@@ -5,8 +5,10 @@ The answers are the channel's own politeness and thrift; whether a reply counts 
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import OrderedDict
+from typing import Any
 
 from atlasbridge.channels.limits import InboundWindow
 from atlasbridge.core.ids import short_id
@@ -52,10 +54,24 @@ class SeenUpdates:
         fresh = await self._desk.accept_update(self._channel, update_id, WITHHELD if secret else payload)
         if update_id in self._seen:  # its copy came while we waited for the store
             return "copy"
+        self._know(update_id)
+        return "new" if fresh else "again"
+
+    async def settle(self, update_id: str) -> None:
+        """It has had its effect, whatever that was."""
+        await self._desk.settle_update(self._channel, update_id)
+
+    def left_over(self) -> list[tuple[str, Any]]:
+        """What an earlier process had accepted when it died, with its payload; None where that was withheld."""
+        found = self._desk.pending_updates(self._channel)
+        for update_id, _ in found:
+            self._know(update_id)
+        return [(update_id, None if payload == WITHHELD else json.loads(payload)) for update_id, payload in found]
+
+    def _know(self, update_id: str) -> None:
         self._seen[update_id] = None
         while len(self._seen) > KEPT_UPDATES:
             self._seen.popitem(last=False)
-        return "new" if fresh else "again"
 
 
 class Throttle:

@@ -77,6 +77,12 @@ class Desk(Protocol):
     async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
         """Commit an inbound update before it is acknowledged.  False: it was seen before."""
 
+    async def settle_update(self, channel: str, update_id: str) -> None:
+        """It has had its effect: what it said is forgotten, and it is not pending any more."""
+
+    def pending_updates(self, channel: str) -> list[tuple[str, str]]:
+        """(update id, payload) of what was accepted and not settled, oldest first: a process died in between."""
+
     def remember(self, key: str, value: str) -> None:
         """A small durable note of a channel: a poll offset, a chat's default session."""
 

@@ -30,6 +30,7 @@ from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
 HINT = "invite the app to the channel, check its scopes, and see: atlasbridge hub status"
+LATE = (Refusal.NOT_OPEN, Refusal.BAD_NONCE)  # of a copy: the first may have answered
 PAUSED = "Replies to this session are paused for a minute: there were too many."
 
 
@@ -52,7 +53,14 @@ class SlackChannel(BaseChannel):
 
     async def start(self) -> None:
         self._shown.load()
-        self._tasks.hold(self._link.run())
+        self._tasks.hold(self._listen())
+
+    async def _listen(self) -> None:
+        try:
+            await self._inbound.replay()
+        except Exception:  # the channel boundary: one bad update must not make the channel deaf
+            log.exception("what an earlier process had received could not be taken up")
+        await self._link.run()
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         def render(room: str) -> dict[str, Any]:
@@ -66,10 +74,12 @@ class SlackChannel(BaseChannel):
     async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
         """Only refusals are told apart: what was accepted shows in the message itself."""
         origin = reply.token
-        if isinstance(outcome, Reject) and isinstance(origin, Origin):
-            copy = origin.seen_before and outcome.reason in (Refusal.NOT_OPEN, Refusal.BAD_NONCE)
-            if not copy:
-                self.say(origin, outcome.sentence)
+        if not isinstance(origin, Origin):
+            return
+        await self._inbound.settle(origin)
+        copy = origin.seen_before and isinstance(outcome, Reject) and outcome.reason in LATE
+        if isinstance(outcome, Reject) and not copy:
+            self.say(origin, outcome.sentence)
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         session = self._session(event)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from atlasbridge.core.ports import Desk, InboundReply
 from atlasbridge.core.prompt.model import PromptRecord, PromptType
 from atlasbridge.core.visible import visible
 
+log = logging.getLogger(__name__)
 SEVERAL = "Multiple active sessions. Please reply in the thread of the prompt."
 NOT_OURS = "This button is not one of mine."
 EDITED = "An edit changes nothing that was already taken. Write a new message instead."
@@ -32,6 +34,7 @@ class Origin:
     room: str
     user: str
     thread: str = ""
+    update_id: str = ""
     seen_before: bool = False
 
 
@@ -66,13 +69,35 @@ class Inbound:
         return news != "copy"
 
     async def take(self, kind: str, payload: Payload) -> None:
+        """Settled at once, unless it became a reply: then when that is decided."""
+        if not await self._dispatch(kind, payload):
+            await self._seen.settle(_key(kind, payload))
+
+    async def replay(self) -> None:
+        """What an earlier process acknowledged and died over: Slack will not send it again."""
+        for key, payload in self._seen.left_over():
+            kind = _kind(payload) if payload is not None else ""
+            if kind and self._is_ours(kind, payload):
+                log.info("%s is taken up again", key)
+                self._again.add(key)
+                await self.take(kind, payload)
+            else:
+                await self._seen.settle(key)
+
+    async def settle(self, origin: Origin) -> None:
+        """The gate has decided it."""
+        await self._seen.settle(origin.update_id)
+
+    async def _dispatch(self, kind: str, payload: Payload) -> bool:
+        """True: a reply was passed on."""
         match kind, payload.get("type"):
             case "interactive", "block_actions":
-                await self._on_click(payload)
+                return await self._on_click(payload)
             case "interactive", "view_submission":
-                self._on_modal(payload)
+                return self._on_modal(payload)
             case "events_api", _:
-                self._on_event(payload)
+                return self._on_event(payload)
+        return False
 
     def _is_ours(self, kind: str, payload: Payload) -> bool:
         """The workspace and the person, both by id; people of a connected workspace carry its id."""
@@ -94,10 +119,10 @@ class Inbound:
         self._strangers.note(f"{'+'.join(sorted(map(str, teams)))}/{user_id}")
         return False
 
-    async def _on_click(self, payload: Payload) -> None:
+    async def _on_click(self, payload: Payload) -> bool:
         room = str((payload.get("channel") or {}).get("id") or "")
         place = (room, str((payload.get("container") or {}).get("message_ts") or ""))
-        origin = Origin(room, str(payload["user"]["id"]), seen_before=self._was_seen("interactive", payload))
+        origin = self._origin("interactive", payload, room, str(payload["user"]["id"]))
         clicked = (payload.get("actions") or [{}])[0]
         action = parse_action(clicked.get("value"))
         record = self._desk.prompt(action.prompt_id) if action else None
@@ -109,47 +134,50 @@ class Inbound:
         elif action.verb == WRITE and record is not None:
             await self._doors.open_modal(origin, str(payload.get("trigger_id") or ""), record)
         else:
-            self._pass_click(origin, place, action, record)
+            return self._pass_click(origin, place, action, record)
+        return False
 
-    def _pass_click(self, origin: Origin, place: Place, action: Action, record: PromptRecord | None) -> None:
+    def _pass_click(self, origin: Origin, place: Place, action: Action, record: PromptRecord | None) -> bool:
         if record is not None and record.nonce == action.nonce:
             self._shown.add(record.prompt_id, place)  # a copy whose sending was never confirmed is edited too
-        if self._is_within_limit(origin, record):
-            value = full_value(action, record) if record else action.value
-            self._deliver(origin, action.prompt_id, value, session_id=action.session_id, nonce=action.nonce)
+        if not self._is_within_limit(origin, record):
+            return False
+        value = full_value(action, record) if record else action.value
+        return self._deliver(origin, action.prompt_id, value, session_id=action.session_id, nonce=action.nonce)
 
-    def _on_modal(self, payload: Payload) -> None:
+    def _on_modal(self, payload: Payload) -> bool:
         view = payload.get("view") or {}
         action = parse_action(view.get("private_metadata"))
         values = (view.get("state") or {}).get("values") or {}
         text = ((values.get(FIELD) or {}).get(FIELD) or {}).get("value")
         if view.get("callback_id") != CALLBACK or action is None or not isinstance(text, str):
-            return
+            return False
         record = self._desk.prompt(action.prompt_id)
         places = self._shown.places(record.prompt_id) if record else []
         room = places[0][0] if places else ""
-        origin = Origin(room, str(payload["user"]["id"]), seen_before=self._was_seen("interactive", payload))
-        if self._is_within_limit(origin, record):
-            as_text = record is not None and record.prompt.type is PromptType.TYPE_FREE_TEXT
-            ids = {"session_id": action.session_id, "nonce": action.nonce}
-            self._deliver(origin, action.prompt_id, text, as_text=as_text, **ids)
+        origin = self._origin("interactive", payload, room, str(payload["user"]["id"]))
+        if not self._is_within_limit(origin, record):
+            return False
+        as_text = record is not None and record.prompt.type is PromptType.TYPE_FREE_TEXT
+        ids = {"session_id": action.session_id, "nonce": action.nonce}
+        return self._deliver(origin, action.prompt_id, text, as_text=as_text, **ids)
 
-    def _on_event(self, payload: Payload) -> None:
+    def _on_event(self, payload: Payload) -> bool:
         event = payload["event"]
         changed = event.get("subtype") == "message_changed"
         message = event.get("message", {}) if changed else event
         room, thread = str(event.get("channel")), str(message.get("thread_ts") or "")
         replied = self._shown.prompt_at((room, thread)) if thread else ""
         if event.get("channel_type") != "im" and not replied:
-            return  # talk among people in a channel
-        seen = self._was_seen("events_api", payload)
-        origin = Origin(room, str(message["user"]), thread or str(message["ts"]), seen)
+            return False  # talk among people in a channel
+        origin = self._origin("events_api", payload, room, str(message["user"]), thread or str(message["ts"]))
         if changed:
             self._doors.say(origin, EDITED)
         elif event.get("subtype") in HEARD_SUBTYPES:
-            self._on_text(origin, replied, plain_text(str(event.get("text") or "")))
+            return self._on_text(origin, replied, plain_text(str(event.get("text") or "")))
+        return False
 
-    def _on_text(self, origin: Origin, replied: str, text: str) -> None:
+    def _on_text(self, origin: Origin, replied: str, text: str) -> bool:
         record, why = self._target(origin, replied)
         if record is None:
             self._doors.say(origin, why)
@@ -157,7 +185,8 @@ class Inbound:
             self._doors.say(origin, listening.refuse_secret(record))
         elif self._is_within_limit(origin, record):
             as_text = record.prompt.type is PromptType.TYPE_FREE_TEXT
-            self._deliver(origin, record.prompt_id, text, as_text=as_text, session_id=record.session_id)
+            return self._deliver(origin, record.prompt_id, text, as_text=as_text, session_id=record.session_id)
+        return False
 
     def _target(self, origin: Origin, replied: str) -> tuple[PromptRecord | None, str]:
         if replied:
@@ -166,9 +195,10 @@ class Inbound:
             return None, listening.RESTARTED
         return guess_target(self._desk, "", SEVERAL)
 
-    def _deliver(self, origin: Origin, prompt_id: str, value: str, **fields: Any) -> None:
+    def _deliver(self, origin: Origin, prompt_id: str, value: str, **fields: Any) -> bool:
         identity = f"slack:{self._settings.team_id}/{origin.user}"
         self._doors.deliver(InboundReply("slack", identity, prompt_id, value, token=origin, **fields))
+        return True
 
     def _is_within_limit(self, origin: Origin, record: PromptRecord | None) -> bool:
         sentence, warn = self._throttle.admit(record.session_id if record else "", self._clock.now())
@@ -178,11 +208,17 @@ class Inbound:
             self._doors.warn(record)
         return not sentence
 
-    def _was_seen(self, kind: str, payload: Payload) -> bool:
+    def _origin(self, kind: str, payload: Payload, room: str, user: str, thread: str = "") -> Origin:
         key = _key(kind, payload)
         seen = key in self._again
         self._again.discard(key)
-        return seen
+        return Origin(room, user, thread, key, seen)
+
+
+def _kind(payload: Payload) -> str:
+    """Under which kind of envelope this came."""
+    known = {"event_callback": "events_api", "block_actions": "interactive", "view_submission": "interactive"}
+    return known.get(str(payload.get("type")), "")
 
 
 def _key(kind: str, payload: Payload) -> str:

@@ -74,7 +74,14 @@ class TelegramChannel(BaseChannel):
         last = self.desk.recall(LAST_POLL)
         if last:  # on the steady clock's scale, so that both kinds of gap are measured alike
             self._deaf_since = self.clock.now() - max(0.0, self.clock.wall() - parse_iso(last))
-        self._tasks.hold(self._poller.run())
+        self._tasks.hold(self._listen())
+
+    async def _listen(self) -> None:
+        try:
+            await self._inbound.replay()
+        except Exception:  # the channel boundary: one bad update must not make the channel deaf
+            log.exception("what an earlier process had received could not be taken up")
+        await self._poller.run()
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         return await self._delivery.send(event, self._chats, self._render(event, session), HINT)
@@ -90,6 +97,7 @@ class TelegramChannel(BaseChannel):
         self._undecided.discard(origin)
         if not self._undecided:
             self._decided.set()
+        await self._inbound.settle(origin)
         if origin.query_id or (isinstance(outcome, Reject) and not _is_late_copy(origin, outcome)):
             self.say(origin, outcome.sentence)
 

@@ -5,7 +5,9 @@ Every update is committed to the desk's inbox before it has any effect; a second
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import logging
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,6 +22,7 @@ from atlasbridge.core.ports import Desk, InboundReply
 from atlasbridge.core.prompt.model import PromptRecord, PromptType
 from atlasbridge.core.visible import visible
 
+log = logging.getLogger(__name__)
 NOT_OURS = "This button is not one of mine."
 FORWARDED = "A forwarded message is not taken as an answer. Write it yourself."
 EDITED = "An edit changes nothing that was already taken. Send a new message instead."
@@ -34,6 +37,7 @@ class Origin:
     message_id: int
     topic_id: int | None = None
     query_id: str = ""
+    update_id: str = ""
     seen_before: bool = False
 
     @property
@@ -69,19 +73,42 @@ class Inbound:
             return
         news = await self._seen.take(str(update["update_id"]), json.dumps(update, ensure_ascii=False))
         if news != "copy":
-            await self._dispatch(kind, body, seen_before=news == "again")
+            await self._handle(str(update["update_id"]), kind, body, seen_before=news == "again")
 
-    async def _dispatch(self, kind: str, body: dict[str, Any], seen_before: bool) -> None:
+    async def replay(self) -> None:
+        """What an earlier process received and died over, before anything new is heard."""
+        for update_id, update in self._seen.left_over():
+            kind = next((name for name in update or {} if name != "update_id"), "")
+            if update is not None and self._is_allowed(update[kind]):
+                log.info("update %s is taken up again", update_id)
+                await self._handle(update_id, kind, update[kind], seen_before=True)
+            else:
+                await self._seen.settle(update_id)  # a withheld one comes again from the server, if at all
+
+    async def settle(self, origin: Origin) -> None:
+        """The gate has decided it."""
+        if origin.update_id:
+            await self._seen.settle(origin.update_id)
+
+    async def _handle(self, update_id: str, kind: str, body: dict[str, Any], seen_before: bool) -> None:
+        """Settled at once, unless it became a reply: then when that is decided."""
+        asked = dataclasses.replace(_origin(body.get("message") or body), update_id=update_id, seen_before=seen_before)
+        if not await self._dispatch(kind, body, asked):
+            await self._seen.settle(update_id)
+
+    async def _dispatch(self, kind: str, body: dict[str, Any], origin: Origin) -> bool:
+        """True: a reply was passed on."""
         match kind:
             case "callback_query":
-                self._on_tap(body, seen_before)
+                return self._on_tap(body, dataclasses.replace(origin, query_id=str(body["id"])))
             case "message":
-                await self._on_message(body, seen_before)
+                return await self._on_message(body, origin)
             case "edited_message" if self._replied_prompt(body) or body["chat"]["id"] > 0:
-                self._doors.say(_origin(body), EDITED)
+                self._doors.say(origin, EDITED)
             case "my_chat_member":
                 status = body.get("new_chat_member", {}).get("status")
                 self._doors.member_changed(int(body["chat"]["id"]), status not in ("kicked", "left"))
+        return False
 
     def _is_allowed(self, body: dict[str, Any]) -> bool:
         """The sender by number, and the chat: their own private one, or a group that was opted in."""
@@ -98,8 +125,7 @@ class Inbound:
         topic_id = holder.get("message_thread_id")
         return any(g.chat_id == chat_id and g.topic_id in (None, topic_id) for g in self._settings.groups)
 
-    def _on_tap(self, query: dict[str, Any], seen_before: bool) -> None:
-        origin = _origin(query.get("message") or {}, str(query["id"]), seen_before)
+    def _on_tap(self, query: dict[str, Any], origin: Origin) -> bool:
         callback = parse_callback(query.get("data"))
         record = self._desk.prompt(callback.prompt_id) if callback else None
         known = self._shown.prompt_at(origin.place)
@@ -108,34 +134,30 @@ class Inbound:
         elif callback.verb == SHOW and record is not None:
             self._doors.show_more(origin, record)
         else:
-            self._pass_tap(origin, callback, record, int(query["from"]["id"]))
+            return self._pass_tap(origin, callback, record, int(query["from"]["id"]))
+        return False
 
-    def _pass_tap(self, origin: Origin, callback: Callback, record: PromptRecord | None, user_id: int) -> None:
+    def _pass_tap(self, origin: Origin, callback: Callback, record: PromptRecord | None, user_id: int) -> bool:
         session_id, nonce, value = callback.session_id, callback.nonce, callback.value
         if record is not None:
             session_id, nonce, value = expand_callback(callback, record)
             if nonce == record.nonce:  # a copy whose sending was never confirmed is edited like the others
                 self._shown.add(record.prompt_id, origin.place)
         if not self._is_within_limit(origin, record):
-            return
-        self._doors.deliver(
-            InboundReply(
-                channel="telegram",
-                identity=f"telegram:{user_id}",
-                prompt_id=record.prompt_id if record else callback.prompt_id,
-                value=value,
-                session_id=session_id,
-                nonce=nonce,
-                token=origin,
-            )
-        )
+            return False
+        prompt_id = record.prompt_id if record else callback.prompt_id
+        return self._deliver(origin, user_id, prompt_id, value, session_id=session_id, nonce=nonce)
 
-    async def _on_message(self, message: dict[str, Any], seen_before: bool) -> None:
-        origin, text = _origin(message, seen_before=seen_before), message.get("text")
+    def _deliver(self, origin: Origin, user_id: int, prompt_id: str, value: str, **fields: Any) -> bool:
+        self._doors.deliver(InboundReply("telegram", f"telegram:{user_id}", prompt_id, value, token=origin, **fields))
+        return True
+
+    async def _on_message(self, message: dict[str, Any], origin: Origin) -> bool:
+        text = message.get("text")
         replied = self._replied_prompt(message)
         command = None if replied else parse_command(str(text or ""), self.bot_name)
         if origin.chat_id < 0 and not replied and command is None:
-            return  # talk among people in a group
+            return False  # talk among people in a group
         if not isinstance(text, str):
             self._doors.say(origin, ONLY_TEXT)
         elif "forward_origin" in message or "forward_date" in message:
@@ -143,26 +165,20 @@ class Inbound:
         elif command is not None:
             await self._doors.command(origin, command)
         else:
-            self._on_text(origin, replied, text, int(message["from"]["id"]))
+            return self._on_text(origin, replied, text, int(message["from"]["id"]))
+        return False
 
-    def _on_text(self, origin: Origin, replied: str, text: str, user_id: int) -> None:
+    def _on_text(self, origin: Origin, replied: str, text: str, user_id: int) -> bool:
         record, why = self._target(origin, replied)
         if record is None:
             self._doors.say(origin, why)
         elif record.prompt.secret:
             self._doors.say(origin, listening.refuse_secret(record))
         elif self._is_within_limit(origin, record):
-            self._doors.deliver(
-                InboundReply(
-                    channel="telegram",
-                    identity=f"telegram:{user_id}",
-                    prompt_id=record.prompt_id,
-                    value=text,
-                    session_id=record.session_id,
-                    as_text=record.prompt.type is PromptType.TYPE_FREE_TEXT,
-                    token=origin,
-                )
-            )
+            as_text = record.prompt.type is PromptType.TYPE_FREE_TEXT
+            fields = {"session_id": record.session_id, "as_text": as_text}
+            return self._deliver(origin, user_id, record.prompt_id, text, **fields)
+        return False
 
     def _target(self, origin: Origin, replied: str) -> tuple[PromptRecord | None, str]:
         if replied:
@@ -185,7 +201,6 @@ class Inbound:
         return not sentence
 
 
-def _origin(message: dict[str, Any], query_id: str = "", seen_before: bool = False) -> Origin:
+def _origin(message: dict[str, Any]) -> Origin:
     chat_id = int(message.get("chat", {}).get("id") or 0)
-    topic_id = message.get("message_thread_id")
-    return Origin(chat_id, int(message.get("message_id") or 0), topic_id, query_id, seen_before)
+    return Origin(chat_id, int(message.get("message_id") or 0), message.get("message_thread_id"))

@@ -80,6 +80,12 @@ class HubDesk:
 
     def remember(self, key: str, value: str) -> None:
         self.ledger.remember(key, value)
+    async def settle_update(self, channel: str, update_id: str) -> None:
+        self.ledger.settle_update(channel, update_id)
+
+    def pending_updates(self, channel: str) -> list[tuple[str, str]]:
+        return self.ledger.pending_updates(channel)
+
 
     def recall(self, key: str, default: str = "") -> str:
         return self.ledger.recall(key, default)

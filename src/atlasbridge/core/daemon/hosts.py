@@ -82,6 +82,7 @@ class HostBook:
 
     def __init__(self) -> None:
         self._links: dict[str, HostLink] = {}
+        self._arrived = asyncio.Event()
 
     def get(self, session_id: str) -> HostLink | None:
         return self._links.get(session_id)
@@ -91,6 +92,17 @@ class HostBook:
         self._links[link.session_id] = link
         if old is not None:
             old.close()
+        self._arrived.set()
+
+    async def wait(self, session_id: str, patience_s: float) -> None:
+        """Until the session is connected, at most so long: after a start of the hub its host is on its way."""
+        try:
+            async with asyncio.timeout(patience_s):
+                while session_id not in self._links:
+                    self._arrived.clear()
+                    await self._arrived.wait()
+        except TimeoutError:
+            return
 
     def remove(self, link: HostLink) -> bool:
         """True: this link was the session's current one."""

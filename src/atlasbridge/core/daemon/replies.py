@@ -13,6 +13,7 @@ from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ports import InboundReply, Receipt
+from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Answer, PromptRecord, Refusal, Reject
 from atlasbridge.core.routing.gate import refuse_reply
@@ -46,7 +47,7 @@ class ReplyDesk:
 
     async def reply(self, reply: InboundReply) -> Receipt | Reject:
         """Returns when the keys are typed, or with the reason why they are not."""
-        record = self._ledger.prompt(reply.prompt_id)
+        record = await self._find(reply)
         outcome = self._claim(record, reply)
         if record is None or isinstance(outcome, Reject):
             return self._refused(record, reply, outcome)
@@ -59,6 +60,14 @@ class ReplyDesk:
         if typed is None:
             typed = _NO_WORD
         return self._refused(record, reply, typed)
+    async def _find(self, reply: InboundReply) -> PromptRecord | None:
+        """The prompt, once its session is connected: a reply may be faster than a host that comes back."""
+        record = self._ledger.prompt(reply.prompt_id)
+        if record is None or record.state not in OPEN or self._hosts.get(record.session_id) is not None:
+            return record
+        await self._hosts.wait(record.session_id, self.settings.host_patience_s)
+        return self._ledger.prompt(record.prompt_id)
+
 
     def _claim(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Receipt | Reject:
         """All that happens before typing, without waiting: no other reply can come in between."""

@@ -26,6 +26,7 @@ class HubSettings:
     rate_limit_per_minute: int = 10
     type_timeout_s: float = 30.0  # how long a reply waits for the host's word that it was typed
     capture_timeout_s: float = 3.0
+    host_patience_s: float = 10.0  # how long a reply waits for a host that is expected, as after a start of the hub
     host_lost_s: float = 60.0  # a host that lives reconnects long before
     graceful_timeout_s: float = 5.0
     cleanup_every_s: float = 3600.0

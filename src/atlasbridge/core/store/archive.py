@@ -7,7 +7,7 @@ from typing import Any
 from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.prompt.model import Answer, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.store import audit_events, deliveries, notes, prompts, replies, sessions
+from atlasbridge.core.store import audit_events, deliveries, inbox, notes, prompts, replies, sessions
 from atlasbridge.core.store.figures import read_figures
 from atlasbridge.core.store.journal import Journal
 from atlasbridge.core.store.replies import ReplyRecord
@@ -93,6 +93,10 @@ class Archive:
             return deliveries.messages(connection, prompt_id, channel)
 
     def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
+    def pending_updates(self, channel: str) -> list[tuple[str, str]]:
+        with self._journal.reading() as connection:
+            return inbox.pending(connection, channel)
+
         with self._journal.reading() as connection:
             prompt_id = deliveries.prompt_of(connection, channel, message_id)
             return prompts.get(connection, prompt_id) if prompt_id else None

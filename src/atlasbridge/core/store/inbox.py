@@ -14,5 +14,19 @@ def insert(connection: sqlite3.Connection, channel: str, update_id: str, payload
     return cursor.rowcount == 1
 
 
+def settle(connection: sqlite3.Connection, channel: str, update_id: str) -> None:
+    """It had its effect: its number is kept, so that a copy is known, and what it said is not."""
+    connection.execute("UPDATE inbox SET payload = '' WHERE channel = ? AND update_id = ?", (channel, update_id))
+
+
+def pending(connection: sqlite3.Connection, channel: str) -> list[tuple[str, str]]:
+    """Update ids and payloads that were received and never settled, oldest first."""
+    rows = connection.execute(
+        "SELECT update_id, payload FROM inbox WHERE channel = ? AND payload != '' ORDER BY received_at, rowid",
+        (channel,),
+    )
+    return [(str(row[0]), str(row[1])) for row in rows]
+
+
 def delete_before(connection: sqlite3.Connection, moment: str) -> int:
     return connection.execute("DELETE FROM inbox WHERE received_at < ?", (moment,)).rowcount

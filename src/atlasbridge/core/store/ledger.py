@@ -228,6 +228,10 @@ class Ledger(Archive):
             notes.put(work.connection, key, value, work.at)
 
     def note(self, event: str, **fields: Any) -> None:
+    def settle_update(self, channel: str, update_id: str) -> None:
+        with self._journal.write() as work:
+            inbox.settle(work.connection, channel, update_id)
+
         """An audit entry of its own."""
         with self._journal.write() as work:
             work.audit(event, **fields)

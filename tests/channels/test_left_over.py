@@ -1,0 +1,121 @@
+"""What was accepted when a process died is taken up by the next one, once, and then forgotten but for its number."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.channels import prompts
+from tests.channels.conftest import ADA, serving, slack_settings, telegram_settings
+from tests.channels.mini_hub import MiniHub
+from tests.support.fake_slack import FakeSlack
+from tests.support.fake_telegram import FakeTelegram
+from tests.support.hubs import short_home
+
+from atlasbridge.channels.listening import WITHHELD
+from atlasbridge.channels.slack import SlackChannel
+from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.store.ledger import Ledger
+
+
+def slack_on(slack: FakeSlack, desk: MiniHub) -> SlackChannel:
+    return SlackChannel(slack_settings(slack), desk, SystemClock())
+
+
+def telegram_on(server: FakeTelegram, desk: MiniHub) -> TelegramChannel:
+    return TelegramChannel(telegram_settings(server), desk, SystemClock())
+
+
+async def test_a_click_acknowledged_before_a_crash_answers_after_it(slack: FakeSlack, desk: MiniHub) -> None:
+    ada = slack.person("U0ADA")
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    dying = slack_on(slack, desk)
+    await dying.start()  # nobody routes: what it hears is never decided
+    await slack.until(lambda: slack.sockets, "the socket")
+    await desk.ask(dying, record)
+    click = ada.click(ada.last(), "Yes")
+    await slack.until(lambda: click.acked, "the acknowledgement")
+    await dying.close()
+    assert desk.answers == {} and len(desk.pending_updates("slack")) == 1
+    async with serving(desk, slack_on(slack, desk)):
+        await slack.until(lambda: desk.answers, "the answer")
+        await slack.until(lambda: not desk.pending_updates("slack"), "the end of it")
+    async with serving(desk, slack_on(slack, desk)):
+        await slack.until(lambda: len(slack.sockets) == 1, "the third socket")
+    assert [reply.value for reply in desk.replies] == ["y"]
+
+
+async def test_a_tap_confirmed_before_a_crash_answers_after_it(server: FakeTelegram, desk: MiniHub) -> None:
+    ada = server.person(ADA)
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    dying = telegram_on(server, desk)
+    await dying.start()
+    await desk.ask(dying, record)
+    ada.tap(ada.last(), "No")
+    await server.until(lambda: server.unconfirmed() == 0, "the confirmation")
+    await dying.close()
+    assert desk.answers == {} and len(desk.pending_updates("telegram")) == 1
+    async with serving(desk, telegram_on(server, desk)):
+        await server.until(lambda: desk.answers, "the answer")
+        await server.until(lambda: not desk.pending_updates("telegram"), "the end of it")
+    assert [reply.value for reply in desk.replies] == ["n"]
+
+
+async def test_words_that_named_no_prompt_are_not_guessed_about_a_second_time(slack: FakeSlack, desk: MiniHub) -> None:
+    ada = slack.person("U0ADA")
+    dying = slack_on(slack, desk)
+    await dying.start()
+    await slack.until(lambda: slack.sockets, "the socket")
+    desk.add_prompt(desk.add_session(), prompts.TEXT)
+    ada.dm  # noqa: B018 - the room exists from here on
+    ada.write("blue")
+    await slack.until(lambda: desk.pending_updates("slack"), "the inbox")
+    await dying.close()
+    async with serving(desk, slack_on(slack, desk)):
+        await slack.until(lambda: any("restarted" in str(m) for m in ada.sees()), "the sentence")
+    assert desk.answers == {}
+
+
+async def test_what_was_withheld_or_makes_no_sense_does_not_make_the_channel_deaf(
+    server: FakeTelegram, slack: FakeSlack, desk: MiniHub
+) -> None:
+    ada = server.person(ADA)
+    slack.person("U0ADA")
+    for channel in ("telegram", "slack"):
+        await desk.accept_update(channel, "1", WITHHELD)
+        await desk.accept_update(channel, "2", "{broken")
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    phone, work = telegram_on(server, desk), slack_on(slack, desk)
+    async with serving(desk, phone, work):
+        await desk.ask(phone, record)
+        ada.tap(ada.last(), "Yes")
+        await server.until(lambda: desk.answers, "the answer")
+        await slack.until(lambda: slack.sockets, "the socket")
+
+
+async def test_what_has_had_its_effect_is_forgotten_but_for_its_number(
+    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+) -> None:
+    ada = server.person(ADA)
+    record = desk.add_prompt(desk.add_session(), prompts.TEXT)
+    await desk.ask(channel, record)
+    ada.write("a private word", reply_to=ada.last())
+    ada.write("/status")
+    await server.until(lambda: desk.answers, "the answer")
+    await server.until(lambda: len(desk.inbox) == 2 and not any(desk.inbox.values()), "the end of both")
+    await asyncio.sleep(0)
+
+
+def test_the_store_keeps_what_is_pending_over_a_restart() -> None:
+    with short_home() as home:
+        ledger = Ledger.open(home.root, SystemClock(), "boot")
+        ledger.accept_update("slack", "a", "first")
+        ledger.accept_update("slack", "b", "second")
+        ledger.accept_update("telegram", "c", "other")
+        ledger.settle_update("slack", "a")
+        ledger.close()
+        ledger = Ledger.open(home.root, SystemClock(), "boot")
+        assert ledger.pending_updates("slack") == [("b", "second")]
+        assert ledger.accept_update("slack", "a", "again") is False
+        assert ledger.pending_updates("slack") == [("b", "second")]
+        ledger.close()
