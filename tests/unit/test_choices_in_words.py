@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.playbook import ONE_KEY, Playbook, Raised
+from tests.support.playbook import ONE_KEY, RAW, TICKING, Nothing, Playbook, Raised
 
 ABROAD = [
     ("Datei überschreiben? [j/N] ", "j", "n", "n"),
@@ -83,3 +83,51 @@ def test_numbers_behind_which_only_their_keys_are_listed_are_a_list() -> None:
 
 def test_a_command_with_a_question_mark_and_dots_is_confirmed() -> None:
     Playbook() >> "touch aa bb?..." >> 0.2 << Raised("yes_no", "touch aa bb?...")
+
+
+def test_help_beside_yes_and_no_does_not_change_the_question() -> None:
+    play = Playbook() >> "Do you want to continue? [Y/n/?] " >> 0.2 << Raised("yes_no", "[Y/n/?]")
+    assert [choice.value for choice in play.prompt.choices] == ["y", "n", "?"]
+
+
+def test_choices_in_brackets_are_offered_only_where_the_line_ends_with_them() -> None:
+    Playbook(TICKING) >> "Continue? [y/N] thinking" >> 1.0 << Nothing()
+    Playbook() >> "Select (1/2/3) and press the key: " >> 0.2 << Raised("multiple_choice")
+
+
+def test_what_must_be_typed_may_stand_at_the_foot_of_the_screen() -> None:
+    screen = '\x1b[?1049h\x1b[20;1HDo you want to write it?\x1b[22;9HType "yes" or "no", or ESC.\x1b[20;26H'
+    play = Playbook(RAW) >> screen.encode() >> 0.3 << Raised("yes_no", "write it?")
+    assert [step.keys for step in play.prompt.choices[0].steps] == [b"yes", b"\r"]
+
+
+def test_choices_that_cannot_be_taken_do_not_end_a_menu() -> None:
+    menu = (
+        "? Package manager\n❯ npm\n  ──────────────\n  yarn\n- jspm (not available)\n  pnpm\n\n↑↓ navigate • ⏎ select\n"
+    )
+    play = Playbook(RAW) >> menu >> 0.3 << Raised("multiple_choice", "Package manager")
+    assert [choice.label for choice in play.prompt.choices] == ["npm", "yarn", "pnpm"]
+    assert play.prompt.choices[2].steps[0].until == "reach:pnpm"
+
+
+def test_boxes_in_groups_are_one_list() -> None:
+    menu = "◆  Pick tools\n│  ◻ Front\n│  │ ◻ vue\n│  └ ◻ react\n│  ◻ Back\n│  └ ◻ go\n└\n"
+    play = Playbook(RAW) >> menu >> 0.3 << Raised("multiple_choice", "Pick tools")
+    assert [choice.label for choice in play.prompt.choices] == ["Front", "vue", "react", "Back", "go"]
+    assert play.prompt.constraints["multi_select"]
+
+
+@pytest.mark.parametrize("field", ["│ sda______ │", "│sda        │"])
+def test_a_field_that_comes_filled_in_is_emptied_first(field: str) -> None:
+    box = f"┌───────────┐\r\n│ Disk name │\r\n{field}\r\n│ <Ok> <No> │\r\n└───────────┘"
+    column = field.index("sda") + 4
+    play = Playbook(RAW) >> f"\x1b[H{box}\x1b[3;{column}H".encode() >> 0.3 << Raised("free_text", "Disk name")
+    assert "sda" not in play.prompt.excerpt
+    assert play.prompt.text_steps[0].keys == b"\x7f\x7f\x7f"
+
+
+def test_a_question_of_a_library_is_cleared_only_where_something_may_stand_in_it() -> None:
+    play = Playbook(RAW) >> "? Enter keywords › " >> 0.3 << Raised("free_text", "Enter keywords")
+    assert play.prompt.text_steps == ()
+    play = Playbook(RAW) >> "? Your city Rome" >> 0.3 << Raised("free_text", "Your city")
+    assert play.prompt.text_steps[0].keys == b"\x15"

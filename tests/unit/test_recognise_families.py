@@ -79,7 +79,7 @@ def test_a_letter_that_a_library_takes_at_once_is_watched_before_enter() -> None
 
 TEXT = [
     ("◆  Project name?\n│  my-app\n└" + HIDE, POLLING, "Project name?", b"\x15zed\r"),
-    ("? Your city Rome", POLLING, "Your city", b"\x15zed\r"),
+    ("? Your city Rome", POLLING, "Your city", b"\x15zed\r\r"),  # the second if completions took the first
     ("[?] Your phone: ", RAW, "Your phone", b"zed\r"),
     ("rename f -> ", READING, "rename f ->", b"zed\r"),
     ("postgres=# ", RAW, "postgres=#", b"zed\r"),

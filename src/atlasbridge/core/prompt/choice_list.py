@@ -103,12 +103,17 @@ def inline_choices(text: str) -> list[str]:
         return marked if len(marked) > len(words) else words
     for match in reversed(list(_GROUP.finditer(text))):
         words = [word for word in re.split(r"\s*[,/|]\s*|\s+or\s+", match[1]) if word]
-        if len(words) >= 2:
+        if len(words) >= 2 and _ends_asking(text[match.end() :]):
             return words
     letters = _LETTERS.search(text)
     if not letters or not _are_keys(letters[1]):
         return []
     return list(letters[1] if _both_cases(letters[1]) else letters[1].lower())
+
+
+def _ends_asking(rest: str) -> bool:
+    """Behind the brackets nothing but a default and signs, or words that lead up to a sign: `(1/2) and Enter:`."""
+    return not any(char.isalpha() for char in rest) or rest.rstrip().endswith((":", "?", ">", "]", ")"))
 
 
 def marked_words(text: str) -> list[str]:

@@ -71,6 +71,8 @@ def excerpt_of(view: View, row: int, question: str) -> str:
             if bare and size < 60:
                 continue
             break
+        if not any(map(str.isalnum, text)):
+            continue  # a rule, or the `~` of an empty row
         taken.append(text)
         size += len(text) + 1
         if size >= EXCERPT_LIMIT:

@@ -14,6 +14,7 @@ from atlasbridge.core.prompt.dialect import compiled
 from atlasbridge.core.prompt.view import View
 
 MAX_ITEMS = 60
+GROUP_INDENT = 3  # boxes of a group stand a little to the right of the group's own
 _FRAMES = {**dict.fromkeys(range(0x2500, 0x25A0), " "), **dict.fromkeys(map(ord, "|◆◇▲▼"), " ")}
 _BOXES = "◯○◉●◎◻◼☐☑☒⬡⬢□■▢▣✔✓✘"
 CHECKED = "◉●◼☑☒⬢■▣✔✓xX*"
@@ -29,6 +30,7 @@ _MARKED = re.compile(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉
 _COUNTER = re.compile(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
 _TOGGLE = re.compile(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
 _DISABLED = re.compile(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
+_SEPARATOR = re.compile(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
 _HINT_ROW = re.compile(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
 
 
@@ -53,6 +55,7 @@ class Menu:
     current: int  # index of the highlighted item, -1 when it cannot be seen
     how: str  # "pointer", "colour", "radio"
     upwards: bool = False  # the first item stands lowest, as in fuzzy finders
+    gaps: bool = False  # there are rows between the items on which the arrows may stop or not
 
     @property
     def top(self) -> int:
@@ -88,7 +91,7 @@ def unframed(line: str) -> str:
 def find_menu(view: View, pointers: str) -> Menu | None:
     """The lowest menu on the screen."""
     pattern = _row_pattern(pointers)
-    rows = [unframed(line) for line in view.lines]
+    rows = [_SEPARATOR.sub(r"\1- -", line) if _SEPARATOR.match(line) else unframed(line) for line in view.lines]
     for at in range(len(rows) - 1, -1, -1):
         start = pattern.match(rows[at])
         if start and start["pointer"]:
@@ -154,7 +157,9 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     if _COUNTER.match(below_it):
         items = _without_header(view, items)
         return Menu(tuple(reversed(items)), len(items) - 1 - items.index(first), "pointer", upwards=True)
-    return Menu(tuple(items), items.index(first), "pointer")
+    between = range(items[0].row + 1, items[-1].row)
+    gaps = not first.number and any(_DISABLED.match(rows[row]) for row in between)
+    return Menu(tuple(items), items.index(first), "pointer", gaps=gaps)
 
 
 def _without_header(view: View, items: list[Item]) -> list[Item]:
@@ -180,11 +185,13 @@ def _walk(
                 break
             continue
         match = None if _HINT_ROW.match(rows[at]) or _COUNTER.match(rows[at]) else pattern.match(rows[at])
+        if match and not numbered and not any(map(str.isalnum, match["label"])):
+            continue
         if match and _column(match) == column and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
             found.append(_item(rows, at, match))
             blanks = 0
-        elif found and _DISABLED.match(rows[at]) and not numbered:
-            continue  # the arrows pass over it
+        elif not numbered and (found or order.step > 0) and _DISABLED.match(rows[at]):
+            continue  # a line between groups, or a choice that cannot be taken
         elif not (numbered and match and match.start("label") > column):
             if numbered and found and order.step > 0 and blanks == 0 and match and match.start("label") >= column:
                 continue
@@ -205,7 +212,7 @@ def _radio(view: View, rows: list[str], pattern: re.Pattern[str]) -> Menu | None
     for at in range(len(rows) - 1, -1, -1):
         match = pattern.match(rows[at])
         marked = match and (match["box"] or (match["pointer"] and match["pointer"] in _BOXES))
-        if match and marked and (not block or _item(rows, at, match).col == block[-1].col):
+        if match and marked and (not block or abs(_item(rows, at, match).col - block[-1].col) <= GROUP_INDENT):
             block.append(_boxed(_item(rows, at, match), match))
         elif len(block) >= 2:
             break

@@ -20,6 +20,7 @@ _PRESS = re.compile(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\
 _WORDS = re.compile(r"\S+(?: \S+)*")
 _NO_ROW = re.compile(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
 _BOX_MENU = MenuRule("box-list")
+BACKSPACE = b"\x7f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +41,17 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     words = " ".join(" ".join(unframed(line).split()) for line in inside)
     buttons = find_buttons(view, frame)
     listed = find_list(view, frame, buttons)
-    text = _question(view, frame, inside, buttons, listed)
-    field = _field(view, frame, buttons)
+    field = _field(view, frame, buttons) and view.cursor_visible
+    text = _question(view, frame, inside, buttons, listed, view.row if field and listed is None else -1)
     focus = re.search(r"[─━]\| .* \|[─━]", view.lines[frame.top]) is not None  # drawn by prompt_toolkit
     if listed is not None and focus and listed.items[0].box:
         return _focused_list(view, listed, text, frame, dialect)
-    if listed is not None and not (
-        field and view.cursor_visible and view.row not in {item.row for item in listed.items}
-    ):
+    if listed is not None and not (field and view.row not in {item.row for item in listed.items}):
         return replace(menu_finding(view, listed, _BOX_MENU, text, frame.top, dialect), score=0.9)
     if buttons and matches_any(dialect.secret, words):
         return _input(text, frame, {"secret": True})
-    if len(buttons) >= 2 and field and view.cursor_visible:
-        found = _input(text, frame, {})
+    if len(buttons) >= 2 and field:
+        found = _cleared(_input(text, frame, {}), view, frame)
         return replace(found, end_steps=(Step(ENTER, "changed"), Step(ENTER))) if focus else found
     if len(buttons) >= 2:
         return _buttons(view, buttons, text, frame, dialect)
@@ -92,9 +91,11 @@ def _floor(view: View, top: int, left: int, right: int) -> int:
     return 0
 
 
-def _question(view: View, frame: Frame, inside: list[str], buttons: list[Item], listed: Menu | None) -> str:
+def _question(
+    view: View, frame: Frame, inside: list[str], buttons: list[Item], listed: Menu | None, field_row: int
+) -> str:
     title = " ".join(unframed(view.lines[frame.top][frame.left : frame.right]).strip("+-| ").split())
-    text = "\n".join(part for part in (title, _text_of(inside, buttons, listed, frame)) if part)
+    text = "\n".join(part for part in (title, _text_of(inside, buttons, listed, frame, field_row)) if part)
     return text or question_above(view, frame.top)[0]
 
 
@@ -197,6 +198,14 @@ def _input(text: str, frame: Frame, constraints: dict[str, object]) -> Finding:
     )  # fmt: skip
 
 
+def _cleared(found: Finding, view: View, frame: Frame) -> Finding:
+    """A field that comes filled in is emptied first: backspace is the one key that all of them know."""
+    filled = re.split(r"[│┃║|x]", view.before_cursor()[frame.left :])[-1].strip(" _")
+    if not filled or ":" in filled:
+        return found
+    return replace(found, filled=filled, text_steps=(Step(BACKSPACE * len(filled), "redrawn"),))
+
+
 def _buttons(view: View, buttons: list[Item], text: str, frame: Frame, dialect: Dialect) -> Finding:
     current = current_button(view, buttons)
     names = [item.label.lower() for item in buttons]
@@ -236,12 +245,14 @@ def _edges(line: str, button: Item) -> tuple[int, int]:
     return (button.col - 2, button.col + len(button.label) + 1) if bare else (left, min(ends))
 
 
-def _text_of(inside: list[str], buttons: list[Item], listed: Menu | None, frame: Frame) -> str:
-    """The words in the box that are neither its list nor its buttons."""
+def _text_of(inside: list[str], buttons: list[Item], listed: Menu | None, frame: Frame, field_row: int) -> str:
+    """The words in the box that are neither its list nor its buttons nor what was typed into its field."""
     skip = {item.row for item in buttons} | ({item.row for item in listed.items} if listed else set())
     lines = []
     for at, line in enumerate(inside, frame.top + 1):
         words = " ".join(unframed(line).split())
+        if at == field_row and ":" not in words:
+            continue
         if at not in skip and words.strip("_ "):
             lines.append(words)
     return "\n".join(lines)

@@ -17,6 +17,7 @@ from atlasbridge.core.prompt.model import Choice, PromptType, Step
 from atlasbridge.core.prompt.view import View
 
 KILL_LINE = b"\x15"
+_NOTHING_YET = ("›", "»", "·", "…", "‣")  # the cursor stands right behind the sign that ends the question
 _PREFILLED = re.compile(
     r"^(?P<ask>.{2,}[:?>]\s+)(?P<value>[^\s\[\](){}<>'\"][^\[\](){}<>]*)$|^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$"
 )
@@ -53,7 +54,7 @@ def asking_line(view: View, facts: Facts) -> Line | None:
     if unframed(before).strip():
         filled = _PREFILLED.match(before) if facts.canonical is False and not before.endswith(" ") else None
         value = (filled["value"] or filled["word"]) if filled else ""
-        if filled and value[-1] not in ":?>])…%#$" and not before.rstrip().endswith("..."):
+        if filled and value[-1] not in ":?>])…%#$" and not before.endswith("...") and _may_be_filled(filled):
             return Line((filled["ask"] or filled["asked"]).strip(), start, value)
         return Line(before.strip(), start)
     for at in range(view.row - 1, -1, -1):
@@ -61,6 +62,12 @@ def asking_line(view: View, facts: Facts) -> Line | None:
             start = view.line_start(at)
             return Line("".join(view.lines[start : at + 1]).strip(), start, detached=True)
     return None
+
+
+def _may_be_filled(found: re.Match[str]) -> bool:
+    """Behind choices in brackets only one of them stands by itself; other words go on with the sentence."""
+    offered = inline_choices(found["asked"]) if found["asked"] else []
+    return not offered or found["word"].lower() in (word.strip("[]()").lower() for word in offered)
 
 
 def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = False) -> Finding | None:
@@ -87,8 +94,9 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
 def _spelled_out(view: View, line: Line) -> list[str] | None:
     """Words with the letter to type, in the question or in the sentence above it, unless they are yes and no."""
     words = marked_words(line.text)
-    if not words and line.row > 0 and line.text.endswith(("?", ":")):
-        words = marked_words("".join(view.lines[view.line_start(line.row - 1) : line.row]))
+    if line.row > 0 and line.text.endswith(("?", ":")):
+        above = marked_words("".join(view.lines[view.line_start(line.row - 1) : line.row]))
+        words = [*above, *words] if not words or not set(above) & set(words) else words
     return words if words and not {"y", "n"} & {word[1].lower() for word in words} else None
 
 
@@ -134,19 +142,28 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
     found = _base(view, line, facts, rule.id, PromptType(rule.type), rule.score)
     clear = found.text_steps
     if rule.type == "yes_no":
-        one_key = (
-            (rule.key and facts.canonical is False) or facts.one_key or (view.alternate and facts.canonical is False)
-        )
-        found = replace(
-            found, choices=yes_no_choices(line.text, rule, one_key, facts.canonical is False, clear, dialect)
-        )
+        raw = facts.canonical is False
+        hint = _typing_hint(view) if raw and not rule.yes else ""
+        one_key = ((rule.key or view.alternate) and raw and not hint) or facts.one_key
+        asked = f"{line.text} {hint}".strip()
+        found = replace(found, choices=yes_no_choices(asked, rule, one_key, facts.canonical is False, clear, dialect))
     if rule.secret:
         found = replace(found, constraints={**found.constraints, "secret": True})
     if rule.idle:
         found = replace(found, constraints={**found.constraints, "idle": True}, structural=True)
-    if rule.before_text and facts.canonical is False:
+    if rule.before_text and facts.canonical is False and not line.text.endswith(_NOTHING_YET):
         found = replace(found, text_steps=(Step(rule.before_text.encode(), "drained"),))
+    if rule.popup and facts.canonical is False:
+        found = replace(found, end_steps=(Step(ENTER, "left?"), Step(ENTER)))
     return replace(found, multiline=rule.multiline and view.bracketed_paste)
+
+
+def _typing_hint(view: View) -> str:
+    """`Type "yes" or "no"` at the foot of a full screen says what must be typed into its line."""
+    for at in range(view.row + 1, len(view.lines)):
+        if _QUOTED_YES.search(view.lines[at]) and re.search(r"\b(?:type|enter)\b", view.lines[at], re.IGNORECASE):
+            return view.lines[at]
+    return ""
 
 
 def yes_no_choices(
@@ -241,7 +258,7 @@ def _offered(
     choices = []
     cased = len({word.lower() for word in words}) < len(words) or len({keyed(word)[0] for word in words}) < len(words)
     for word in words:
-        key, label = keyed(word, as_written=", " in line.text, cased=cased)
+        key, label = keyed(word, as_written=bool(spelled) or ", " in line.text, cased=cased)
         single = facts.one_key or (view.alternate and facts.canonical is False)
         steps = (Step(key.encode()),) if single else (*found.text_steps, *_typed_key(key, facts))
         refuses, always = matches_any(dialect.refuse, label), matches_any(dialect.always, label)

@@ -162,6 +162,8 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
     if rule.choose == "digit_shows" and item.number:
         return (Step(item.number.encode(), f"shows:{item.label[:60]}"), Step(ENTER))
     moves = move_steps(view, menu.current, at, rule.across, item.label, menu.upwards)
+    if menu.gaps and len(moves) > 0:
+        moves = (Step(moves[-1].keys, f"reach:{item.label[:60]}"),)
     if item.box.startswith("(") and not item.checked:
         return (*moves, Step(b" ", "drained"), Step(ENTER))  # a radio list: Enter alone takes the one that was marked
     if rule.follow and compiled(rule.follow).search(item.label):
