@@ -131,6 +131,7 @@ def _run(options: RunOptions) -> int:
         cwd=_cwd(),
         environ=dict(os.environ),
     )
+    warn_of_version(options)
     asks = options.hub and not options.detach and os.isatty(2)
     if asks:
         announce_page()
@@ -141,6 +142,20 @@ def _run(options: RunOptions) -> int:
         sys.stdout.write(f"{plan.session_id}\n")
         return 0
     return complain(ending.text, ending.hint, ending.status)
+
+
+def warn_of_version(options: RunOptions) -> None:
+    """A tool whose dialogs are known, in a version that nobody has tried: said once, before it draws."""
+    if options.dialect or not options.hub or not os.isatty(2):
+        return
+    name = os.path.basename(options.command[0])
+    if not os.path.exists(os.path.join(os.path.dirname(__file__), "..", "adapters", "dialects", f"{name}.toml")):
+        return  # most programs: nothing more is imported for them
+    from atlasbridge.adapters import installed
+
+    sentence = installed.warn_of_version(options.command[0])
+    if sentence:
+        sys.stderr.write(f"atlasbridge: {sentence}\n")
 
 
 def announce_page() -> None:
