@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import ONE_KEY, RAW, TICKING, Nothing, Playbook, Raised
 
+from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.model import Answer, Reject
+
 ABROAD = [
     ("Datei überschreiben? [j/N] ", "j", "n", "n"),
     ("Voulez-vous continuer ? [O/n] ", "o", "n", "y"),
@@ -131,3 +134,19 @@ def test_a_question_of_a_library_is_cleared_only_where_something_may_stand_in_it
     assert play.prompt.text_steps == ()
     play = Playbook(RAW) >> "? Your city Rome" >> 0.3 << Raised("free_text", "Your city")
     assert play.prompt.text_steps[0].keys == b"\x15"
+
+
+LISTS = [
+    "? Planet\n❯ p0\n  p1\n(Use arrow keys to reveal more choices)\n",
+    "◆  Number\n│  ● n0\n│  ○ n1\n│  ...\n└\n",
+]
+
+
+@pytest.mark.parametrize("menu", LISTS)
+def test_a_list_that_scrolls_says_so_and_its_visible_rows_are_chosen(menu: str) -> None:
+    play = Playbook(RAW) >> menu >> 0.3 << Raised("multiple_choice")
+    assert play.prompt.constraints["scrolls"]
+    assert isinstance(decide_answer(play.prompt, "2"), Answer)
+    refused = decide_answer(play.prompt, "n7")
+    assert isinstance(refused, Reject)
+    assert "goes on" in refused.sentence

@@ -252,7 +252,8 @@ def _offer(prompt: Prompt) -> str:
     if not prompt.choices:
         return "answer `enter`." if prompt.type is PromptType.TYPE_CONFIRM_ENTER else "answer with text."
     listed = ", ".join(f"{choice.value} ({choice.label})" for choice in prompt.choices[:12])
-    return f"Choose one of: {listed}."
+    more = " The list goes on: scroll it with --keys down." if prompt.constraints.get("scrolls") else ""
+    return f"Choose one of: {listed}.{more}"
 
 
 def _bad(sentence: str) -> Reject:

@@ -27,6 +27,10 @@ _ARROWS = re.compile(
     r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE
 )
 _TOGGLE_HINT = re.compile(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
+_MORE = re.compile(
+    r"reveal more|\bmore (?:choices|options|items|below)\b|\b\d+ more\b|\(\+\)|^\W*(?:\.{3}|…)\W*$|^[\s│┃|]*[▼▾↓⇣]\s*$",
+    re.IGNORECASE,
+)
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
 _DEFAULT_RULE = MenuRule("arrow-menu", score=0.88)
 _TYPED_RULE = MenuRule("typed-list", choose="digit_enter")
@@ -121,6 +125,8 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int
         choices.append(Choice("cancel", "Cancel", named_steps(view, rule.cancel), refuses=True))
     constraints: dict[str, object] = {"min_choice": 1, "max_choice": len(menu.items)}
     ending: tuple[Step, ...] = ()
+    if any(_MORE.search(line) for line in view.lines[max(0, menu.top - 2) : menu.bottom + 4]):
+        constraints["scrolls"] = True  # only what is visible can be chosen by a word
     if several:
         constraints["multi_select"] = True
         ending = named_steps(view, rule.submit, last="redrawn")  # what is shown in between is no prompt of its own
