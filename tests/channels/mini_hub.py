@@ -155,5 +155,7 @@ class MiniHub:
 
 
 def _is_valid(record: PromptRecord, value: str) -> bool:
+    if record.prompt.constraints.get("multi_select"):
+        return value == "none" or set(value.split(",")) <= {choice.value for choice in record.prompt.choices}
     known = {"y", "n", "enter", "default", "cancel", *(choice.value for choice in record.prompt.choices)}
     return record.prompt.type is PromptType.TYPE_FREE_TEXT or value in known

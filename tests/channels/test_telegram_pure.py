@@ -12,9 +12,9 @@ from tests.channels.mini_hub import MiniHub
 from tests.support import fake_telegram_rules as rules
 
 from atlasbridge.channels import wording
+from atlasbridge.channels.commands import parse_command, parse_span
 from atlasbridge.channels.limits import Backoff, InboundWindow, TokenBucket
 from atlasbridge.channels.telegram.callbacks import encode_callback, expand_callback, parse_callback
-from atlasbridge.channels.telegram.commands import parse_command, parse_span
 from atlasbridge.channels.telegram.templates import Body, cut_text, render_prompt, utf16_units
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.ports import Receipt

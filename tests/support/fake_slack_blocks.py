@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-TEXT_SIZES = {"section": 3000, "header": 150, "button": 75, "modal_title": 24, "modal_button": 24, "label": 2000}
+TEXT_SIZES = {
+    "section": 3000,
+    "header": 150,
+    "button": 75,
+    "modal_title": 24,
+    "modal_button": 24,
+    "label": 2000,
+    "option": 75,
+}
 ELEMENT_LIMITS = {"actions": 25, "context": 10}
 MAX_MESSAGE_BLOCKS, MAX_VIEW_BLOCKS = 50, 100
+OPTION_LIMITS = {"checkboxes": 10, "multi_static_select": 100}
 RICH_ELEMENTS = {"rich_text_section", "rich_text_preformatted", "rich_text_quote", "rich_text_list"}
 
 
@@ -73,8 +82,11 @@ def _check_actions(block: dict[str, Any]) -> None:
     elements = _check_elements(block, "actions")
     _check_ids([element.get("action_id", "") for element in elements], "action_id")
     for element in elements:
+        if element.get("type") in OPTION_LIMITS:
+            _check_options(element)
+            continue
         if element.get("type") != "button":
-            raise BadBlocks(f"actions: this fake knows buttons only, not {element.get('type')}")
+            raise BadBlocks(f"actions: this fake knows no {element.get('type')}")
         _check_text(element.get("text"), "button", kinds=("plain_text",))
         if len(str(element.get("value", ""))) > 2000:
             raise BadBlocks("button: value is longer than 2000 characters")
@@ -82,9 +94,18 @@ def _check_actions(block: dict[str, Any]) -> None:
             raise BadBlocks("button: style must be primary or danger")
 
 
-def _check_ids(ids: list[str], what: str) -> None:
-    if any(not 1 <= len(one) <= 255 for one in ids) or len(set(ids)) != len(ids):
-        raise BadBlocks(f"{what} must be 1 to 255 characters and unique")
+def _check_options(element: dict[str, Any]) -> None:
+    options, limit = element.get("options"), OPTION_LIMITS[element["type"]]
+    if not isinstance(options, list) or not 1 <= len(options) <= limit:
+        raise BadBlocks(f"{element['type']}: 1 to {limit} options")
+    for option in options:
+        _check_text(option.get("text"), "option")
+    _check_ids([str(option.get("value", "")) for option in options], "option value", 150)
+
+
+def _check_ids(ids: list[str], what: str, limit: int = 255) -> None:
+    if any(not 1 <= len(one) <= limit for one in ids) or len(set(ids)) != len(ids):
+        raise BadBlocks(f"{what} must be 1 to {limit} characters and unique")
 
 
 def _check_rich_text(block: dict[str, Any]) -> None:

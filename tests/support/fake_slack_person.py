@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 class Person:
     def __init__(self, server: FakeSlack, user_id: str) -> None:
         self.server, self.user_id = server, user_id
+        self.marked: dict[str, dict[str, Any]] = {}
 
     @property
     def dm(self) -> str:
@@ -41,8 +42,25 @@ class Person:
             "channel": {"id": room_id or self.dm},
             "message": {key: value for key, value in copy.deepcopy(message).items() if not key.startswith("_")},
             "actions": [action],
+            "state": {"values": self._marks_of(message)},
         }
         return self.server.emit("interactive", payload)
+
+    def mark(self, message: Message, *labels: str) -> Envelope:
+        """Mark exactly these options of the message's list; the app is told of it at once."""
+        _, element = _list_of(message)
+        chosen = [option for option in element["options"] if any(one in option["text"]["text"] for one in labels)]
+        assert len(chosen) == len(labels), f"{labels} are not all among {element['options']}"
+        self.marked[message["ts"]] = {"type": element["type"], "selected_options": chosen}
+        return self.click_raw(message, {"type": element["type"], "action_id": element["action_id"]})
+
+    def _marks_of(self, message: Message) -> dict[str, Any]:
+        """As Slack does: every list of the message, with what is marked in it now."""
+        block, element = _list_of(message)
+        if not element:
+            return {}
+        nothing = {"type": element["type"], "selected_options": []}
+        return {block["block_id"]: {element["action_id"]: self.marked.get(message["ts"], nothing)}}
 
     def modal(self) -> dict[str, Any]:
         """The modal that is open on the screen."""
@@ -79,6 +97,23 @@ class Person:
         self._event(message | {"channel": room.room_id, "channel_type": room.kind, "team": self._team})
         return message
 
+    def slash(self, text: str, command: str = "/atlasbridge") -> Envelope:
+        """Type a slash command of the app, anywhere."""
+        return self.server.emit(
+            "slash_commands",
+            {
+                "team_id": self._team,
+                "channel_id": self.dm,
+                "user_id": self.user_id,
+                "user_name": self.server.users[self.user_id]["name"],
+                "command": command,
+                "text": text,
+                "api_app_id": "A0APP",
+                "response_url": f"{self.server.url}/respond",
+                "trigger_id": self.server.new_trigger(),
+            },
+        )
+
     def edit(self, message: Message, text: str, room_id: str = "") -> None:
         changed = {"type": "message", "subtype": "message_changed", "channel": room_id or self.dm, "channel_type": "im"}
         self._event(changed | {"message": message | {"text": text}, "previous_message": message})
@@ -101,3 +136,12 @@ class Person:
         payload = self.server.event_payload(event)
         payload["team_id"] = self._team
         return self.server.emit("events_api", payload)
+
+
+def _list_of(message: Message) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The block and the element where options can be marked; both empty when there is none."""
+    for block in message.get("blocks", []):
+        for element in block.get("elements", []):
+            if element.get("type") in ("checkboxes", "multi_static_select"):
+                return block, element
+    return {}, {}

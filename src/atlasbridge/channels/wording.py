@@ -5,6 +5,7 @@ How they are laid out (entities and keyboards, or blocks) is the channel's busin
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -88,7 +89,7 @@ def render_header(prompt: Prompt, session: SessionRecord, host: str) -> str:
 
 def render_kind(prompt: Prompt) -> str:
     if prompt.constraints.get("multi_select"):
-        return "Multiple choice, several allowed: reply with their numbers, such as 1,3"
+        return "Multiple choice, several allowed: mark them and send, or reply with their numbers, such as 1,3"
     return KIND_NAMES[prompt.type]
 
 
@@ -169,7 +170,7 @@ def render_buttons(prompt: Prompt) -> list[Button]:
 
 def _answer_buttons(prompt: Prompt) -> list[Button]:
     if prompt.constraints.get("multi_select"):
-        return []
+        return [_choice_button(choice) for choice in prompt.choices if choice.refuses]
     if prompt.choices:
         return [_choice_button(choice) for choice in sorted(prompt.choices, key=lambda choice: choice.refuses)]
     match prompt.type:
@@ -179,6 +180,19 @@ def _answer_buttons(prompt: Prompt) -> list[Button]:
             return [Button("↩ Press Enter", "enter", Role.ANSWER)]
         case _:
             return []
+
+
+def pickable(prompt: Prompt) -> list[tuple[int, str]]:
+    """Place and text of every choice that can be marked where several are allowed; one that refuses stands apart."""
+    if not prompt.constraints.get("multi_select") or prompt.secret:
+        return []
+    numbered = enumerate(prompt.choices)
+    return [(place, f"{choice.value}. {choice.label}") for place, choice in numbered if not choice.refuses]
+
+
+def picked_value(prompt: Prompt, places: Iterable[int]) -> str:
+    """What the gate takes for these choices: "1,3", or "none"."""
+    return ",".join(prompt.choices[place].value for place in places) or "none"
 
 
 def _choice_button(choice: Choice) -> Button:

@@ -25,7 +25,8 @@ TOKENS = {"telegram": ("bot_token",), "slack": ("bot_token", "app_token")}
 HOW_TO_START = {
     "telegram": "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you.",
     "slack": "At api.slack.com/apps make an app with Socket Mode, Interactivity and the event message.im; install it.\n"
-    "Bot scopes: chat:write, im:write, im:history, users:read, files:write. App-level scope: connections:write.",
+    "Bot scopes: chat:write, im:write, im:history, users:read, files:write. App-level scope: connections:write.\n"
+    "If you like, a slash command /atlasbridge too.",
 }
 ASK = {"bot_token": "Bot token", "app_token": "App-level token (xapp-...)"}
 

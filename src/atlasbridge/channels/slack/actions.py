@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from atlasbridge.channels.commands import COMMANDS, Command
+from atlasbridge.channels.wording import pickable, picked_value
 from atlasbridge.core.prompt.model import PromptRecord
 
-ANSWER, SHOW, WRITE = "ans", "shw", "wrt"
+ANSWER, SHOW, WRITE, PICK = "ans", "shw", "wrt", "pck"
 VALUE_LIMIT = 1800  # Slack takes 2000 characters in all
+SIGN = "!"  # before a command in a message: Slack keeps the slash for its own
 _ENTITY = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")
 
 
@@ -31,7 +36,7 @@ def encode_action(record: PromptRecord, value: str, verb: str = ANSWER) -> str:
 def parse_action(data: object) -> Action | None:
     """None for anything that is not exactly ours: parsing fails closed."""
     parts = data.split(":", 4) if isinstance(data, str) else []
-    if len(parts) != 5 or parts[0] not in (ANSWER, SHOW, WRITE) or not all(parts[1:4]):
+    if len(parts) != 5 or parts[0] not in (ANSWER, SHOW, WRITE, PICK) or not all(parts[1:4]):
         return None
     return Action(*parts)
 
@@ -41,6 +46,25 @@ def full_value(action: Action, record: PromptRecord) -> str:
         return action.value
     place = int(action.value[1:])
     return record.prompt.choices[place - 1].value if 1 <= place <= len(record.prompt.choices) else ""
+
+
+def parse_picked(payload: Mapping[str, Any], record: PromptRecord) -> str | None:
+    """The choices that were marked when the button was pressed; None where the payload does not say."""
+    marked = (((payload.get("state") or {}).get("values") or {}).get(PICK) or {}).get(PICK)
+    if not isinstance(marked, dict):
+        return None
+    known = {str(place): place for place, _ in pickable(record.prompt)}
+    values = [str(option.get("value")) for option in marked.get("selected_options") or []]
+    return picked_value(record.prompt, sorted(known[value] for value in values)) if set(values) <= set(known) else None
+
+
+def parse_slash(payload: Mapping[str, Any]) -> Command:
+    """`/atlasbridge status`, or `/status` where the app announces that; alone it asks for help."""
+    own = str(payload.get("command") or "").lstrip("/").lower()
+    word, _, rest = str(payload.get("text") or "").strip().partition(" ")
+    if own in COMMANDS:
+        return Command(own, f"{word} {rest}".strip())
+    return Command(word.lstrip("/!").lower() or "help", rest.strip())
 
 
 def plain_text(text: str) -> str:

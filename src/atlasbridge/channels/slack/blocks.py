@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from atlasbridge.channels import wording
-from atlasbridge.channels.slack.actions import ANSWER, SHOW, WRITE, encode_action
+from atlasbridge.channels.slack.actions import ANSWER, PICK, SHOW, WRITE, encode_action
 from atlasbridge.channels.wording import Button, Role
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import Receipt
@@ -17,7 +17,7 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 
 HEADER_LIMIT, CONTEXT_LIMIT, BUTTON_LIMIT, QUOTE_LIMIT = 150, 2000, 75, 2900
-ROW_LIMIT = 25
+ROW_LIMIT, CHECKBOX_LIMIT, SELECT_LIMIT = 25, 10, 100
 CALLBACK, FIELD = "atlasbridge_text", "answer"
 Block = dict[str, Any]
 
@@ -31,7 +31,7 @@ def render_prompt(record: PromptRecord, session: SessionRecord, now: float, host
         blocks.append(_quoted(listed))
     if hint := _hint(record):
         blocks.append(_context(hint))
-    blocks += _button_rows(record)
+    blocks += _marking(record) + _button_rows(record)
     blocks.append(_context(wording.render_deadline(record, now)))
     return _message(wording.render_title(prompt, session), blocks)
 
@@ -96,6 +96,20 @@ def _question(record: PromptRecord, session: SessionRecord, host: str) -> list[B
         {"type": "header", "text": _plain(wording.render_title(prompt, session)[:HEADER_LIMIT])},
         _context(f"{wording.render_kind(prompt)} · {wording.render_header(prompt, session, host)}"),
         _quoted(wording.render_question(prompt)),
+    ]
+
+
+def _marking(record: PromptRecord) -> list[Block]:
+    """A list to mark, and the button that sends it; Slack keeps the marks in between."""
+    choices = wording.pickable(record.prompt)
+    if not 0 < len(choices) <= SELECT_LIMIT:
+        return []
+    options = [{"text": _plain(text[:BUTTON_LIMIT]), "value": str(place)} for place, text in choices]
+    kind = "checkboxes" if len(options) <= CHECKBOX_LIMIT else "multi_static_select"
+    send = _button("✅ Send what is marked", encode_action(record, "", PICK), "send")
+    return [
+        {"type": "actions", "block_id": PICK, "elements": [{"type": kind, "action_id": PICK, "options": options}]},
+        {"type": "actions", "elements": [send]},
     ]
 
 

@@ -12,10 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.commands import Command
 from atlasbridge.channels.delivery import Delivery
+from atlasbridge.channels.desk_commands import DeskCommands
 from atlasbridge.channels.outbox import Outbox, Place
 from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.slack import blocks
+from atlasbridge.channels.slack.actions import SIGN
 from atlasbridge.channels.slack.api import SlackApi
 from atlasbridge.channels.slack.inbound import Inbound, Origin
 from atlasbridge.channels.slack.link import Link
@@ -31,6 +34,7 @@ from atlasbridge.core.visible import visible
 log = logging.getLogger(__name__)
 HINT = "invite the app to the channel, check its scopes, and see: atlasbridge hub status"
 LATE = (Refusal.NOT_OPEN, Refusal.BAD_NONCE)  # of a copy: the first may have answered
+MUTED = "no notices come; prompts still do, since Slack has no silent ones."
 PAUSED = "Replies to this session are paused for a minute: there were too many."
 
 
@@ -48,6 +52,7 @@ class SlackChannel(BaseChannel):
         self._api = SlackApi(own.bot_token.get_secret_value(), own.api_url, own.request_timeout_s)
         self._outbox = Outbox(self._api, clock, lambda room: own.messages_per_s, own.backoff_first_s)
         self._delivery = Delivery(desk, clock, self._outbox, self._shown, self._tasks)
+        self._commands = DeskCommands(desk, clock, "slack", SIGN, MUTED)
         self._inbound = Inbound(own, desk, clock, self._shown, self)
         self._link = Link(own, self._api, self)
 
@@ -94,7 +99,7 @@ class SlackChannel(BaseChannel):
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
             params = blocks.render_notice(message, session, self._host)
-            self._tasks.hold(self._notify(params))
+            self._tasks.hold(self._notify(params, session is not None))
 
     async def close(self) -> None:
         await self._tasks.close()
@@ -135,11 +140,25 @@ class SlackChannel(BaseChannel):
             self._outbox.post(origin.room, blocks.render_notice(sentence, None, self._host) | where)
 
     def show_more(self, place: Place, record: PromptRecord) -> None:
-        screen = record.prompt.screen or record.prompt.excerpt
-        params = blocks.render_screen("Last output:", screen)
-        if params is None:
-            params = {"text": "Last output", "document": ("screen.txt", visible(screen))}
+        params = _screen_params("Last output:", record.prompt.screen or record.prompt.excerpt)
         self._outbox.post(place[0], params | {"thread_ts": place[1]})
+
+    def chosen(self, room: str) -> str:
+        return self._commands.chosen(room)
+
+    async def command(self, user: str, command: Command) -> None:
+        """Answered in the person's direct messages, wherever it was said."""
+        try:
+            room = self._rooms.get(user) or await self._api.open_dm(user)
+        except ChannelError as fault:
+            log.warning("a command could not be answered: %s", fault)
+            return
+        self._rooms[user] = room
+        spoken = await self._commands.run(room, command)
+        if spoken.screen is None:
+            self._outbox.post(room, blocks.render_notice(spoken.text, None, self._host))
+        else:
+            self._outbox.post(room, _screen_params(spoken.text, spoken.screen))
 
     async def open_modal(self, origin: Origin, trigger_id: str, record: PromptRecord) -> None:
         """The trigger lives three seconds: no queue, one try."""
@@ -170,9 +189,10 @@ class SlackChannel(BaseChannel):
             raise ChannelError("nobody was reached: " + "; ".join(sorted(set(faults))), HINT)
         return rooms
 
-    async def _notify(self, params: dict[str, Any]) -> None:
+    async def _notify(self, params: dict[str, Any], about_session: bool) -> None:
         for room in await self._targets():
-            self._outbox.post(room, params)
+            if not (about_session and self._commands.is_muted(room)):
+                self._outbox.post(room, params)
 
     def _session(self, event: PromptRecord) -> SessionRecord:
         found = self.desk.session(event.session_id)
@@ -180,3 +200,8 @@ class SlackChannel(BaseChannel):
 
     def _display(self, identity: str) -> str:
         return self._inbound.names.get(identity.rpartition("/")[2]) or identity
+
+
+def _screen_params(title: str, screen: str) -> dict[str, Any]:
+    """Inside a message where it fits, else as a file."""
+    return blocks.render_screen(title, screen) or {"text": title, "document": ("screen.txt", visible(screen))}

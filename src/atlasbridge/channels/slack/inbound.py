@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from atlasbridge.channels import listening
+from atlasbridge.channels.commands import Command, parse_command
 from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle, guess_target
 from atlasbridge.channels.outbox import Place
 from atlasbridge.channels.shown import Shown
-from atlasbridge.channels.slack.actions import SHOW, WRITE, Action, full_value, parse_action, plain_text
+from atlasbridge.channels.slack.actions import (
+    PICK,
+    SHOW,
+    SIGN,
+    WRITE,
+    Action,
+    full_value,
+    parse_action,
+    parse_picked,
+    parse_slash,
+    plain_text,
+)
 from atlasbridge.channels.slack.blocks import CALLBACK, FIELD
 from atlasbridge.channels.slack.settings import SlackSettings
 from atlasbridge.core.clock import Clock
@@ -20,9 +32,14 @@ from atlasbridge.core.prompt.model import PromptRecord, PromptType
 from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
-SEVERAL = "Multiple active sessions. Please reply in the thread of the prompt."
+SEVERAL = (
+    "Multiple active sessions. Please reply in the thread of the prompt,\n"
+    "or target a session with !switch <session_id>."
+)
 NOT_OURS = "This button is not one of mine."
 EDITED = "An edit changes nothing that was already taken. Write a new message instead."
+NO_MARKS = "Slack did not say what is marked. Reply in the thread with the numbers instead."
+MARKING = ("checkboxes", "multi_static_select")
 HEARD_SUBTYPES = (None, "thread_broadcast")
 Payload = dict[str, Any]
 
@@ -45,6 +62,8 @@ class Doors(Protocol):
     def say(self, origin: Origin, sentence: str) -> None: ...
     def show_more(self, place: Place, record: PromptRecord) -> None: ...
     async def open_modal(self, origin: Origin, trigger_id: str, record: PromptRecord) -> None: ...
+    async def command(self, user: str, command: Command) -> None: ...
+    def chosen(self, room: str) -> str: ...
     def warn(self, record: PromptRecord) -> None: ...
 
 
@@ -96,7 +115,9 @@ class Inbound:
             case "interactive", "view_submission":
                 return self._on_modal(payload)
             case "events_api", _:
-                return self._on_event(payload)
+                return await self._on_event(payload)
+            case "slash_commands", _:
+                await self._doors.command(str(payload["user_id"]), parse_slash(payload))
         return False
 
     def _is_ours(self, kind: str, payload: Payload) -> bool:
@@ -112,6 +133,8 @@ class Inbound:
             team_id = (payload.get("team") or {}).get("id")
             user_id, teams = str(user.get("id")), {team_id, user.get("team_id", team_id)}
             self.names[user_id] = visible(str(user.get("name") or ""), keep_lines=False)[:40]
+        elif kind == "slash_commands":
+            user_id, teams = str(payload.get("user_id")), {payload.get("team_id")}
         else:
             return False
         if teams == {self._settings.team_id} and user_id in self._settings.allowed_users:
@@ -124,6 +147,8 @@ class Inbound:
         place = (room, str((payload.get("container") or {}).get("message_ts") or ""))
         origin = self._origin("interactive", payload, room, str(payload["user"]["id"]))
         clicked = (payload.get("actions") or [{}])[0]
+        if clicked.get("type") in MARKING:
+            return False  # Slack keeps the marks itself until they are sent
         action = parse_action(clicked.get("value"))
         record = self._desk.prompt(action.prompt_id) if action else None
         known = self._shown.prompt_at(place)
@@ -133,6 +158,8 @@ class Inbound:
             self._doors.show_more(place, record)
         elif action.verb == WRITE and record is not None:
             await self._doors.open_modal(origin, str(payload.get("trigger_id") or ""), record)
+        elif action.verb == PICK and record is not None:
+            return self._pass_marks(origin, place, action, record, parse_picked(payload, record))
         else:
             return self._pass_click(origin, place, action, record)
         return False
@@ -144,6 +171,14 @@ class Inbound:
             return False
         value = full_value(action, record) if record else action.value
         return self._deliver(origin, action.prompt_id, value, session_id=action.session_id, nonce=action.nonce)
+
+    def _pass_marks(
+        self, origin: Origin, place: Place, action: Action, record: PromptRecord, picked: str | None
+    ) -> bool:
+        if picked is None:
+            self._doors.say(origin, NO_MARKS)
+            return False
+        return self._pass_click(origin, place, replace(action, value=picked), record)
 
     def _on_modal(self, payload: Payload) -> bool:
         view = payload.get("view") or {}
@@ -162,7 +197,7 @@ class Inbound:
         ids = {"session_id": action.session_id, "nonce": action.nonce}
         return self._deliver(origin, action.prompt_id, text, as_text=as_text, **ids)
 
-    def _on_event(self, payload: Payload) -> bool:
+    async def _on_event(self, payload: Payload) -> bool:
         event = payload["event"]
         changed = event.get("subtype") == "message_changed"
         message = event.get("message", {}) if changed else event
@@ -173,6 +208,8 @@ class Inbound:
         origin = self._origin("events_api", payload, room, str(message["user"]), thread or str(message["ts"]))
         if changed:
             self._doors.say(origin, EDITED)
+        elif not thread and (command := parse_command(plain_text(str(event.get("text") or "")), "", SIGN)):
+            await self._doors.command(origin.user, command)
         elif event.get("subtype") in HEARD_SUBTYPES:
             return self._on_text(origin, replied, plain_text(str(event.get("text") or "")))
         return False
@@ -193,7 +230,7 @@ class Inbound:
             return self._desk.prompt(replied), listening.NOT_OPEN
         if origin.seen_before:
             return None, listening.RESTARTED
-        return guess_target(self._desk, "", SEVERAL)
+        return guess_target(self._desk, self._doors.chosen(origin.room), SEVERAL)
 
     def _deliver(self, origin: Origin, prompt_id: str, value: str, **fields: Any) -> bool:
         identity = f"slack:{self._settings.team_id}/{origin.user}"
@@ -218,13 +255,15 @@ class Inbound:
 def _kind(payload: Payload) -> str:
     """Under which kind of envelope this came."""
     known = {"event_callback": "events_api", "block_actions": "interactive", "view_submission": "interactive"}
-    return known.get(str(payload.get("type")), "")
+    return "slash_commands" if "command" in payload else known.get(str(payload.get("type")), "")
 
 
 def _key(kind: str, payload: Payload) -> str:
     """What stays the same when Slack sends a thing again: envelope ids do not."""
     if kind == "events_api":
         return str(payload.get("event_id"))
+    if kind == "slash_commands":
+        return f"slash:{payload.get('trigger_id')}"
     if payload.get("type") == "view_submission":
         view = payload.get("view") or {}
         return f"view:{view.get('id')}:{view.get('hash')}"

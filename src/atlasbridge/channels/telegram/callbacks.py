@@ -1,7 +1,8 @@
 """What a Telegram button carries: the short form of the specification, within 64 bytes.  Pure.
 
-`ans:{prompt 8}:{session 8}:{nonce 16}:{value}` answers; `shw:{prompt 8}:{session 8}:{nonce 16}:` shows more.  A value
-that does not fit, or could be misread, travels as its place in the list of choices: `@3`.
+`ans:{prompt 8}:{session 8}:{nonce 16}:{value}` answers, `shw:...:` shows more, `tgl:...:{place}.{marks}` marks one of
+several choices and `snd:...:{marks}` sends them.  A value that does not fit, or could be misread, travels as its place
+in the list of choices: `@3`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from atlasbridge.core.prompt.model import PromptRecord
 
 MAX_BYTES = 64
 NONCE_CHARS = 16
-ANSWER, SHOW = "ans", "shw"
+ANSWER, SHOW, TOGGLE, SEND = "ans", "shw", "tgl", "snd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +28,21 @@ class Callback:
 
 
 def encode_callback(record: PromptRecord, value: str, verb: str = ANSWER) -> str:
-    head = f"{verb}:{short_id(record.prompt_id)}:{short_id(record.session_id)}:{record.nonce[:NONCE_CHARS]}:"
+    head = encode_verb(record, verb, "")
     if _is_plain(value) and len((head + value).encode()) <= MAX_BYTES:
         return head + value
     values = [choice.value for choice in record.prompt.choices]
     return f"{head}@{values.index(value) + 1}"
 
 
+def encode_verb(record: PromptRecord, verb: str, value: str) -> str:
+    return f"{verb}:{short_id(record.prompt_id)}:{short_id(record.session_id)}:{record.nonce[:NONCE_CHARS]}:{value}"
+
+
 def parse_callback(data: object) -> Callback | None:
     """None for anything that is not exactly ours: parsing fails closed."""
     parts = data.split(":", 4) if isinstance(data, str) else []
-    if len(parts) != 5 or parts[0] not in (ANSWER, SHOW):
+    if len(parts) != 5 or parts[0] not in (ANSWER, SHOW, TOGGLE, SEND):
         return None
     verb, prompt_id, session_id, nonce, value = parts
     if not (_is_hex(prompt_id, 8) and _is_hex(session_id, 8) and _is_hex(nonce, NONCE_CHARS)):

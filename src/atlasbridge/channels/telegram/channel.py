@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.commands import Command, describe_commands
 from atlasbridge.channels.delivery import Delivery, Render
+from atlasbridge.channels.desk_commands import DeskCommands
 from atlasbridge.channels.outbox import Outbox, Refused, Unreachable
 from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.channels.telegram import templates
 from atlasbridge.channels.telegram.api import BotApi
-from atlasbridge.channels.telegram.commands import COMMANDS, Command
-from atlasbridge.channels.telegram.desk_commands import DeskCommands
 from atlasbridge.channels.telegram.inbound import Inbound, Origin
 from atlasbridge.channels.telegram.poller import Batch, Poller
 from atlasbridge.channels.telegram.settings import TelegramSettings
@@ -28,6 +28,7 @@ from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.ports import Desk, InboundReply, Receipt
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
 TAP_LIFE_S = 150.0
@@ -40,6 +41,7 @@ CONFLICT = (
     "Another program is polling with this bot's token: a second AtlasBridge, or somebody who stole the token. "
     "Stop the other one, or make a new token with @BotFather."
 )
+MUTED = "prompts come without a sound, and notices not at all."
 PAUSED = "Replies to this session are paused for a minute: there were too many."
 
 
@@ -57,7 +59,7 @@ class TelegramChannel(BaseChannel):
         self._tasks = TaskSet("Telegram")
         self._shown = Shown(desk, "telegram")
         self._delivery = Delivery(desk, clock, self._outbox, self._shown, self._tasks)
-        self._commands = DeskCommands(desk, clock, self._outbox)
+        self._commands = DeskCommands(desk, clock, "telegram", "/", MUTED)
         self._inbound = Inbound(own, desk, clock, self._shown, self)
         self._poller = Poller(self._api, clock, self, own.poll_timeout_s, own.backoff_first_s)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
@@ -141,7 +143,11 @@ class TelegramChannel(BaseChannel):
         self._replies.put_nowait(reply)
 
     async def command(self, origin: Origin, command: Command) -> None:
-        await self._commands.run(origin, command)
+        spoken = await self._commands.run(str(origin.chat_id), command)
+        if spoken.screen is None:
+            self._answer(origin, templates.render_notice(spoken.text, None, ""))
+        else:
+            self._send_screen(origin, spoken.text, spoken.screen)
 
     def say(self, origin: Origin, sentence: str) -> None:
         """A toast for a tap, a reply for a text; neither keeps the poll waiting."""
@@ -153,7 +159,13 @@ class TelegramChannel(BaseChannel):
 
     def show_more(self, origin: Origin, record: PromptRecord) -> None:
         self.say(origin, "Here it is.")
-        self._commands.send_screen(origin, "Last output:", record.prompt.screen or record.prompt.excerpt)
+        self._send_screen(origin, "Last output:", record.prompt.screen or record.prompt.excerpt)
+
+    def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None:
+        """In the message that was tapped: every chat marks for itself."""
+        self.say(origin, sentence)
+        now, session = self.clock.now(), self._session(record)
+        self._outbox.edit(origin.place, templates.render_prompt(record, session, now, self._host, marks))
 
     def warn(self, record: PromptRecord) -> None:
         self.desk.note("CHANNEL_RATE_LIMITED", channel="telegram", session_id=record.session_id)
@@ -223,8 +235,16 @@ class TelegramChannel(BaseChannel):
                 self._outbox.edit(place, params)
 
     async def _announce_commands(self) -> None:
-        listed = [{"command": name, "description": what} for name, what in COMMANDS.items()]
+        listed = [{"command": name, "description": what} for name, what in describe_commands("/").items()]
         await self._api.call("setMyCommands", {"commands": listed})
+
+    def _answer(self, origin: Origin, params: dict[str, Any]) -> None:
+        self._outbox.post(str(origin.chat_id), params | _topic(origin.topic_id))
+
+    def _send_screen(self, origin: Origin, title: str, screen: str) -> None:
+        """Inside a message where it fits, else as a file."""
+        document = {"caption": title, "document": ("screen.txt", visible(screen).encode())}
+        self._answer(origin, templates.render_screen(title, screen) or document)
 
     async def _toast(self, origin: Origin, text: str) -> None:
         try:

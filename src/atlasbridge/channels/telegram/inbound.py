@@ -12,20 +12,28 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from atlasbridge.channels import listening
+from atlasbridge.channels.commands import Command, parse_command
 from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle, guess_target
 from atlasbridge.channels.shown import Shown
-from atlasbridge.channels.telegram.callbacks import SHOW, Callback, expand_callback, parse_callback
-from atlasbridge.channels.telegram.commands import SEVERAL, Command, parse_command
+from atlasbridge.channels.telegram.callbacks import SEND, SHOW, TOGGLE, Callback, expand_callback, parse_callback
+from atlasbridge.channels.telegram.picking import Picks, marked_value, parse_marks, parse_toggle
 from atlasbridge.channels.telegram.settings import TelegramSettings
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import Desk, InboundReply
+from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, PromptType
 from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
+SEVERAL = (
+    "Multiple active sessions. Please reply directly to the prompt message,\n"
+    "or target a session with /switch <session_id>."
+)
 NOT_OURS = "This button is not one of mine."
 FORWARDED = "A forwarded message is not taken as an answer. Write it yourself."
 EDITED = "An edit changes nothing that was already taken. Send a new message instead."
+MARKED = "Marked. Send them with the button below the list."
+CHANGED = "The marks have changed since. Look again, then send."
 ONLY_TEXT = "Only text and buttons are taken here."
 
 
@@ -52,6 +60,7 @@ class Doors(Protocol):
     def deliver(self, reply: InboundReply) -> None: ...
     def say(self, origin: Origin, sentence: str) -> None: ...
     def show_more(self, origin: Origin, record: PromptRecord) -> None: ...
+    def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None: ...
     def warn(self, record: PromptRecord) -> None: ...
     def member_changed(self, chat_id: int, present: bool) -> None: ...
 
@@ -63,6 +72,7 @@ class Inbound:
         self._seen = SeenUpdates(desk, "telegram")
         self._strangers = Strangers(desk, "telegram")
         self._throttle = Throttle(settings.replies_per_minute)
+        self._picks = Picks()
         self.names: dict[int, str] = {}
         self.bot_name = ""
 
@@ -133,8 +143,25 @@ class Inbound:
             self._doors.say(origin, NOT_OURS)
         elif callback.verb == SHOW and record is not None:
             self._doors.show_more(origin, record)
+        elif callback.verb in (TOGGLE, SEND):
+            return self._on_mark(origin, callback, record, int(query["from"]["id"]))
         else:
             return self._pass_tap(origin, callback, record, int(query["from"]["id"]))
+        return False
+
+    def _on_mark(self, origin: Origin, callback: Callback, record: PromptRecord | None, user_id: int) -> bool:
+        """One mark more or less; or all of them sent, if they are what the screen shows."""
+        toggled = parse_toggle(callback.value, record) if record and callback.verb == TOGGLE else None
+        marks = parse_marks(callback.value) if callback.verb == SEND else None
+        if record is None or record.state not in OPEN or (toggled is None and marks is None):
+            self._doors.say(origin, listening.NOT_OPEN)
+        elif toggled is not None:
+            self._doors.show_marks(origin, record, self._picks.toggle(origin.place, *toggled), MARKED)
+        elif marks is not None and (current := self._picks.current(origin.place, marks)) != marks:
+            self._doors.show_marks(origin, record, current, CHANGED)
+        elif marks is not None:
+            meant = dataclasses.replace(callback, value=marked_value(record, marks))
+            return self._pass_tap(origin, meant, record, user_id)
         return False
 
     def _pass_tap(self, origin: Origin, callback: Callback, record: PromptRecord | None, user_id: int) -> bool:

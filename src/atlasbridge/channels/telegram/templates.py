@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from atlasbridge.channels import wording
+from atlasbridge.channels.telegram import picking
 from atlasbridge.channels.telegram.callbacks import ANSWER, SHOW, encode_callback
 from atlasbridge.channels.wording import Button, Role
 from atlasbridge.core.ids import short_id
@@ -50,7 +51,9 @@ class Body:
         return out
 
 
-def render_prompt(record: PromptRecord, session: SessionRecord, now: float, host: str) -> dict[str, Any]:
+def render_prompt(
+    record: PromptRecord, session: SessionRecord, now: float, host: str, marks: int = 0
+) -> dict[str, Any]:
     """The message that asks, with its keyboard."""
     body = _question(record, session, host)
     prompt = record.prompt
@@ -61,7 +64,7 @@ def render_prompt(record: PromptRecord, session: SessionRecord, now: float, host
     if hint := wording.render_hint(prompt, record.prompt_id):
         body.line().line(hint)
     body.line().line(wording.render_deadline(record, now))
-    return body.params(render_keyboard(record))
+    return body.params([*picking.render_rows(record, marks), *render_keyboard(record)])
 
 
 def render_outcome(

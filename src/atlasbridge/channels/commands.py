@@ -1,4 +1,7 @@
-"""What a person can say to the bot: /sessions, /switch, /status, /screen, /mute, /help.  Parsing and texts are pure."""
+"""What a person can say to the bot: sessions, switch, status, screen, mute, help.  Parsing and texts are pure.
+
+Each chat has its own sign before a command (`/`, or `!` where the service keeps the slash for itself).
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,14 @@ from atlasbridge.core.visible import visible
 
 COMMANDS = {
     "sessions": "what runs, with short ids",
-    "switch": "send plain texts to one session: /switch ID, /switch off",
+    "switch": "send plain texts to one session: {sign}switch ID, {sign}switch off",
     "status": "what waits for an answer",
-    "screen": "show a session's screen: /screen ID",
-    "mute": "be quiet for a while: /mute 30m, /mute off",
+    "screen": "show a session's screen: {sign}screen ID",
+    "mute": "be quiet for a while: {sign}mute 30m, {sign}mute off",
     "help": "what you can say here",
 }
-SEVERAL = (
-    "Multiple active sessions. Please reply directly to the prompt message,\n"
-    "or target a session with /switch <session_id>."
-)
 DEFAULT_MUTE_S = 3600
-_COMMAND = re.compile(r"/(?P<name>[a-z]+)(?:@(?P<bot>\w+))?(?:\s+(?P<rest>.*))?", re.DOTALL)
+_COMMAND = re.compile(r"(?P<sign>[/!])(?P<name>[a-z]+)(?:@(?P<bot>\w+))?(?:\s+(?P<rest>.*))?", re.DOTALL)
 _SPAN = re.compile(r"(\d{1,4})\s*([mh]?)")
 
 
@@ -35,10 +34,10 @@ class Command:
     rest: str
 
 
-def parse_command(text: str, bot_name: str) -> Command | None:
+def parse_command(text: str, bot_name: str, sign: str = "/") -> Command | None:
     """None when the text is no command, or one for another bot in the group."""
     match = _COMMAND.fullmatch(text.strip())
-    if match is None or (match["bot"] and match["bot"].lower() != bot_name.lower()):
+    if match is None or match["sign"] != sign or (match["bot"] and match["bot"].lower() != bot_name.lower()):
         return None
     return Command(match["name"], (match["rest"] or "").strip())
 
@@ -87,6 +86,10 @@ def render_status(prompts: list[PromptRecord], sessions: list[SessionRecord], no
     )
 
 
-def render_help() -> str:
-    lines = [f"/{name}: {what}" for name, what in COMMANDS.items()]
+def describe_commands(sign: str) -> dict[str, str]:
+    return {name: what.format(sign=sign) for name, what in COMMANDS.items()}
+
+
+def render_help(sign: str) -> str:
+    lines = [f"{sign}{name}: {what}" for name, what in describe_commands(sign).items()]
     return "\n".join(["Tap a button, or reply to a prompt with text.", *lines])
