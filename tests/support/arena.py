@@ -188,7 +188,7 @@ class Arena:
         name = name or f"s{len(self.fighters)}"
         fighter = Fighter(self, name, self.home.root / f"{name}.got")
         out = self.home.root / f"{name}.out"
-        words = ["--detach", "--label", name, "--", *(command or recorder(fighter))]
+        words = ["--detach", "--label", name, "--ttl", "86400", "--", *(command or recorder(fighter))]
         starter = self.order(kind="session", arguments=words, out=str(out), **order)
         wait_for(lambda: not exists(starter), "the session to start")
         fighter.session_id = out.read_text().strip()  # empty: it did not come so far

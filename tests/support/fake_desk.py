@@ -123,7 +123,7 @@ class FakeDesk:
         found = [entry for entry in reversed(self.audit) if before is None or entry["seq"] < before]
         return found[:limit]
 
-    def audit_state(self) -> dict[str, Any]:
+    async def audit_state(self) -> dict[str, Any]:
         return {"count": len(self.audit), "hash": "0" * 64, "ok": True, "detail": "the chain is whole"}
 
     def launchers(self) -> list[dict[str, Any]]:

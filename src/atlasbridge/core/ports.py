@@ -114,7 +114,7 @@ class Desk(Protocol):
     def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
         """The audit log's entries, newest first; `before` is a `seq`."""
 
-    def audit_state(self) -> dict[str, Any]:
+    async def audit_state(self) -> dict[str, Any]:
         """{"count", "hash", "ok", "detail"}: the chain's head, and whether the whole chain is whole."""
 
     def launchers(self) -> list[dict[str, Any]]:

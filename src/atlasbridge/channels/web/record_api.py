@@ -25,7 +25,7 @@ async def audit(site: Site, call: Call) -> Response:
 
 
 async def audit_state(site: Site, call: Call) -> Response:
-    return JSONResponse(site.desk.audit_state())
+    return JSONResponse(await site.desk.audit_state())
 
 
 async def statistics(site: Site, call: Call) -> Response:

@@ -76,11 +76,17 @@ class AuditFile:
             os.close(descriptor)
 
 
-def read_lines(path: Path) -> Iterator[str]:
-    """Every line, also a torn last one.  Bytes that are not ASCII become marks, which no hash matches."""
+def read_lines(path: Path, size: int | None = None) -> Iterator[str]:
+    """Every line, also a torn last one, of the first `size` bytes.  A byte that is not ASCII becomes a mark, which no
+    hash matches."""
     try:
         with open(path, encoding="ascii", errors="replace", newline="\n") as file:
             for line in file:
+                if size is not None:
+                    line = line[:size]
+                    size -= len(line)
+                    if not line:
+                        return
                 yield line.removesuffix("\n")
     except FileNotFoundError:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.store.verify import AuditVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +80,14 @@ class HubDesk:
     async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
         return self.ledger.accept_update(channel, update_id, payload)
 
-    def remember(self, key: str, value: str) -> None:
-        self.ledger.remember(key, value)
     async def settle_update(self, channel: str, update_id: str) -> None:
         self.ledger.settle_update(channel, update_id)
 
     def pending_updates(self, channel: str) -> list[tuple[str, str]]:
         return self.ledger.pending_updates(channel)
 
+    def remember(self, key: str, value: str) -> None:
+        self.ledger.remember(key, value)
 
     def recall(self, key: str, default: str = "") -> str:
         return self.ledger.recall(key, default)
@@ -135,8 +137,12 @@ class HubDesk:
         wanted = min(limit, max(0, before - 1))
         return self.ledger.audit_entries(after=before - 1 - wanted, limit=wanted)[::-1] if wanted else []
 
-    def audit_state(self) -> dict[str, Any]:
-        verdict = self.ledger.verify_audit()
+    async def verify_audit(self) -> AuditVerdict:
+        """A long log takes a while: that is another thread's work."""
+        return await asyncio.to_thread(self.ledger.prepare_verify())
+
+    async def audit_state(self) -> dict[str, Any]:
+        verdict = await self.verify_audit()
         return {"count": verdict.count, "hash": verdict.head, "ok": verdict.ok, "detail": verdict.sentence}
 
     def launchers(self) -> list[dict[str, Any]]:

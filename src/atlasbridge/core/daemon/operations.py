@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.daemon.alarm import describe
 from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.replies import ReplyDesk
 from atlasbridge.core.daemon.stream import EventStream
@@ -32,6 +33,8 @@ PUBLIC_EVENTS = frozenset(
         "reply.refused",
         "session.started",
         "session.ended",
+        "store.alarm",
+        "store.recovered",
     }
 )
 
@@ -78,7 +81,7 @@ class Operations:
             case "audit":
                 return self._audit(message)
             case "audit.verify":
-                return {"ok": True, "verdict": self._desk.ledger.verify_audit().to_json()}
+                return {"ok": True, "verdict": (await self._desk.verify_audit()).to_json()}
             case "reload":
                 return self._reload_now()
             case other:
@@ -143,10 +146,14 @@ class Operations:
             for record in self._desk.open_prompts()
         ]
         if only_open:
-            return opened
+            return self._alarms() + opened
         recent = [event for event in self._stream.recent() if event["event"] in PUBLIC_EVENTS]
         told = {event["prompt_id"] for event in recent if event["event"] == "prompt.raised"}
         return [event for event in opened if event["prompt_id"] not in told] + recent
+
+    def _alarms(self) -> list[dict[str, Any]]:
+        alarm = self._desk.ledger.alarm
+        return [{"event": "store.alarm", "at": iso(self._clock.wall()), **describe(alarm)}] if alarm else []
 
     def _session_filter(self, session_id: str) -> Callable[[dict[str, Any]], bool]:
         if not session_id:

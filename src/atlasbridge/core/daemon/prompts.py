@@ -102,7 +102,7 @@ class PromptLife:
     def delivered(self, record: PromptRecord, channel: str) -> None:
         self._publish("prompt.routed", record, channel=channel)
 
-    def withdraw(self, prompt_id: str, reason: str) -> None:
+    def withdraw(self, prompt_id: str, reason: str, refusal: Reject = _STALE) -> None:
         """It is no longer on the screen.  After our own typing that is the effect we hoped for."""
         known = self._ledger.prompt(prompt_id)
         if known is not None and known.state is PromptState.INJECTED:
@@ -112,7 +112,7 @@ class PromptLife:
         if record is None:
             return
         self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
-        self._tell_waiter(prompt_id, _STALE)
+        self._tell_waiter(prompt_id, refusal)
 
     def cancel(self, prompt_id: str, by: str) -> Receipt | None:
         record = self._ledger.cancel(prompt_id, by)
@@ -168,7 +168,8 @@ class PromptLife:
             case "taken" | "still_there":
                 self.effect(prompt_id, outcome)
             case "stale":
-                self.withdraw(prompt_id, "moved_on")
+                why = Reject(Refusal.STALE, f"Nothing was typed: {detail}.") if detail else _STALE
+                self.withdraw(prompt_id, "moved_on", why)
             case "failed":
                 self.fail(prompt_id, detail or "the keys could not be typed")
             case _:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict, deque
 
-from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.prompts import PromptLife
+from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ports import InboundReply, Receipt
-from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, PromptRecord, Refusal, Reject
 from atlasbridge.core.routing.gate import refuse_reply
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.visible import visible
-
-log = logging.getLogger(__name__)
 
 
 class ReplyDesk:
@@ -34,6 +31,7 @@ class ReplyDesk:
         hosts: HostBook,
         router: PromptRouter,
         life: PromptLife,
+        refusals: RefusalLog,
         settings: HubSettings,
     ) -> None:
         self._ledger = ledger
@@ -42,6 +40,7 @@ class ReplyDesk:
         self._hosts = hosts
         self._router = router
         self._life = life
+        self._refusals = refusals
         self.settings = settings
         self._recent: defaultdict[str, deque[float]] = defaultdict(deque)
 
@@ -58,8 +57,9 @@ class ReplyDesk:
         if isinstance(typed, Receipt):
             return typed
         if typed is None:
-            typed = _NO_WORD
+            return Receipt("received", _NO_WORD, reply.identity)
         return self._refused(record, reply, typed)
+
     async def _find(self, reply: InboundReply) -> PromptRecord | None:
         """The prompt, once its session is connected: a reply may be faster than a host that comes back."""
         record = self._ledger.prompt(reply.prompt_id)
@@ -67,7 +67,6 @@ class ReplyDesk:
             return record
         await self._hosts.wait(record.session_id, self.settings.host_patience_s)
         return self._ledger.prompt(record.prompt_id)
-
 
     def _claim(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Receipt | Reject:
         """All that happens before typing, without waiting: no other reply can come in between."""
@@ -147,24 +146,17 @@ class ReplyDesk:
         self._stream.publish(
             "reply.refused", **ids, reason=refusal.reason.value, sentence=refusal.sentence, by=reply.identity
         )
-        if refusal.reason is not Refusal.RATE_LIMITED:  # a flood must not fill the log
-            self._record_refusal(ids, refusal, reply)
+        self._refusals.record(refusal.reason, reply.identity, **ids)
         return refusal
 
-    def _record_refusal(self, ids: dict[str, str], refusal: Reject, reply: InboundReply) -> None:
-        """Without the value: what was not accepted may be a secret that was meant for another prompt."""
-        try:
-            self._ledger.note(
-                AuditEvent.REPLY_REFUSED, **ids, reason=refusal.reason.value, decided_by=visible(reply.identity)
-            )
-        except StoreError as error:
-            log.error("a refusal could not be recorded: %s", error)
+    def close(self) -> None:
+        self._refusals.close_window()
 
     def forget(self, session_id: str) -> None:
         self._recent.pop(session_id, None)
 
 
-_NO_WORD = Reject(Refusal.UNAVAILABLE, "Accepted, but the session has not yet said that it was typed. Look at it.")
+_NO_WORD = "Accepted and recorded, but the session has not yet said that it was typed. Look at it."
 _LATE = Reject(Refusal.NOT_OPEN, "This prompt is no longer open.")
 
 _UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.daemon.alarm import StoreAlarm
 from atlasbridge.core.daemon.desk import HubDesk, Launcher
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.operations import Operations
 from atlasbridge.core.daemon.prompts import PromptLife
+from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.daemon.replies import ReplyDesk
 from atlasbridge.core.daemon.server import HubServer
 from atlasbridge.core.daemon.sessions import SessionLife
@@ -28,6 +30,8 @@ from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.store.ledger import Ledger
 
 log = logging.getLogger(__name__)
+
+ALARM_RETRY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +67,15 @@ class Hub:
         self.scheduler = Scheduler(clock)
         self.router = PromptRouter(ledger, settings.policy, lambda record, name: self.life.delivered(record, name))
         self.life = PromptLife(ledger, clock, self.stream, self.hosts, self.router, self.scheduler)
-        self.replies = ReplyDesk(ledger, clock, self.stream, self.hosts, self.router, self.life, settings)
+        refusals = RefusalLog(ledger, clock, self.scheduler)
+        self.replies = ReplyDesk(ledger, clock, self.stream, self.hosts, self.router, self.life, refusals, settings)
         self.sessions = SessionLife(
             ledger, clock, self.stream, self.hosts, self.router, self.life, self.scheduler, settings
         )
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers)
         self.operations = Operations(self.desk, self.replies, self.router, self.stream, clock, self.request_reload)
         self.server = HubServer(home.socket, self.sessions, self.operations.operate)
+        ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()
 
@@ -125,6 +131,7 @@ class Hub:
         await self.router.stop(timeout_s)
         self.stream.close()
         self.hosts.close()
+        self.replies.close()
         self.ledger.note(AuditEvent.HUB_STOP)
 
     def request_reload(self) -> None:
@@ -186,5 +193,11 @@ class Hub:
         self._remove_old_logs(self.clock.wall() - keep.session_logs_s)
         if self.ledger.alarm:
             self.ledger.flush()
-        every_s = min(settings.cleanup_every_s, 30.0) if self.ledger.alarm else settings.cleanup_every_s
-        self.scheduler.set("upkeep", self.clock.now() + every_s, self._schedule_upkeep)
+        if self.ledger.alarm:
+            self._look_soon()
+        else:
+            self.scheduler.set("upkeep", self.clock.now() + settings.cleanup_every_s, self._schedule_upkeep)
+
+    def _look_soon(self) -> None:
+        """Something is wrong with the store: it is tried again until it is well."""
+        self.scheduler.set("upkeep", self.clock.now() + ALARM_RETRY_S, self._schedule_upkeep)

@@ -54,19 +54,20 @@ class PromptRouter:
         known = [(courier.name, courier.remote) for courier in self._couriers.values()]
         audience = decide_audience(record.prompt, session, known, self.policy)
         for name in audience.tell:
-            self._tell(
-                name, "A secret is asked for. It is answered at the terminal or on the page, never here.", session
-            )
-        asked = [name for name in audience.ask if self._ask(name, record, session)]
+            self._tell(name, SECRET_ELSEWHERE, session)
+        return self._ask_all(list(audience.ask), record, session)
+
+    def _ask_all(self, names: list[str], record: PromptRecord, session: SessionRecord) -> PromptRecord:
+        asked = [name for name in names if self._ask(name, record, session)]
         moved = self._ledger.route_prompt(record.prompt_id) if asked else None
         return moved or record
 
     def reroute(self, record: PromptRecord, session: SessionRecord) -> None:
         """After a restart: ask again only where the prompt was not yet shown."""
         known = [(courier.name, courier.remote) for courier in self._couriers.values()]
-        for name in decide_audience(record.prompt, session, known, self.policy).ask:
-            if not self._ledger.deliveries(record.prompt_id, name):
-                self._ask(name, record, session)
+        audience = decide_audience(record.prompt, session, known, self.policy)
+        unasked = [name for name in audience.ask if not self._ledger.deliveries(record.prompt_id, name)]
+        self._ask_all(unasked, record, session)
 
     def update(self, record: PromptRecord, receipt: Receipt, answered_in: str = "") -> None:
         """Edit every message that shows this prompt; `answered_in`: the others hear that it happened elsewhere."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from atlasbridge.core.audit.chain import Head
@@ -11,7 +12,7 @@ from atlasbridge.core.store import audit_events, deliveries, inbox, notes, promp
 from atlasbridge.core.store.figures import read_figures
 from atlasbridge.core.store.journal import Journal
 from atlasbridge.core.store.replies import ReplyRecord
-from atlasbridge.core.store.verify import AuditVerdict, verify
+from atlasbridge.core.store.verify import AuditVerdict, prepare, verify
 
 SHORTEST_ID = 8
 _HEX = frozenset("0123456789abcdef-")
@@ -92,11 +93,11 @@ class Archive:
         with self._journal.reading() as connection:
             return deliveries.messages(connection, prompt_id, channel)
 
-    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
     def pending_updates(self, channel: str) -> list[tuple[str, str]]:
         with self._journal.reading() as connection:
             return inbox.pending(connection, channel)
 
+    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
         with self._journal.reading() as connection:
             prompt_id = deliveries.prompt_of(connection, channel, message_id)
             return prompts.get(connection, prompt_id) if prompt_id else None
@@ -137,6 +138,12 @@ class Archive:
             self._journal.flush()
         with self._journal.reading() as connection:
             return verify(connection, self._journal.audit_path)
+
+    def prepare_verify(self) -> Callable[[], AuditVerdict]:
+        """The same for a long log: what is checked is fixed now, the check itself may run in another thread."""
+        if self._journal.alarm:
+            self._journal.flush()
+        return prepare(self._journal.database.path, self._journal.audit_path)
 
     def check(self) -> list[str]:
         """What is structurally wrong with the database; empty when nothing is."""

@@ -51,10 +51,11 @@ class Database:
         return cls(connection, path)
 
     @classmethod
-    def open_read_only(cls, path: Path) -> Database:
+    def open_read_only(cls, path: Path, any_thread: bool = False) -> Database:
         """For commands that only look; never creates, migrates or repairs anything."""
+        where = f"{path.absolute().as_uri()}?mode=ro"
         try:
-            connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+            connection = sqlite3.connect(where, uri=True, isolation_level=None, check_same_thread=not any_thread)
             connection.execute("PRAGMA query_only = ON")
         except sqlite3.Error as error:
             raise store_error(error) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +49,8 @@ class Journal:
         self.database = database
         self.alarm = ""  # why audit.log is behind the table; "" when it is not
         self.fault = ""  # why the database refused the last transaction; "" when it did not
+        self.on_alarm: Callable[[str], None] = lambda alarm: None  # told when something is wrong ("": well again)
+        self._told = ""
         self._file = AuditFile(audit_path)
         self._clock = clock
         self._exported: int | None = None  # entries in audit.log; None before it was looked at
@@ -72,6 +74,14 @@ class Journal:
                 log.error("the store cannot be written, so nothing is typed: %s", fault)
             else:
                 log.warning("the store can be written again")
+        self._announce()
+
+    def _announce(self) -> None:
+        """What is wrong may change its words; that it is wrong, or no longer so, is told once."""
+        now = self.fault or self.alarm
+        before, self._told = self._told, now
+        if bool(now) != bool(before):
+            self.on_alarm(now)
 
     def _work(self, connection: sqlite3.Connection) -> Work:
         return Work(connection, self._clock.now(), self._clock.wall(), self._exported or 0)
@@ -95,14 +105,13 @@ class Journal:
             if not self._file.untouched():
                 self.reconcile()
             self._export()
+            self.alarm = ""
         except OSError as error:
             self.alarm = f"audit.log cannot be written ({error.strerror or error})"
-            return False
         except StoreError as error:  # the caller's transaction is committed: only the copy is late
             self.alarm = f"audit.log is behind: {error}"
-            return False
-        self.alarm = ""
-        return True
+        self._announce()
+        return not self.alarm
 
     def _export(self) -> None:
         with self.database.reading() as connection:

@@ -6,6 +6,7 @@ that of two who try, one wins, and that what it returned is on disk.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,10 @@ class Ledger(Archive):
     def alarm(self) -> str:
         """Why nothing can be recorded, or why audit.log is behind the store; "" when all is well."""
         return self._journal.fault or self._journal.alarm
+
+    def tell_alarm(self, told: Callable[[str], None]) -> None:
+        """Call this when the alarm goes on (why), and when it is over ("").  It must not write to the store."""
+        self._journal.on_alarm = told
 
     def flush(self) -> bool:
         """Try again to write, and to bring audit.log up to date; for a timer and for who asks while `alarm` is set."""
@@ -223,15 +228,15 @@ class Ledger(Archive):
         with self._journal.write() as work:
             return inbox.insert(work.connection, channel, update_id, payload, work.at)
 
+    def settle_update(self, channel: str, update_id: str) -> None:
+        with self._journal.write() as work:
+            inbox.settle(work.connection, channel, update_id)
+
     def remember(self, key: str, value: str) -> None:
         with self._journal.write() as work:
             notes.put(work.connection, key, value, work.at)
 
     def note(self, event: str, **fields: Any) -> None:
-    def settle_update(self, channel: str, update_id: str) -> None:
-        with self._journal.write() as work:
-            inbox.settle(work.connection, channel, update_id)
-
         """An audit entry of its own."""
         with self._journal.write() as work:
             work.audit(event, **fields)

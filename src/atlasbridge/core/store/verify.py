@@ -7,6 +7,7 @@ looks while the hub is down.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -46,12 +47,12 @@ class AuditVerdict:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def verify(connection: sqlite3.Connection, audit_path: Path) -> AuditVerdict:
-    """Both copies side by side, so that a line that is the same in both is checked once."""
+def verify(connection: sqlite3.Connection, audit_path: Path, size: int | None = None) -> AuditVerdict:
+    """Both copies side by side, so that a line that is the same in both is checked once.  `size`: of the file."""
     head = audit_events.head(connection)
     table, file = _Walk("table", head), _Walk("audit.log", head)
     lines = (_line(row) for row in audit_events.rows(connection))
-    for recorded, written in zip_longest(lines, read_lines(audit_path)):
+    for recorded, written in zip_longest(lines, read_lines(audit_path, size)):
         same = recorded == written and table.reached == file.reached
         step = table.take(recorded)
         file.take(written, step if same else None)
@@ -74,6 +75,23 @@ def verify_home(home: Path) -> AuditVerdict:
             return verify(connection, home / "audit.log")
     finally:
         database.close()
+
+
+def prepare(path: Path, audit_path: Path) -> Callable[[], AuditVerdict]:
+    """Takes hold of the table and of the file as they are now; what is written meanwhile is not looked at."""
+    database = Database.open_read_only(path, any_thread=True)
+    database.connection.execute("BEGIN")
+    audit_events.head(database.connection)  # the first read of a transaction decides what it sees
+    size = audit_path.stat().st_size if audit_path.exists() else 0
+
+    def check() -> AuditVerdict:
+        try:
+            with database.reading() as connection:
+                return verify(connection, audit_path, size)
+        finally:
+            database.close()
+
+    return check
 
 
 def _line(row: tuple[Any, ...]) -> str:

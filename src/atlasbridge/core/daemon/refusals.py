@@ -1,0 +1,60 @@
+"""The record of replies that were turned away.  Of a flood the first ones are entries, of the rest one says how many.
+
+So a loop that goes wrong, or somebody who tries, neither fills the disk nor disappears.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.errors import StoreError
+from atlasbridge.core.prompt.model import Refusal
+from atlasbridge.core.scheduler.service import Scheduler
+from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.visible import visible
+
+log = logging.getLogger(__name__)
+
+WINDOW_S = 60.0
+SINGLE = 20  # entries of their own in each window, for each person and reason
+
+
+@dataclass(slots=True)
+class _Window:
+    recorded: int = 0
+    more: int = 0
+
+
+class RefusalLog:
+    def __init__(self, ledger: Ledger, clock: Clock, scheduler: Scheduler) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._scheduler = scheduler
+        self._windows: dict[tuple[Refusal, str], _Window] = {}
+
+    def record(self, reason: Refusal, identity: str, session_id: str, prompt_id: str) -> None:
+        """Without the value: what was not accepted may be a secret that was meant for another prompt."""
+        if not self._windows:
+            self._scheduler.set("refusals", self._clock.now() + WINDOW_S, self.close_window)
+        window = self._windows.setdefault((reason, visible(identity)), _Window())
+        if window.recorded >= SINGLE:
+            window.more += 1
+            return
+        window.recorded += 1
+        self._note(reason, visible(identity), session_id=session_id, prompt_id=prompt_id)
+
+    def close_window(self) -> None:
+        """Whatever was only counted becomes an entry."""
+        windows, self._windows = self._windows, {}
+        for (reason, identity), window in windows.items():
+            if window.more:
+                self._note(reason, identity, more=window.more)
+
+    def _note(self, reason: Refusal, identity: str, **fields: str | int) -> None:
+        try:
+            self._ledger.note(AuditEvent.REPLY_REFUSED, **fields, reason=reason.value, decided_by=identity)
+        except StoreError as error:
+            log.error("a refusal could not be recorded: %s", error)
