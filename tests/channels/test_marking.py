@@ -137,3 +137,20 @@ def test_a_long_list_in_slack_is_a_menu_and_a_longer_one_is_left_to_words(desk: 
         blocks = kit.check_blocks(render_prompt(record, session, 0.0, "atlas")["blocks"])
         kinds = [element["type"] for block in blocks for element in block.get("elements", []) if "options" in element]
         assert kinds == ([kind] if kind else [])
+
+
+async def test_what_the_tool_shows_as_marked_is_marked_from_the_start(
+    server: FakeTelegram, slack: FakeSlack, desk: MiniHub, channel: TelegramChannel, slack_channel: SlackChannel
+) -> None:
+    marked = (Choice("1", "eggs", default=True), Choice("2", "milk"), Choice("3", "tea", default=True))
+    phone, work = server.person(ADA), slack.person("U0ADA")
+    session = desk.add_session()
+    first, second = (desk.add_prompt(session, replace(prompts.MULTI, choices=marked)) for _ in range(2))
+    await desk.ask(channel, first)
+    assert labels(phone.last())[:4] == ["☑ 1. eggs", "☐ 2. milk", "☑ 3. tea", "✅ Send (2 chosen)"]
+    await tap(server, phone, "1. eggs", "✅ Send (1 chosen)")
+    phone.tap(phone.last(), "Send")
+    await desk.ask(slack_channel, second)
+    work.click(work.last(), "Send what is marked")
+    await server.until(lambda: len(desk.answers) == 2, "both answers")
+    assert {reply.channel: reply.value for reply in desk.replies} == {"telegram": "3", "slack": "1,3"}

@@ -299,8 +299,9 @@ async def test_show_more_sends_the_screen_and_long_ones_as_a_file(
     await server.until(lambda: "line 12" in ada.last().get("text", ""), "the screen")
     await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.LONG))
     ada.tap(ada.last(), "Show last output")
-    await server.until(lambda: "_content" in ada.last(), "the file")
-    assert ada.last()["_content"] == b"x" * 9000
+    await server.until(lambda: any("_content" in message for message in ada.sees()), "the file")
+    (file,) = [message["_content"] for message in ada.sees() if "_content" in message]
+    assert file == b"x" * 9000
 
 
 async def test_the_ambiguity_protocol_offers_enter_and_cancel(
@@ -310,10 +311,26 @@ async def test_the_ambiguity_protocol_offers_enter_and_cancel(
     for button, value in (("Send Enter", "enter"), ("Cancel", "cancel")):
         record = desk.add_prompt(desk.add_session(), prompts.UNKNOWN)
         await desk.ask(channel, record)
-        assert "possible input request (low confidence)" in ada.last()["text"]
+        assert "AtlasBridge detected a possible input request of Claude Code (low confidence)" in ada.last()["text"]
         ada.tap(ada.last(), button)
         await server.until(lambda: record.prompt_id in desk.answers, "the answer")  # noqa: B023
         assert desk.answers[record.prompt_id].value == value
+
+
+async def test_a_look_at_the_last_output_asks_the_same_question_again(
+    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+) -> None:
+    ada = server.person(ADA)
+    record = desk.add_prompt(desk.add_session(), prompts.UNKNOWN)
+    await desk.ask(channel, record)
+    asked = ada.last()
+    ada.tap(asked, "Show last output")
+    await server.until(lambda: len(ada.sees()) == 2, "the last output")
+    assert prompts.SCREEN.split("\n")[0] in ada.last()["text"]
+    assert ada.last()["reply_markup"] == asked["reply_markup"]
+    ada.tap(ada.last(), "Send Enter")
+    await server.until(lambda: record.prompt_id in desk.answers, "the answer")
+    await server.until(lambda: not any("reply_markup" in one for one in ada.sees()), "both messages to be edited")
 
 
 async def test_commands_tell_what_runs_and_what_waits(

@@ -100,6 +100,9 @@ def _check_options(element: dict[str, Any]) -> None:
         raise BadBlocks(f"{element['type']}: 1 to {limit} options")
     for option in options:
         _check_text(option.get("text"), "option")
+    initial = element.get("initial_options", options[:1])
+    if not initial or any(option not in options for option in initial):
+        raise BadBlocks(f"{element['type']}: initial_options must be some of the options")
     _check_ids([str(option.get("value", "")) for option in options], "option value", 150)
 
 

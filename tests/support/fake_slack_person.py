@@ -59,8 +59,8 @@ class Person:
         block, element = _list_of(message)
         if not element:
             return {}
-        nothing = {"type": element["type"], "selected_options": []}
-        return {block["block_id"]: {element["action_id"]: self.marked.get(message["ts"], nothing)}}
+        untouched = {"type": element["type"], "selected_options": element.get("initial_options", [])}
+        return {block["block_id"]: {element["action_id"]: self.marked.get(message["ts"], untouched)}}
 
     def modal(self) -> dict[str, Any]:
         """The modal that is open on the screen."""

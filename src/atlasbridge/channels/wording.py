@@ -11,11 +11,13 @@ from enum import StrEnum
 
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import Receipt
+from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Choice, Confidence, Prompt, PromptRecord, PromptType
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 
 LABEL_LIMIT = 40
+LAST_OUTPUT = 2000  # characters of a doubtful prompt's screen, shown with its buttons
 TOOL_NAMES = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "OpenCode"}
 KIND_NAMES = {
     PromptType.TYPE_YES_NO: "Yes / No question",
@@ -67,12 +69,17 @@ def is_ambiguous(prompt: Prompt) -> bool:
     return prompt.type is PromptType.TYPE_UNKNOWN or unsure
 
 
+def offers_again(record: PromptRecord) -> bool:
+    """Whether a look at the last output ends with the same question: what shall be done?"""
+    return is_ambiguous(record.prompt) and record.state in OPEN
+
+
 def render_title(prompt: Prompt, session: SessionRecord) -> str:
     tool = tool_name(session)
     if prompt.secret:
         return f"🔒 {tool} asks for a secret"
     if is_ambiguous(prompt):
-        return f"🤖 {tool}: a possible input request ({prompt.confidence.value} confidence)"
+        return f"🤖 AtlasBridge detected a possible input request of {tool} ({prompt.confidence.value} confidence)"
     if prompt.idle:
         return f"🏁 {tool} has finished and waits for your next instruction"
     return f"🤖 {tool} is waiting for your input"
@@ -88,6 +95,8 @@ def render_header(prompt: Prompt, session: SessionRecord, host: str) -> str:
 
 
 def render_kind(prompt: Prompt) -> str:
+    if is_ambiguous(prompt):
+        return "Last output:"
     if prompt.constraints.get("multi_select"):
         return "Multiple choice, several allowed: mark them and send, or reply with their numbers, such as 1,3"
     return KIND_NAMES[prompt.type]
@@ -136,7 +145,7 @@ def render_default(prompt: Prompt) -> str:
 
 
 def render_deadline(record: PromptRecord, now: float) -> str:
-    return f"⏳ Expires in {render_left(record.deadline - now)} · default: {render_default(record.prompt)}"
+    return f"⏳ Expires in {render_left(record.deadline - now)} — default: {render_default(record.prompt)}"
 
 
 def render_receipt(receipt: Receipt, who: str = "") -> str:
@@ -177,7 +186,7 @@ def _answer_buttons(prompt: Prompt) -> list[Button]:
         case PromptType.TYPE_YES_NO:
             return [Button("✅ Yes", "y", Role.ANSWER), Button("❌ No", "n", Role.REFUSE)]
         case PromptType.TYPE_CONFIRM_ENTER:
-            return [Button("↩ Press Enter", "enter", Role.ANSWER)]
+            return [Button("↩️ Press Enter", "enter", Role.ANSWER)]
         case _:
             return []
 
@@ -188,6 +197,11 @@ def pickable(prompt: Prompt) -> list[tuple[int, str]]:
         return []
     numbered = enumerate(prompt.choices)
     return [(place, f"{choice.value}. {choice.label}") for place, choice in numbered if not choice.refuses]
+
+
+def premarked(prompt: Prompt) -> list[int]:
+    """The places of the choices that the tool shows as marked already."""
+    return [place for place, _ in pickable(prompt) if prompt.choices[place].default]
 
 
 def picked_value(prompt: Prompt, places: Iterable[int]) -> str:
@@ -211,5 +225,6 @@ def _default_button(prompt: Prompt) -> list[Button]:
 
 
 def _default_value(prompt: Prompt) -> str:
-    is_enter = prompt.safe_default in ("enter", "\r", "\n")
-    return "↩" if is_enter else short_label(prompt.safe_default)
+    if prompt.safe_default not in ("enter", "\r", "\n"):
+        return short_label(prompt.safe_default)
+    return "empty" if prompt.type is PromptType.TYPE_FREE_TEXT else "↩"

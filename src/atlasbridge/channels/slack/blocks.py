@@ -51,6 +51,13 @@ def render_notice(message: str, session: SessionRecord | None, host: str) -> dic
     return _message(visible(message), blocks)
 
 
+def render_again(record: PromptRecord) -> dict[str, Any]:
+    """The last output of a doubtful prompt, with the same buttons once more."""
+    text = visible(record.prompt.screen or record.prompt.excerpt).rstrip()[-wording.LAST_OUTPUT :]
+    shown = [_context("Last output:"), _quoted(text or "(empty)"), *_button_rows(record)]
+    return _message("Last output:", shown)
+
+
 def render_screen(title: str, screen: str) -> dict[str, Any] | None:
     """None when it is too long for a message: then it goes out as a file."""
     text = visible(screen).rstrip()
@@ -106,9 +113,12 @@ def _marking(record: PromptRecord) -> list[Block]:
         return []
     options = [{"text": _plain(text[:BUTTON_LIMIT]), "value": str(place)} for place, text in choices]
     kind = "checkboxes" if len(options) <= CHECKBOX_LIMIT else "multi_static_select"
+    element: Block = {"type": kind, "action_id": PICK, "options": options}
+    if marked := set(map(str, wording.premarked(record.prompt))):
+        element["initial_options"] = [option for option in options if option["value"] in marked]
     send = _button("✅ Send what is marked", encode_action(record, "", PICK), "send")
     return [
-        {"type": "actions", "block_id": PICK, "elements": [{"type": kind, "action_id": PICK, "options": options}]},
+        {"type": "actions", "block_id": PICK, "elements": [element]},
         {"type": "actions", "elements": [send]},
     ]
 

@@ -24,6 +24,7 @@ from atlasbridge.channels.slack.inbound import Inbound, Origin
 from atlasbridge.channels.slack.link import Link
 from atlasbridge.channels.slack.settings import SlackSettings
 from atlasbridge.channels.tasks import TaskSet
+from atlasbridge.channels.wording import LAST_OUTPUT, offers_again
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.ports import Desk, InboundReply, Receipt
@@ -140,8 +141,13 @@ class SlackChannel(BaseChannel):
             self._outbox.post(origin.room, blocks.render_notice(sentence, None, self._host) | where)
 
     def show_more(self, place: Place, record: PromptRecord) -> None:
-        params = _screen_params("Last output:", record.prompt.screen or record.prompt.excerpt)
-        self._outbox.post(place[0], params | {"thread_ts": place[1]})
+        thread = {"thread_ts": place[1]}
+        screen, again = record.prompt.screen or record.prompt.excerpt, offers_again(record)
+        if not again or len(screen) > LAST_OUTPUT:
+            self._outbox.post(place[0], _screen_params("Last output:", screen) | thread)
+        if again:
+            params = blocks.render_again(record) | thread
+            self._tasks.hold(self._delivery.send_to(place[0], record, lambda _: params, patient=True))
 
     def chosen(self, room: str) -> str:
         return self._commands.chosen(room)

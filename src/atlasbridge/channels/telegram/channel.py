@@ -23,7 +23,7 @@ from atlasbridge.channels.telegram.api import BotApi
 from atlasbridge.channels.telegram.inbound import Inbound, Origin
 from atlasbridge.channels.telegram.poller import Batch, Poller
 from atlasbridge.channels.telegram.settings import TelegramSettings
-from atlasbridge.channels.wording import render_left
+from atlasbridge.channels.wording import LAST_OUTPUT, offers_again, render_left
 from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.ports import Desk, InboundReply, Receipt
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
@@ -159,7 +159,13 @@ class TelegramChannel(BaseChannel):
 
     def show_more(self, origin: Origin, record: PromptRecord) -> None:
         self.say(origin, "Here it is.")
-        self._send_screen(origin, "Last output:", record.prompt.screen or record.prompt.excerpt)
+        screen, again = record.prompt.screen or record.prompt.excerpt, offers_again(record)
+        if not again or len(screen) > LAST_OUTPUT:
+            self._send_screen(origin, "Last output:", screen)
+        if again:
+            params = templates.render_again(record) | _topic(origin.topic_id)
+            send = self._delivery.send_to(str(origin.chat_id), record, lambda _: params, patient=True)
+            self._tasks.hold(send)
 
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None:
         """In the message that was tapped: every chat marks for itself."""

@@ -36,11 +36,12 @@ class Picks:
         return mask
 
 
-def render_rows(record: PromptRecord, mask: int) -> list[list[dict[str, str]]]:
-    """A row for each choice, and the one that sends; none when they would be too many."""
+def render_rows(record: PromptRecord, marks: int | None) -> list[list[dict[str, str]]]:
+    """A row for each choice, and the one that sends; none when they are too many.  No marks: as the tool shows them."""
     choices = wording.pickable(record.prompt)
     if not choices or choices[-1][0] >= MOST:
         return []
+    mask = sum(1 << place for place in wording.premarked(record.prompt)) if marks is None else marks
     rows = [
         [
             {

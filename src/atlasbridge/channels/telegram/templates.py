@@ -52,7 +52,7 @@ class Body:
 
 
 def render_prompt(
-    record: PromptRecord, session: SessionRecord, now: float, host: str, marks: int = 0
+    record: PromptRecord, session: SessionRecord, now: float, host: str, marks: int | None = None
 ) -> dict[str, Any]:
     """The message that asks, with its keyboard."""
     body = _question(record, session, host)
@@ -92,6 +92,12 @@ def render_notice(message: str, session: SessionRecord | None, host: str) -> dic
     if session is not None:
         body.line(f"{wording.tool_name(session)} · {short_id(session.session_id)} · {host}", "italic")
     return body.line(cut_text(visible(message), INLINE_LIMIT)).params()
+
+
+def render_again(record: PromptRecord) -> dict[str, Any]:
+    """The last output of a doubtful prompt, with the same buttons once more."""
+    text = visible(record.prompt.screen or record.prompt.excerpt).rstrip()[-wording.LAST_OUTPUT :]
+    return Body().line("Last output:").line(text or "(empty)", "pre").params(render_keyboard(record))
 
 
 def render_screen(title: str, screen: str) -> dict[str, Any] | None:
