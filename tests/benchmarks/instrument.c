@@ -1,10 +1,10 @@
 /* The measuring instrument, in C so that it adds next to nothing: a terminal that drains, a person that types, a peer that relays.
  *
- *   instrument drain MARK CMD...      run CMD on a PTY, read all; prints bytes, seconds from first byte to MARK, checksum
+ *   instrument drain MARK CMD...      run CMD on a PTY, read all; prints bytes, seconds from first byte to MARK, a checksum
  *   instrument echo N GAP_US CMD...   run CMD on a PTY, wait for READY, type N keys one at a time; prints N round trips in us
  *   instrument relay CMD...           the plain relay: poll, 64 KB buffers, raw mode; what a wrapper costs at least
  *   instrument mirror                 inner program: prints READY, answers each key with itself
- *   instrument flood                  inner program: prints READY, floods, answers each key with <<key>> in between
+ *   instrument flood                  inner program: floods; every line shows the latest key as <<key>>, READY until there is one
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,12 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LIFE_S 20 /* inner programs end by themselves: some peers keep them alive after the terminal is gone */
+#define LIFE_S 20 /* inner programs end by themselves, whatever became of the others */
+#define END_KEY 4 /* ends an inner program */
 
 static char buffer[65536];
 
@@ -41,7 +43,24 @@ static void write_all(int fd, const char *data, ssize_t size) {
     }
 }
 
+/* Whatever a peer left in the background (a server, a flood nobody reads) would disturb the next measurement. */
+static void end_the_rest(void) {
+    char path[64], line[1 << 14];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    for (;;) {
+        int fd = open(path, O_RDONLY);
+        ssize_t got = fd < 0 ? 0 : read(fd, line, sizeof line - 1);
+        if (fd >= 0) close(fd);
+        if (got <= 0) return;
+        line[got] = 0;
+        for (char *word = strtok(line, " "); word; word = strtok(NULL, " ")) kill(atoi(word), SIGKILL);
+        while (waitpid(-1, NULL, WNOHANG) > 0) {}
+        usleep(2000);
+    }
+}
+
 static pid_t start(char **command, int *master) {
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans become our children */
     struct winsize size = {.ws_row = 40, .ws_col = 120};
     pid_t pid = forkpty(master, NULL, NULL, &size);
     if (pid == 0) {
@@ -77,11 +96,13 @@ static int drain(const char *mark, char **command) {
             if (memmem(tail, kept, mark, length)) last = now();
             if (kept > length) { memmove(tail, tail + kept - length, length); kept = length; }
         }
-        for (ssize_t i = 0; i < got; i += 61) sum = (sum ^ (unsigned char)buffer[i]) * 1099511628211ULL;
+        for (ssize_t i = (61 - bytes % 61) % 61; i < got; i += 61) sum = (sum ^ (unsigned char)buffer[i]) * 1099511628211ULL;
         bytes += got;
     }
     int code = finish(pid);
-    printf("{\"bytes\": %llu, \"seconds\": %.6f, \"exit\": %d}\n", (unsigned long long)bytes, last ? last - first : -1.0, code);
+    end_the_rest();
+    printf("{\"bytes\": %llu, \"seconds\": %.6f, \"sum\": \"%llx\", \"exit\": %d}\n", (unsigned long long)bytes,
+           last ? last - first : -1.0, (unsigned long long)sum, code);
     return 0;
 }
 
@@ -104,7 +125,7 @@ static int wait_for(int fd, const char *mark, double limit) {
 static int echo(int rounds, int gap_us, char **command) {
     int master;
     pid_t pid = start(command, &master);
-    if (!wait_for(master, "READY", 20)) { printf("[]\n"); kill(pid, SIGKILL); return 1; }
+    if (!wait_for(master, "READY", 20)) { printf("[]\n"); kill(pid, SIGKILL); end_the_rest(); return 1; }
     usleep(300000);
     printf("[");
     for (int i = 0; i < rounds; i++) {
@@ -121,11 +142,16 @@ static int echo(int rounds, int gap_us, char **command) {
     }
     printf("]\n");
     fflush(stdout);
-    kill(pid, SIGTERM);
+    char end = END_KEY;
+    write_all(master, &end, 1);
+    for (double until = now() + 1; now() < until;) { /* to the end of what it still says, not much longer */
+        struct pollfd p = {master, POLLIN, 0};
+        if (poll(&p, 1, 50) > 0 && read(master, buffer, sizeof buffer) <= 0) break;
+    }
     close(master);
-    usleep(200000);
     kill(pid, SIGKILL);
     finish(pid);
+    end_the_rest();
     return 0;
 }
 
@@ -167,24 +193,20 @@ static int mirror(void) {
     raw();
     write_all(1, "READY", 5);
     char key;
-    while (read(0, &key, 1) == 1) write_all(1, &key, 1);
+    while (read(0, &key, 1) == 1 && key != END_KEY) write_all(1, &key, 1);
     return 0;
 }
 
 static int flood(void) {
     alarm(LIFE_S);
     raw();
-    write_all(1, "READY", 5);
-    char line[] = "\033[32mthe quick brown fox\033[0m jumps over the lazy dog, again and again and again and again\r\n";
+    char line[160], key = '?';
     for (;;) {
         struct pollfd p = {0, POLLIN, 0};
-        if (poll(&p, 1, 0) > 0) {
-            char key, answer[16];
-            if (read(0, &key, 1) != 1) return 0;
-            int size = snprintf(answer, sizeof answer, "<<%c>>", key);
-            write_all(1, answer, size);
-        }
-        write_all(1, line, sizeof line - 1);
+        if (poll(&p, 1, 0) > 0 && (read(0, &key, 1) != 1 || key == END_KEY)) return 0;
+        int size = snprintf(line, sizeof line, "\033[32m%s <<%c>>\033[0m jumps over the lazy dog, again and again and again and again\r\n",
+                            key == '?' ? "READY" : "the quick brown fox", key);
+        write_all(1, line, size);
     }
 }
 

@@ -5,14 +5,24 @@ from __future__ import annotations
 import statistics
 import time
 import tracemalloc
+from dataclasses import dataclass
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.prompt.commands import RaisePrompt
+from atlasbridge.core.prompt.commands import Command, RaisePrompt, RequestProbe, RequestWakeup
 from atlasbridge.core.prompt.detector import Detector
 from atlasbridge.core.prompt.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState, ReplyTyped, WakeupDue
 
 READING = ProbeAnswered(ProbeAnswer(ProbeState.READING, echo=True, canonical=True))
 BUSY = ProbeAnswered(ProbeAnswer(ProbeState.BUSY))
+BLIND = ProbeAnswered(ProbeAnswer(ProbeState.UNKNOWN))
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    asked: int
+    raised: int
+    kb_after_an_hour: float
+    kb_at_the_end: float
 
 
 def judgement_us(rounds: int = 300) -> float:
@@ -29,7 +39,26 @@ def judgement_us(rounds: int = 300) -> float:
     return statistics.median(samples)
 
 
-def a_busy_day(hours: int = 24, step_s: float = 60.0) -> dict[str, float]:
+def raised_without_probe_s(limit_s: float = 10.0) -> float:
+    """Seconds on a virtual clock from the last byte to the prompt, where the system says nothing about the tool."""
+    detector = Detector(load_dialect("generic"), 40, 120)
+    now, wake_at = 0.0, 0.0
+    queue: list[Command] = detector.handle(OutputReceived(b"Continue? (y/n) "), now)
+    while now < limit_s:
+        while queue:
+            command = queue.pop(0)
+            if isinstance(command, RaisePrompt):
+                return now
+            if isinstance(command, RequestProbe):
+                queue += detector.handle(BLIND, now)
+            elif isinstance(command, RequestWakeup):
+                wake_at = command.at
+        now = max(wake_at, now + 0.001)
+        queue += detector.handle(WakeupDue(), now)
+    raise RuntimeError("the prompt was never raised")
+
+
+def a_busy_day(hours: int = 24, step_s: float = 60.0) -> Day:
     """Every simulated minute: some output, a prompt, an answer.  Memory after the first hour and at the end."""
     detector = Detector(load_dialect("generic"), 40, 120)
     raised, now, marks = 0, 0.0, []
@@ -50,4 +79,4 @@ def a_busy_day(hours: int = 24, step_s: float = 60.0) -> dict[str, float]:
         if minute in (60, int(hours * 3600 / step_s) - 1):
             marks.append(tracemalloc.get_traced_memory()[0] / 1024)
     tracemalloc.stop()
-    return {"raised": raised, "asked": hours * 3600 / step_s, "kb_after_an_hour": marks[0], "kb_at_the_end": marks[-1]}
+    return Day(int(hours * 3600 / step_s), raised, marks[0], marks[-1])

@@ -48,7 +48,7 @@ def scratch() -> Iterator[Path]:
         yield Path(folder)
 
 
-def payload(folder: Path, megabytes: int) -> Path:
+def payload(path: Path, megabytes: int) -> None:
     """Coloured text as a build log has it."""
     words = ["compiling", "linking", "testing", "packing", "caching", "fetching", "warning", "error", "note", "done"]
     lines = []
@@ -59,11 +59,9 @@ def payload(folder: Path, megabytes: int) -> Path:
             f"\033[{colour}m{word:>10}\033[0m \033[1msrc/module_{i:04d}.c\033[0m: step {i * 7919 % 1000} of 1000\n"
         )
     block = "".join(lines).encode()
-    path = folder / "payload"
     with path.open("wb") as out:
         for _ in range(megabytes * 1_000_000 // len(block) + 1):
             out.write(block)
-    return path
 
 
 def throughput(tool: str, peer: Peer, producer: str, size: int, env: dict[str, str]) -> float:
@@ -84,29 +82,33 @@ def throughput(tool: str, peer: Peer, producer: str, size: int, env: dict[str, s
     return size / 1e6 / seconds
 
 
+def drained(tool: str, peer: Peer, command: list[str], env: dict[str, str]) -> tuple[int, str]:
+    """How many bytes reached the terminal, and their checksum."""
+    with scratch() as folder:
+        argv = [tool, "drain", MARK, *peer.argv(command, folder)]
+        run = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=True)
+    found = json.loads(run.stdout)
+    return int(found["bytes"]), str(found["sum"])
+
+
 def echo(tool: str, peer: Peer, rounds: int, env: dict[str, str]) -> list[float]:
     """Round trips of single keys in microseconds."""
-    with scratch() as folder:
-        argv = peer.argv([tool, "mirror"], folder)
-        run = subprocess.run(
-            [tool, "echo", str(rounds), "3000", *argv],
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-    return [float(v) for v in json.loads(run.stdout or "[]")]
+    return _typed(tool, peer, "mirror", rounds, 3000, env)
 
 
 def flooded(tool: str, peer: Peer, rounds: int, env: dict[str, str]) -> list[float]:
-    """Microseconds from a key to its answer while the program floods the terminal."""
+    """Microseconds from a key to its effect on the screen while the program floods it."""
+    return _typed(tool, peer, "flood", rounds, 0, env)
+
+
+def _typed(tool: str, peer: Peer, inner: str, rounds: int, gap_us: int, env: dict[str, str]) -> list[float]:
     with scratch() as folder:
-        argv = peer.argv([tool, "flood"], folder)
-        run = subprocess.run(
-            [tool, "echo", str(rounds), "0", *argv], env=env, capture_output=True, text=True, timeout=120, check=False
-        )
-    return [float(v) for v in json.loads(run.stdout or "[]")]
+        argv = [tool, "echo", str(rounds), str(gap_us), *peer.argv([tool, inner], folder)]
+        run = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=False)
+    samples = [float(v) for v in json.loads(run.stdout or "[]")]
+    if not samples:
+        raise RuntimeError(f"{peer.name}: no key was answered by `{inner}`: {run.stdout} {run.stderr[-300:]}")
+    return samples
 
 
 def wall(argv: list[str], tool: str, env: dict[str, str]) -> float:

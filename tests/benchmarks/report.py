@@ -1,14 +1,45 @@
-"""Turns measured series into docs/benchmarks.md and one plot."""
+"""Turns what was measured into docs/benchmarks.md and one plot."""
 
 from __future__ import annotations
 
 import os
 import platform
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.benchmarks.measure import Series
 
 BASE = "C poll relay"
+
+
+@dataclass(slots=True)
+class Report:
+    """The page as it grows; the targets come first on it."""
+
+    lines: list[str] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+
+    def section(self, title: str, *lines: str) -> None:
+        self.add(f"## {title}", "", *lines)
+
+    def add(self, *lines: str) -> None:
+        self.lines += lines
+
+    def target(self, what: str, aim: str, measured: str, met: bool) -> None:
+        self.targets.append(f"| {what} | {aim} | {measured} | {'yes' if met else '**no**'} |")
+
+    def page(self, intro: str) -> str:
+        head = [
+            "# Benchmarks",
+            "",
+            intro,
+            "",
+            "## Targets",
+            "",
+            "| what | aim | measured | reached |",
+            "|---|---|---|---|",
+        ]
+        return "\n".join([*head, *self.targets, "", *self.lines]) + "\n"
 
 
 def table(series: Series) -> list[str]:
@@ -44,5 +75,4 @@ def plot(series: Series, path: Path) -> None:
 
 
 def machine() -> str:
-    kind = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
-    return f"{kind}, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f} at the end"
+    return f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
