@@ -9,7 +9,7 @@ import codecs
 import re
 
 MAX_STRING = 16384  # longer OSC or DCS bodies (images, clipboards) are swallowed whole
-_SLICE = 65536  # bytes tokenised at once, so that a flood never becomes one huge list
+_SLICE = 8192  # bytes tokenised at once: a flood never becomes a huge list, whose memory would stay with us
 
 # Inside a sequence a terminal executes control characters and goes on; CAN, SUB and ESC end it.
 _INSIDE_CSI = r"[\x00-\x17\x19\x1c-\x3f\x7f]{0,1024}"

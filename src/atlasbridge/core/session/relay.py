@@ -20,7 +20,7 @@ from atlasbridge.core.session.wakeup import Wakeup
 
 STATUS_QUERY = b"\x1b]7501;?"  # "do you understand program status?", asked by tools that can say when they wait
 STATUS_ANSWER = b"\x1b]7501;?\x1b\\"
-_READ_BYTES = 65536
+_READ_BYTES = 8192
 _FULL_READ = 4095  # what Linux gives at most: there is probably more
 _REOPEN_S = 0.05
 _SCAN_BYTES = 1 << 20  # looked through for sequences at the start of a burst, and so much per second in a flood
