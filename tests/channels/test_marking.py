@@ -135,7 +135,8 @@ def test_a_long_list_in_slack_is_a_menu_and_a_longer_one_is_left_to_words(desk: 
         choices = tuple(Choice(str(number), "label " * 20) for number in range(1, count + 1))
         record = desk.add_prompt(session, replace(prompts.MULTI, choices=choices))
         blocks = kit.check_blocks(render_prompt(record, session, 0.0, "atlas")["blocks"])
-        kinds = [element["type"] for block in blocks for element in block.get("elements", []) if "options" in element]
+        elements = [one for block in blocks for one in (*block.get("elements", ()), block.get("accessory", {}))]
+        kinds = [element["type"] for element in elements if "options" in element]
         assert kinds == ([kind] if kind else [])
 
 

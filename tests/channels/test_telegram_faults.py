@@ -8,6 +8,7 @@ import pytest
 from tests.channels import prompts
 from tests.channels.conftest import ADA, BOB, serving, telegram_settings
 from tests.channels.mini_hub import MiniHub
+from tests.support.fake_server import ManualClock
 from tests.support.fake_telegram import FakeTelegram
 
 from atlasbridge.channels.telegram import TelegramChannel
@@ -218,3 +219,18 @@ async def test_closing_ends_in_time_even_when_the_server_hangs(server: FakeTeleg
     await channel.notify("never arrives")
     await server.until(lambda: server.calls, "a request")
     await asyncio.wait_for(channel.close(), 10)
+
+
+async def test_a_message_too_old_to_be_edited_keeps_nobody_waiting(server: FakeTelegram, desk: MiniHub) -> None:
+    server.clock = clock = ManualClock()
+    ada = server.person(ADA)
+    channel = TelegramChannel(telegram_settings(server), desk, SystemClock())
+    async with serving(desk, channel):
+        old, new = (desk.add_prompt(desk.add_session(), prompts.YES_NO) for _ in range(2))
+        message_id = await desk.ask(channel, old)
+        clock.advance(49 * 3600)
+        await channel.update_prompt(message_id, old, Receipt("expired", "Nobody answered.", ""))
+        await desk.ask(channel, new)
+        ada.tap(ada.last(), "Yes")
+        await server.until(lambda: new.prompt_id in desk.answers, "the answer")
+        await server.until(lambda: channel.health()["pending"] == 0, "the end of the edits")

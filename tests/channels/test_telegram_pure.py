@@ -14,7 +14,9 @@ from tests.support import fake_telegram_rules as rules
 from atlasbridge.channels import wording
 from atlasbridge.channels.commands import parse_command, parse_span
 from atlasbridge.channels.limits import Backoff, InboundWindow, TokenBucket
+from atlasbridge.channels.outbox import BURST
 from atlasbridge.channels.telegram.callbacks import encode_callback, expand_callback, parse_callback
+from atlasbridge.channels.telegram.channel import GROUP_RATE
 from atlasbridge.channels.telegram.templates import Body, cut_text, render_prompt, utf16_units
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.ports import Receipt
@@ -97,6 +99,14 @@ def test_a_bucket_never_exceeds_its_rate(gaps: list[float]) -> None:
     for index, start in enumerate(used):
         within = [moment for moment in used[index:] if moment < start + 10.0]
         assert len(within) <= 10 + 3 + 1
+
+
+def test_a_group_never_gets_more_than_twenty_messages_a_minute() -> None:
+    bucket, now, sent_at = TokenBucket(GROUP_RATE, BURST), 1000.0, []
+    for _ in range(200):
+        now += bucket.reserve(now)
+        sent_at.append(now)
+    assert all(late - early >= 60 for early, late in zip(sent_at, sent_at[20:], strict=False))
 
 
 def test_the_inbound_window_counts_each_session_and_slides() -> None:

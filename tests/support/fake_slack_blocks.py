@@ -44,6 +44,8 @@ def _check_block(block: dict[str, Any]) -> None:
                 raise BadBlocks("section needs text or fields")
             if "text" in block:
                 _check_text(block["text"], "section")
+            if "accessory" in block:
+                _check_options(block["accessory"])
         case "context":
             _check_context(block)
         case "actions":
@@ -82,7 +84,7 @@ def _check_actions(block: dict[str, Any]) -> None:
     elements = _check_elements(block, "actions")
     _check_ids([element.get("action_id", "") for element in elements], "action_id")
     for element in elements:
-        if element.get("type") in OPTION_LIMITS:
+        if element.get("type") == "checkboxes":
             _check_options(element)
             continue
         if element.get("type") != "button":
@@ -95,6 +97,8 @@ def _check_actions(block: dict[str, Any]) -> None:
 
 
 def _check_options(element: dict[str, Any]) -> None:
+    if element.get("type") not in OPTION_LIMITS:
+        raise BadBlocks(f"this fake knows no {element.get('type')} here")
     options, limit = element.get("options"), OPTION_LIMITS[element["type"]]
     if not isinstance(options, list) or not 1 <= len(options) <= limit:
         raise BadBlocks(f"{element['type']}: 1 to {limit} options")

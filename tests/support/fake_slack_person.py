@@ -141,7 +141,7 @@ class Person:
 def _list_of(message: Message) -> tuple[dict[str, Any], dict[str, Any]]:
     """The block and the element where options can be marked; both empty when there is none."""
     for block in message.get("blocks", []):
-        for element in block.get("elements", []):
+        for element in [*block.get("elements", []), block.get("accessory", {})]:
             if element.get("type") in ("checkboxes", "multi_static_select"):
                 return block, element
     return {}, {}

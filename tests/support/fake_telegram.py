@@ -25,6 +25,7 @@ from tests.support.fake_telegram_rules import Refused, bad_request
 TOKEN = "123456789:AAFakeTokenThatMustNeverBeSeenInALog"
 TAP_LIFE_S = 150.0
 MESSAGE_LIFE_S = 86_400.0
+EDIT_LIFE_S = 48 * 3600.0
 CONFLICT = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
 WEBHOOK_CONFLICT = (
     "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
@@ -393,7 +394,7 @@ class FakeTelegram(FakeServer):
         message = self._chat(params).messages.get(int(params.get("message_id") or 0))
         if message is None:
             raise bad_request("message to edit not found")
-        if message["from"]["id"] != self.me["id"]:
+        if message["from"]["id"] != self.me["id"] or self.clock() - message["date"] > EDIT_LIFE_S:
             raise bad_request("message can't be edited")
         return message
 

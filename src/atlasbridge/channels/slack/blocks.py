@@ -112,15 +112,15 @@ def _marking(record: PromptRecord) -> list[Block]:
     if not 0 < len(choices) <= SELECT_LIMIT:
         return []
     options = [{"text": _plain(text[:BUTTON_LIMIT]), "value": str(place)} for place, text in choices]
-    kind = "checkboxes" if len(options) <= CHECKBOX_LIMIT else "multi_static_select"
-    element: Block = {"type": kind, "action_id": PICK, "options": options}
+    boxes = len(options) <= CHECKBOX_LIMIT
+    element: Block = {"type": "checkboxes" if boxes else "multi_static_select", "action_id": PICK, "options": options}
     if marked := set(map(str, wording.premarked(record.prompt))):
         element["initial_options"] = [option for option in options if option["value"] in marked]
+    block: Block = {"type": "actions", "block_id": PICK, "elements": [element]}
+    if not boxes:  # a menu of many stands beside a text
+        block = {"type": "section", "block_id": PICK, "text": _plain("Mark what you want:"), "accessory": element}
     send = _button("✅ Send what is marked", encode_action(record, "", PICK), "send")
-    return [
-        {"type": "actions", "block_id": PICK, "elements": [element]},
-        {"type": "actions", "elements": [send]},
-    ]
+    return [block, {"type": "actions", "elements": [send]}]
 
 
 def _button_rows(record: PromptRecord) -> list[Block]:
