@@ -34,6 +34,7 @@ from atlasbridge.core.prompt.signals import OVERRIDES_BUSY, Moment, Patience, de
 from atlasbridge.core.prompt.structured import ToolSays
 from atlasbridge.core.prompt.view import View, begins_with
 
+_LATER = 0.1  # the longer nothing happens, the later it may be noticed: by a tenth of the silence
 RAW_LIMIT = 8192
 _REACTS_S = 0.5
 REDRAW_S = 0.3  # a tool that draws its whole screen anew may show nothing for a moment
@@ -48,7 +49,7 @@ class DetectorSettings:
     patience: Patience = field(default_factory=Patience)
     first_look_s: float = 0.02
     look_every_s: float = 0.25
-    slow_look_s: float = 0.5  # after half a minute of nothing
+    slow_look_s: float = 0.5  # at most, after some seconds of nothing
     watch_s: float = 1.0  # while a prompt is open
     effect_s: float = 3.0  # an answered prompt that is still there after this is asked again
     hook_s: float = 0.0  # how long a dialog may wait for the hook of a tool that was started with one
@@ -349,7 +350,9 @@ class Detector:
         if probe.state is not ProbeState.BUSY and (turned or settled < patience.polling_s + 0.1):
             step = patience.settle_s - settled if settled < patience.settle_s else 0.05
             return now + max(step, 0.002)
-        return now + (settings.look_every_s if settled < 30 or self._answered else settings.slow_look_s)
+        if self._answered:
+            return now + settings.look_every_s
+        return now + max(settings.look_every_s, min(settled * _LATER, settings.slow_look_s))
 
 
 def _question(core: str) -> str:
