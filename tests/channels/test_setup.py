@@ -97,6 +97,17 @@ def test_the_wizard_connects_telegram_from_nothing(home: Path, server: FakeTeleg
     assert server.unconfirmed() == 0
 
 
+def test_a_mistyped_token_may_be_typed_again_and_is_never_shown(home: Path, server: FakeTelegram) -> None:
+    server.person(ADA)
+    wizard = Wizard(home, "--channel", "telegram", "--user", str(ADA), "--no-test", "--api-url", server.url)
+    wizard.read_until(r"Bot token:")
+    wizard.say("1:mistyped")
+    wizard.read_until(r"(?s)Telegram does not know this token.*Bot token:")
+    wizard.say(server.token)
+    assert wizard.end() == 0, wizard.text
+    assert "mistyped" not in wizard.text and table(home, "telegram")["bot_token"] == server.token
+
+
 def test_a_bad_token_is_told_in_two_lines_and_nothing_is_written(home: Path, server: FakeTelegram) -> None:
     done = setup(
         home, "--channel", "telegram", "--non-interactive", "--token-env", "T", "--user", "1", "--api-url", server.url,

@@ -28,6 +28,7 @@ HOW_TO_START = {
     "Bot scopes: chat:write, im:write, im:history, users:read, files:write. App-level scope: connections:write.\n"
     "If you like, a slash command /atlasbridge too.",
 }
+TRIES = 3
 ASK = {"bot_token": "Bot token", "app_token": "App-level token (xapp-...)"}
 
 
@@ -82,8 +83,7 @@ def command(
         write_table(home(), "web", {**read_table(home(), "web"), "enabled": True})
         click.echo("The web page is on; it needs nothing more. Open it with: atlasbridge web")
         return
-    tokens = {name: find_token(chosen, name, wish) for name in TOKENS[chosen]}
-    asyncio.run(_connect(chosen, tokens, wish))
+    asyncio.run(_connect(chosen, wish))
 
 
 def _choose(wish: Wish) -> str:
@@ -121,10 +121,26 @@ def _read_token(path: Path) -> Token:
         raise ConfigError(f"cannot read {path}: {fault.strerror}", "write the token into that file") from None
 
 
-async def _connect(channel: str, tokens: dict[str, Token], wish: Wish) -> None:
-    talk = introduce(channel, {name: token.value for name, token in tokens.items()}, wish.api_url)
+async def _introduce(channel: str, wish: Wish) -> tuple[dict[str, Token], Any, str]:
+    """Tokens that the server takes, who talks to it, and its name there; a mistyped token may be typed again."""
+    typed = wish.interactive and not any(any(place) for place in wish.places.values())
+    tries = TRIES if typed else 1
+    while True:
+        tries -= 1
+        tokens = {name: find_token(channel, name, wish) for name in TOKENS[channel]}
+        talk = introduce(channel, {name: token.value for name, token in tokens.items()}, wish.api_url)
+        try:
+            return tokens, talk, await talk.check()
+        except ChannelError as fault:
+            await talk.close()
+            if not tries:
+                raise
+            click.echo(f"{fault}: {fault.hint}. Once more, please.", err=True)
+
+
+async def _connect(channel: str, wish: Wish) -> None:
+    tokens, talk, name = await _introduce(channel, wish)
     try:
-        name = await talk.check()
         click.echo(f"The token is good: {name}")
         people = list(wish.people) or [await _find_person(talk, name, wish)]
         found = {**talk.settings(_checked(channel, people)), **{key: token.written for key, token in tokens.items()}}
