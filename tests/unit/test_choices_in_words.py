@@ -150,3 +150,21 @@ def test_a_list_that_scrolls_says_so_and_its_visible_rows_are_chosen(menu: str) 
     refused = decide_answer(play.prompt, "n7")
     assert isinstance(refused, Reject)
     assert "goes on" in refused.sentence
+
+
+def test_a_full_screen_program_asks_for_text_in_a_bar_or_in_the_last_row() -> None:
+    text = "\x1b[?1049h\x1b[HDear Bob:\x1b[22;1H\x1b[7mFile Name to Write: old.txt\x1b[0m"
+    play = Playbook(RAW) >> text.encode() >> 0.3 << Raised("free_text", "File Name to Write:")
+    assert play.prompt.text_steps[0].keys == b"\x7f" * len("old.txt")
+    Playbook(RAW) >> b"\x1b[?1049h\x1b[24;1HTo: " >> 0.3 << Raised("free_text", "To:")
+
+
+def test_a_line_of_text_in_an_editor_is_no_question() -> None:
+    Playbook(RAW) >> b"\x1b[?1049h\x1b[10;1Hdef main(argument): " >> 0.3 << Raised("unknown")
+
+
+def test_a_small_menu_whose_only_mark_is_the_highlight_is_a_menu() -> None:
+    screen = "\x1b[?1049h\x1b[2;3HMain menu\x1b[4;5HStart\x1b[5;5H\x1b[7mStop\x1b[0m\x1b[6;5HQuit\x1b[?25l"
+    play = Playbook(RAW) >> screen.encode() >> 0.3 << Raised("multiple_choice", "Main menu")
+    assert [choice.label for choice in play.prompt.choices if choice.default] == ["Stop"]
+    assert [step.keys for step in play.prompt.choices[2].steps] == [b"\x1b[B", b"\r"]

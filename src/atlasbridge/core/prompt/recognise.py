@@ -9,17 +9,18 @@ from dataclasses import replace
 
 from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled, matches_any, steady
 from atlasbridge.core.prompt.finding import Facts, Finding, cut
+from atlasbridge.core.prompt.lit_list import recognise_lit_list
 from atlasbridge.core.prompt.menu import unframed
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType, Step
 from atlasbridge.core.prompt.recognise_box import recognise_box, recognise_keys
-from atlasbridge.core.prompt.recognise_line import Line, finding_of, recognise_line
+from atlasbridge.core.prompt.recognise_line import Line, finding_of, recognise_footer, recognise_line
 from atlasbridge.core.prompt.recognise_menu import recognise_dialog, recognise_menu
 from atlasbridge.core.prompt.view import View
 
 SILENT = "(the program waits, and has written nothing)"
 TAIL_ROWS = 10
 FOOTER_ROWS = 5
-DRAWING = (recognise_dialog, recognise_box, recognise_menu, recognise_keys)
+DRAWING = (recognise_dialog, recognise_box, recognise_menu, recognise_keys, recognise_lit_list)
 TALKING = (recognise_dialog, recognise_menu)  # AI CLIs frame what they say: a box alone is no dialog of theirs
 
 
@@ -58,7 +59,8 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
                 return found
     full = view.alternate or facts.command in dialect.screen_programs
     if full and facts.canonical is not True:
-        return recognise_line(view, facts, dialect, strict=True) or whole_screen(view, facts, dialect)
+        asked = recognise_line(view, facts, dialect, strict=True) or recognise_footer(view, facts)
+        return asked or whole_screen(view, facts, dialect)
     return recognise_line(view, facts, dialect)
 
 

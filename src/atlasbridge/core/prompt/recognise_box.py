@@ -10,6 +10,7 @@ from atlasbridge.core.prompt.dialect import Dialect, MenuRule, matches_any
 from atlasbridge.core.prompt.finding import ENTER, Facts, Finding, cut
 from atlasbridge.core.prompt.menu import Item, Menu, odd_one, unframed
 from atlasbridge.core.prompt.model import Choice, PromptType, Step
+from atlasbridge.core.prompt.recognise_line import BACKSPACE
 from atlasbridge.core.prompt.recognise_menu import menu_finding, move_steps, question_above
 from atlasbridge.core.prompt.view import View
 from atlasbridge.core.prompt.vt_style import REVERSE
@@ -20,7 +21,6 @@ _PRESS = re.compile(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\
 _WORDS = re.compile(r"\S+(?: \S+)*")
 _NO_ROW = re.compile(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
 _BOX_MENU = MenuRule("box-list")
-BACKSPACE = b"\x7f"
 
 
 @dataclass(frozen=True, slots=True)

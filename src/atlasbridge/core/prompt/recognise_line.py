@@ -15,8 +15,11 @@ from atlasbridge.core.prompt.finding import ENTER, Facts, Finding, excerpt_of, t
 from atlasbridge.core.prompt.menu import unframed
 from atlasbridge.core.prompt.model import Choice, PromptType, Step
 from atlasbridge.core.prompt.view import View
+from atlasbridge.core.prompt.vt_style import REVERSE
+from atlasbridge.core.prompt.yes_no import typing_hint, yes_no_choices
 
 KILL_LINE = b"\x15"
+BACKSPACE = b"\x7f"  # the one key that every field knows
 _NOTHING_YET = ("›", "»", "·", "…", "‣")  # the cursor stands right behind the sign that ends the question
 _PREFILLED = re.compile(
     r"^(?P<ask>.{2,}[:?>]\s+)(?P<value>[^\s\[\](){}<>'\"][^\[\](){}<>]*)$|^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$"
@@ -29,10 +32,7 @@ _LIMIT = re.compile(
 )
 _RANGE = re.compile(r"[\[(](\d{1,4})\s*(?:-|–|\.\.|to)\s*(\d{1,4})(?:,[^\])]*)?[\])]")
 _DEFAULT = re.compile(r"(?:\bdefault:?\s+|[\[(](?:default:?\s*)?)([^\]\[()]{1,60})[\])]\s*[:?>]?\s*$", re.IGNORECASE)
-_YES_TOKEN = re.compile(r"\byes\b", re.IGNORECASE)
-_NO_TOKEN = re.compile(r"\bno\b", re.IGNORECASE)
-_QUOTED_YES = re.compile(r"[\"'`“‘<](yes|y)[\"'`”’>]", re.IGNORECASE)
-_QUOTED_NO = re.compile(r"[\"'`“‘<](no|n)[\"'`”’>]", re.IGNORECASE)
+_ASKED_BELOW = re.compile(r"^(?P<ask>\W{0,3}[^\W\d_][^:?]{1,60}(?:\[[^\]]*\])?[:?])\s(?P<filled>\S.*)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,18 @@ def _spelled_out(view: View, line: Line) -> list[str] | None:
     return words if words and not {"y", "n"} & {word[1].lower() for word in words} else None
 
 
+def recognise_footer(view: View, facts: Facts) -> Finding | None:
+    """Full-screen programs ask in a bar, or in the very last row: `File Name to Write: out.txt`."""
+    bar = bool(view.style(view.row, 0) & REVERSE) or view.row == len(view.lines) - 1
+    asked = _ASKED_BELOW.match(view.before_cursor()) if bar and view.cursor_visible else None
+    if asked is None:
+        return None
+    filled = asked["filled"] or ""
+    found = _base(view, Line(asked["ask"].strip(), view.row), facts, "footer", PromptType.TYPE_FREE_TEXT, 0.8)
+    clear = (Step(BACKSPACE * len(filled), "redrawn"),) if filled else ()
+    return replace(found, excerpt=found.core, line_mode=False, filled=filled, text_steps=clear)
+
+
 def _base(view: View, line: Line, facts: Facts, rule: str, kind: PromptType, score: float) -> Finding:
     row = view.line_start(view.row) if line.detached else line.row
     found = Finding(rule, kind, score, excerpt_of(view, line.row, line.text), line.text, row)
@@ -143,7 +155,7 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
     clear = found.text_steps
     if rule.type == "yes_no":
         raw = facts.canonical is False
-        hint = _typing_hint(view) if raw and not rule.yes else ""
+        hint = typing_hint(view) if raw and not rule.yes else ""
         one_key = ((rule.key or view.alternate) and raw and not hint) or facts.one_key
         asked = f"{line.text} {hint}".strip()
         found = replace(found, choices=yes_no_choices(asked, rule, one_key, facts.canonical is False, clear, dialect))
@@ -156,69 +168,6 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
     if rule.popup and facts.canonical is False:
         found = replace(found, end_steps=(Step(ENTER, "left?"), Step(ENTER)))
     return replace(found, multiline=rule.multiline and view.bracketed_paste)
-
-
-def _typing_hint(view: View) -> str:
-    """`Type "yes" or "no"` at the foot of a full screen says what must be typed into its line."""
-    for at in range(view.row + 1, len(view.lines)):
-        if _QUOTED_YES.search(view.lines[at]) and re.search(r"\b(?:type|enter)\b", view.lines[at], re.IGNORECASE):
-            return view.lines[at]
-    return ""
-
-
-def yes_no_choices(
-    text: str, rule: Rule, one_key: bool, raw: bool, clear: tuple[Step, ...], dialect: Dialect
-) -> tuple[Choice, ...]:
-    yes, no = (rule.yes, rule.no) if rule.yes else spoken_words(text)
-    default = _yes_no_default(text) or _capital(text, yes, no)
-
-    def steps(word: str) -> tuple[Step, ...]:
-        if one_key:
-            return (Step(word[:1].encode()),)
-        if raw and len(word) == 1:
-            return (*clear, Step(word.encode(), "left?"), Step(ENTER))  # many libraries take the letter at once
-        return (*clear, *typed_line(word))
-
-    choices = [
-        Choice("y", "Yes" if len(yes) < 3 else yes, steps(yes), default=default == "y"),
-        Choice("n", "No" if len(no) < 2 else no, steps(no), refuses=True, default=default == "n"),
-    ]
-    for word in inline_choices(text):
-        plain = re.sub(r"[\[\]()]", "", word)
-        if plain.lower() not in ("y", "n", "yes", "no", yes.lower(), no.lower()):
-            typed = () if word.startswith("[") else steps(plain)
-            choices.append(Choice(plain.lower(), word, typed, always=matches_any(dialect.always, plain)))
-    return tuple(choices)
-
-
-def spoken_words(text: str) -> tuple[str, str]:
-    """What must be typed for yes and for no: the letter, or the word as the question spells it."""
-    if re.search(r"\bcapital|upper ?case", text, re.IGNORECASE):
-        return "YES", "NO"
-    quoted = _QUOTED_YES.search(text)
-    if quoted:
-        refused = _QUOTED_NO.search(text)
-        return quoted[1], refused[1] if refused else "NO" if quoted[1].isupper() else "no"
-    yes, no = _YES_TOKEN.search(text), _NO_TOKEN.search(text)
-    if yes and no and re.search(r"\byes\W{1,3}(?:or\W)?no\b|\bno\W{1,3}(?:or\W)?yes\b", text, re.IGNORECASE):
-        return yes[0], no[0]
-    return "y", "n"
-
-
-def _yes_no_default(text: str) -> str:
-    if re.search(r"\[y(?:es)?\](?!es)|\bY/n\b|\bYes/no\b|[\[(]default:? ?y|\bYn\b", text):
-        return "y"
-    if re.search(r"\[n(?:o)?\](?!o)|\by/N\b|\byes/No\b|N/y|[\[(]default:? ?n|\byN\b", text):
-        return "n"
-    return "y" if re.search(r"\[Y(?:es)?\]\W*$", text) else "n" if re.search(r"\[N(?:o)?\]\W*$", text) else ""
-
-
-def _capital(text: str, yes: str, no: str) -> str:
-    """The default of `[j/N]`: the letter that is written in capitals."""
-    pair = re.search(rf"({re.escape(yes)})\W+({re.escape(no)})\b", text, re.IGNORECASE)
-    if not pair or len(yes) > 1 or pair[1].isupper() == pair[2].isupper():
-        return ""
-    return "y" if pair[1].isupper() else "n"
 
 
 def _listed(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:

@@ -1,0 +1,54 @@
+"""Menus of full-screen programs whose only mark is the highlight: short words below each other, one of them reversed.
+
+Only small ones: a browser of files, mails or commits also has a highlighted row, and is no question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from atlasbridge.core.prompt.dialect import Dialect, MenuRule
+from atlasbridge.core.prompt.finding import Facts, Finding
+from atlasbridge.core.prompt.menu import Item, Menu, unframed
+from atlasbridge.core.prompt.recognise_menu import menu_finding, question_above
+from atlasbridge.core.prompt.view import View
+from atlasbridge.core.prompt.vt_style import REVERSE
+
+MOST_ITEMS = 12
+MOST_OTHER_ROWS = 6
+LONGEST_LABEL = 30
+_RULE = MenuRule("lit-list", score=0.85)
+
+
+def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    if not view.alternate or facts.command in dialect.screen_programs:
+        return None
+    menu = find_lit_list(view)
+    if menu is None:
+        return None
+    question, row = question_above(view, menu.top)
+    return menu_finding(view, menu, _RULE, question, row, dialect) if question else None
+
+
+def find_lit_list(view: View) -> Menu | None:
+    rows = sum(bool(line.strip()) for line in view.lines)
+    for block in _blocks(view):
+        lit = [at for at, item in enumerate(block) if view.style(item.row, item.col) & REVERSE]
+        if len(lit) == 1 and 2 <= len(block) <= MOST_ITEMS and rows - len(block) <= MOST_OTHER_ROWS:
+            return Menu(tuple(block), lit[0], "colour")
+    return None
+
+
+def _blocks(view: View) -> Iterator[list[Item]]:
+    """Short labels that begin in the same column of rows below each other."""
+    block: list[Item] = []
+    for at, line in enumerate(view.lines):
+        text = unframed(line)
+        label, col = text.strip(), len(text) - len(text.lstrip())
+        plain = label and len(label) <= LONGEST_LABEL and "  " not in label and not any(map(str.isdigit, label))
+        if block and not (plain and col == block[-1].col):
+            yield block
+            block = []
+        if plain:
+            block.append(Item(at, col, label))
+    yield block
