@@ -25,6 +25,7 @@ from atlasbridge.channels.slack.actions import (
     plain_text,
 )
 from atlasbridge.channels.slack.blocks import CALLBACK, FIELD
+from atlasbridge.channels.slack.envelope import Payload, key_of, kind_of, parse_sender
 from atlasbridge.channels.slack.settings import SlackSettings
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import Desk, InboundReply
@@ -41,7 +42,6 @@ EDITED = "An edit changes nothing that was already taken. Write a new message in
 NO_MARKS = "Slack did not say what is marked. Reply in the thread with the numbers instead."
 MARKING = ("checkboxes", "multi_static_select")
 HEARD_SUBTYPES = (None, "thread_broadcast")
-Payload = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Inbound:
         """Into the inbox once; strangers and the bot's own echo never get there."""
         if not self._is_ours(kind, payload):
             return False
-        key = _key(kind, payload)
+        key = key_of(kind, payload)
         news = await self._seen.take(key, json.dumps(payload, ensure_ascii=False))
         if news == "again":
             self._again.add(key)
@@ -90,12 +90,12 @@ class Inbound:
     async def take(self, kind: str, payload: Payload) -> None:
         """Settled at once, unless it became a reply: then when that is decided."""
         if not await self._dispatch(kind, payload):
-            await self._seen.settle(_key(kind, payload))
+            await self._seen.settle(key_of(kind, payload))
 
     async def replay(self) -> None:
         """What an earlier process acknowledged and died over: Slack will not send it again."""
         for key, payload in self._seen.left_over():
-            kind = _kind(payload) if payload is not None else ""
+            kind = kind_of(payload) if payload is not None else ""
             if kind and self._is_ours(kind, payload):
                 log.info("%s is taken up again", key)
                 self._again.add(key)
@@ -121,25 +121,15 @@ class Inbound:
         return False
 
     def _is_ours(self, kind: str, payload: Payload) -> bool:
-        """The workspace and the person, both by id; people of a connected workspace carry its id."""
-        if kind == "events_api":
-            event: Payload = payload.get("event") or {}
-            author: Payload = event.get("message", event) if event.get("subtype") == "message_changed" else event
-            if event.get("type") != "message" or author.get("bot_id") or not author.get("user"):
-                return False
-            user_id, teams = str(author["user"]), {payload.get("team_id"), event.get("team", payload.get("team_id"))}
-        elif kind == "interactive":
-            user = payload.get("user") or {}
-            team_id = (payload.get("team") or {}).get("id")
-            user_id, teams = str(user.get("id")), {team_id, user.get("team_id", team_id)}
-            self.names[user_id] = visible(str(user.get("name") or ""), keep_lines=False)[:40]
-        elif kind == "slash_commands":
-            user_id, teams = str(payload.get("user_id")), {payload.get("team_id")}
-        else:
+        """The workspace and the person, both by id."""
+        sender = parse_sender(kind, payload)
+        if sender is None:
             return False
-        if teams == {self._settings.team_id} and user_id in self._settings.allowed_users:
+        if sender.name:
+            self.names[sender.user_id] = visible(sender.name, keep_lines=False)[:40]
+        if sender.teams == {self._settings.team_id} and sender.user_id in self._settings.allowed_users:
             return True
-        self._strangers.note(f"{'+'.join(sorted(map(str, teams)))}/{user_id}")
+        self._strangers.note(f"{'+'.join(sorted(sender.teams))}/{sender.user_id}")
         return False
 
     async def _on_click(self, payload: Payload) -> bool:
@@ -246,26 +236,7 @@ class Inbound:
         return not sentence
 
     def _origin(self, kind: str, payload: Payload, room: str, user: str, thread: str = "") -> Origin:
-        key = _key(kind, payload)
+        key = key_of(kind, payload)
         seen = key in self._again
         self._again.discard(key)
         return Origin(room, user, thread, key, seen)
-
-
-def _kind(payload: Payload) -> str:
-    """Under which kind of envelope this came."""
-    known = {"event_callback": "events_api", "block_actions": "interactive", "view_submission": "interactive"}
-    return "slash_commands" if "command" in payload else known.get(str(payload.get("type")), "")
-
-
-def _key(kind: str, payload: Payload) -> str:
-    """What stays the same when Slack sends a thing again: envelope ids do not."""
-    if kind == "events_api":
-        return str(payload.get("event_id"))
-    if kind == "slash_commands":
-        return f"slash:{payload.get('trigger_id')}"
-    if payload.get("type") == "view_submission":
-        view = payload.get("view") or {}
-        return f"view:{view.get('id')}:{view.get('hash')}"
-    clicked = (payload.get("actions") or [{}])[0]
-    return f"click:{payload.get('user', {}).get('id')}:{clicked.get('action_ts')}:{clicked.get('action_id')}"

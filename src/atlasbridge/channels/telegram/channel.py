@@ -15,25 +15,24 @@ from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.commands import Command, describe_commands
 from atlasbridge.channels.delivery import Delivery, Render
 from atlasbridge.channels.desk_commands import DeskCommands
-from atlasbridge.channels.outbox import Outbox, Refused, Unreachable
+from atlasbridge.channels.outbox import Outbox
 from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.channels.telegram import templates
 from atlasbridge.channels.telegram.api import BotApi
-from atlasbridge.channels.telegram.inbound import Inbound, Origin
+from atlasbridge.channels.telegram.inbound import Inbound
 from atlasbridge.channels.telegram.poller import Batch, Poller
 from atlasbridge.channels.telegram.settings import TelegramSettings
-from atlasbridge.channels.wording import LAST_OUTPUT, offers_again, render_left
+from atlasbridge.channels.telegram.voice import Origin, Voice, in_topic, reply_to
+from atlasbridge.channels.wording import render_left
 from atlasbridge.core.clock import Clock, iso, parse_iso
 from atlasbridge.core.ports import Desk, InboundReply, Receipt
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
 TAP_LIFE_S = 150.0
 DECISION_PATIENCE_S = 2.0  # before a batch is confirmed
-TOAST_LIMIT, TOASTS_AT_ONCE = 200, 4
 GROUP_RATE = 17 / 60  # Telegram takes 20 messages a minute in a group; three of them may come at once
 LAST_POLL, LAST_POLL_EVERY_S = "telegram.last_poll", 15.0
 HINT = "start a chat with the bot, and see: atlasbridge hub status"
@@ -60,10 +59,10 @@ class TelegramChannel(BaseChannel):
         self._shown = Shown(desk, "telegram")
         self._delivery = Delivery(desk, clock, self._outbox, self._shown, self._tasks)
         self._commands = DeskCommands(desk, clock, "telegram", "/", MUTED)
-        self._inbound = Inbound(own, desk, clock, self._shown, self)
+        self._voice = Voice(self._api, self._outbox, self._delivery, self._tasks, self._host)
+        self._inbound = Inbound(own, desk, clock, self._shown, self._voice, self)
         self._poller = Poller(self._api, clock, self, own.poll_timeout_s, own.backoff_first_s)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
-        self._toasting = asyncio.Semaphore(TOASTS_AT_ONCE)  # a storm of taps is no reason for a storm of connections
         self._undecided: set[Origin] = set()
         self._decided = asyncio.Event()
         self._noted_poll_at = float("-inf")
@@ -101,14 +100,14 @@ class TelegramChannel(BaseChannel):
             self._decided.set()
         await self._inbound.settle(origin)
         if origin.query_id or (isinstance(outcome, Reject) and not _is_late_copy(origin, outcome)):
-            self.say(origin, outcome.sentence)
+            self._voice.say(origin, outcome.sentence)
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         session = self._session(event)
         for place in self._shown.places(event.prompt_id, message_id):
             if receipt.stage == "reminder":
                 params = templates.render_notice(receipt.sentence, session, self._host)
-                self._outbox.post(place[0], params | _reply_to(int(place[1])) | _topic(self._topics.get(place[0])))
+                self._outbox.post(place[0], params | reply_to(int(place[1])) | in_topic(self._topics.get(place[0])))
             else:
                 who = self._display(receipt.by)
                 self._outbox.edit(place, templates.render_outcome(event, session, receipt, who, self._host))
@@ -117,7 +116,7 @@ class TelegramChannel(BaseChannel):
         params = templates.render_notice(message, session, self._host)
         for chat in self._chats:
             if session is None or (self._own.session_notices and not self._commands.is_muted(chat)):
-                self._outbox.post(chat, params | _topic(self._topics.get(chat)))
+                self._outbox.post(chat, params | in_topic(self._topics.get(chat)))
 
     async def close(self) -> None:
         await self._tasks.close()
@@ -145,31 +144,13 @@ class TelegramChannel(BaseChannel):
     async def command(self, origin: Origin, command: Command) -> None:
         spoken = await self._commands.run(str(origin.chat_id), command)
         if spoken.screen is None:
-            self._answer(origin, templates.render_notice(spoken.text, None, ""))
+            self._voice.answer(origin, templates.render_notice(spoken.text, None, ""))
         else:
-            self._send_screen(origin, spoken.text, spoken.screen)
-
-    def say(self, origin: Origin, sentence: str) -> None:
-        """A toast for a tap, a reply for a text; neither keeps the poll waiting."""
-        if origin.query_id:
-            self._tasks.hold(self._toast(origin, templates.cut_text(sentence, TOAST_LIMIT)))
-            return
-        params = templates.render_notice(sentence, None, self._host) | _reply_to(origin.message_id)
-        self._outbox.post(str(origin.chat_id), params | _topic(origin.topic_id))
-
-    def show_more(self, origin: Origin, record: PromptRecord) -> None:
-        self.say(origin, "Here it is.")
-        screen, again = record.prompt.screen or record.prompt.excerpt, offers_again(record)
-        if not again or len(screen) > LAST_OUTPUT:
-            self._send_screen(origin, "Last output:", screen)
-        if again:
-            params = templates.render_again(record) | _topic(origin.topic_id)
-            send = self._delivery.send_to(str(origin.chat_id), record, lambda _: params, patient=True)
-            self._tasks.hold(send)
+            self._voice.send_screen(origin, spoken.text, spoken.screen)
 
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None:
         """In the message that was tapped: every chat marks for itself."""
-        self.say(origin, sentence)
+        self._voice.say(origin, sentence)
         now, session = self.clock.now(), self._session(record)
         self._outbox.edit(origin.place, templates.render_prompt(record, session, now, self._host, marks))
 
@@ -244,26 +225,11 @@ class TelegramChannel(BaseChannel):
         listed = [{"command": name, "description": what} for name, what in describe_commands("/").items()]
         await self._api.call("setMyCommands", {"commands": listed})
 
-    def _answer(self, origin: Origin, params: dict[str, Any]) -> None:
-        self._outbox.post(str(origin.chat_id), params | _topic(origin.topic_id))
-
-    def _send_screen(self, origin: Origin, title: str, screen: str) -> None:
-        """Inside a message where it fits, else as a file."""
-        document = {"caption": title, "document": ("screen.txt", visible(screen).encode())}
-        self._answer(origin, templates.render_screen(title, screen) or document)
-
-    async def _toast(self, origin: Origin, text: str) -> None:
-        try:
-            async with self._toasting:
-                await self._api.call("answerCallbackQuery", {"callback_query_id": origin.query_id, "text": text})
-        except (Refused, Unreachable) as fault:
-            log.info("a tap could not be answered: %s", fault)
-
     def _render(self, event: PromptRecord, session: SessionRecord) -> Render:
         def render(chat: str) -> dict[str, Any]:
             params = templates.render_prompt(event, session, self.clock.now(), self._host)
             quiet = {"disable_notification": True} if self._commands.is_muted(chat) else {}
-            return params | quiet | _topic(self._topics.get(chat))
+            return params | quiet | in_topic(self._topics.get(chat))
 
         return render
 
@@ -283,11 +249,3 @@ class TelegramChannel(BaseChannel):
 def _is_late_copy(origin: Origin, outcome: Reject) -> bool:
     """The same message once more after a restart: its first copy may have answered, so a refusal says nothing new."""
     return origin.seen_before and outcome.reason in (Refusal.NOT_OPEN, Refusal.BAD_NONCE)
-
-
-def _topic(topic_id: int | None) -> dict[str, int]:
-    return {} if topic_id is None else {"message_thread_id": topic_id}
-
-
-def _reply_to(message_id: int) -> dict[str, Any]:
-    return {"reply_parameters": {"message_id": message_id, "allow_sending_without_reply": True}}

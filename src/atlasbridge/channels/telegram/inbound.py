@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from atlasbridge.channels import listening
@@ -18,6 +17,7 @@ from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.telegram.callbacks import SEND, SHOW, TOGGLE, Callback, expand_callback, parse_callback
 from atlasbridge.channels.telegram.picking import Picks, marked_value, parse_marks, parse_toggle
 from atlasbridge.channels.telegram.settings import TelegramSettings
+from atlasbridge.channels.telegram.voice import Origin, Voice
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import Desk, InboundReply
 from atlasbridge.core.prompt.machine import OPEN
@@ -37,38 +37,22 @@ CHANGED = "The marks have changed since. Look again, then send."
 ONLY_TEXT = "Only text and buttons are taken here."
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a reply came from, so that this very reply can be answered."""
-
-    chat_id: int
-    message_id: int
-    topic_id: int | None = None
-    query_id: str = ""
-    update_id: str = ""
-    seen_before: bool = False
-
-    @property
-    def place(self) -> tuple[str, str]:
-        return str(self.chat_id), str(self.message_id)
-
-
 class Doors(Protocol):
     """Where inbound things go: the channel."""
 
     async def command(self, origin: Origin, command: Command) -> None: ...
     def deliver(self, reply: InboundReply) -> None: ...
-    def say(self, origin: Origin, sentence: str) -> None: ...
-    def show_more(self, origin: Origin, record: PromptRecord) -> None: ...
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None: ...
     def warn(self, record: PromptRecord) -> None: ...
     def member_changed(self, chat_id: int, present: bool) -> None: ...
 
 
 class Inbound:
-    def __init__(self, settings: TelegramSettings, desk: Desk, clock: Clock, shown: Shown, doors: Doors) -> None:
+    def __init__(
+        self, settings: TelegramSettings, desk: Desk, clock: Clock, shown: Shown, voice: Voice, doors: Doors
+    ) -> None:
         self._settings, self._desk, self._clock = settings, desk, clock
-        self._shown, self._doors = shown, doors
+        self._shown, self._voice, self._doors = shown, voice, doors
         self._seen = SeenUpdates(desk, "telegram")
         self._strangers = Strangers(desk, "telegram")
         self._throttle = Throttle(settings.replies_per_minute)
@@ -114,7 +98,7 @@ class Inbound:
             case "message":
                 return await self._on_message(body, origin)
             case "edited_message" if self._replied_prompt(body) or body["chat"]["id"] > 0:
-                self._doors.say(origin, EDITED)
+                self._voice.say(origin, EDITED)
             case "my_chat_member":
                 status = body.get("new_chat_member", {}).get("status")
                 self._doors.member_changed(int(body["chat"]["id"]), status not in ("kicked", "left"))
@@ -140,9 +124,9 @@ class Inbound:
         record = self._desk.prompt(callback.prompt_id) if callback else None
         known = self._shown.prompt_at(origin.place)
         if callback is None or (known and (record is None or known != record.prompt_id)):
-            self._doors.say(origin, NOT_OURS)
+            self._voice.say(origin, NOT_OURS)
         elif callback.verb == SHOW and record is not None:
-            self._doors.show_more(origin, record)
+            self._voice.show_more(origin, record)
         elif callback.verb in (TOGGLE, SEND):
             return self._on_mark(origin, callback, record, int(query["from"]["id"]))
         else:
@@ -154,7 +138,7 @@ class Inbound:
         toggled = parse_toggle(callback.value, record) if record and callback.verb == TOGGLE else None
         marks = parse_marks(callback.value) if callback.verb == SEND else None
         if record is None or record.state not in OPEN or (toggled is None and marks is None):
-            self._doors.say(origin, listening.NOT_OPEN)
+            self._voice.say(origin, listening.NOT_OPEN)
         elif toggled is not None:
             self._doors.show_marks(origin, record, self._picks.toggle(origin.place, *toggled), MARKED)
         elif marks is not None and (current := self._picks.current(origin.place, marks)) != marks:
@@ -186,9 +170,9 @@ class Inbound:
         if origin.chat_id < 0 and not replied and command is None:
             return False  # talk among people in a group
         if not isinstance(text, str):
-            self._doors.say(origin, ONLY_TEXT)
+            self._voice.say(origin, ONLY_TEXT)
         elif "forward_origin" in message or "forward_date" in message:
-            self._doors.say(origin, FORWARDED)
+            self._voice.say(origin, FORWARDED)
         elif command is not None:
             await self._doors.command(origin, command)
         else:
@@ -198,9 +182,9 @@ class Inbound:
     def _on_text(self, origin: Origin, replied: str, text: str, user_id: int) -> bool:
         record, why = self._target(origin, replied)
         if record is None:
-            self._doors.say(origin, why)
+            self._voice.say(origin, why)
         elif record.prompt.secret:
-            self._doors.say(origin, listening.refuse_secret(record))
+            self._voice.say(origin, listening.refuse_secret(record))
         elif self._is_within_limit(origin, record):
             as_text = record.prompt.type is PromptType.TYPE_FREE_TEXT
             fields = {"session_id": record.session_id, "as_text": as_text}
@@ -222,7 +206,7 @@ class Inbound:
     def _is_within_limit(self, origin: Origin, record: PromptRecord | None) -> bool:
         sentence, warn = self._throttle.admit(record.session_id if record else "", self._clock.now())
         if sentence:
-            self._doors.say(origin, sentence)
+            self._voice.say(origin, sentence)
         if warn and record is not None:
             self._doors.warn(record)
         return not sentence

@@ -1,0 +1,83 @@
+"""What is answered to a person where they spoke: toasts, replies, screens.  None of it keeps the poll waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from atlasbridge.channels.delivery import Delivery
+from atlasbridge.channels.outbox import Outbox, Params, Place, Refused, Unreachable
+from atlasbridge.channels.tasks import TaskSet
+from atlasbridge.channels.telegram import templates
+from atlasbridge.channels.telegram.api import BotApi
+from atlasbridge.channels.wording import LAST_OUTPUT, offers_again
+from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.visible import visible
+
+log = logging.getLogger(__name__)
+TOAST_LIMIT, TOASTS_AT_ONCE = 200, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a reply came from, so that this very reply can be answered."""
+
+    chat_id: int
+    message_id: int
+    topic_id: int | None = None
+    query_id: str = ""
+    update_id: str = ""
+    seen_before: bool = False
+
+    @property
+    def place(self) -> Place:
+        return str(self.chat_id), str(self.message_id)
+
+
+class Voice:
+    def __init__(self, api: BotApi, outbox: Outbox, delivery: Delivery, tasks: TaskSet, host: str) -> None:
+        self._api, self._outbox, self._delivery = api, outbox, delivery
+        self._tasks, self._host = tasks, host
+        self._toasting = asyncio.Semaphore(TOASTS_AT_ONCE)  # a storm of taps is no reason for a storm of connections
+
+    def say(self, origin: Origin, sentence: str) -> None:
+        """A toast for a tap, a reply for a text."""
+        if origin.query_id:
+            self._tasks.hold(self._toast(origin, templates.cut_text(sentence, TOAST_LIMIT)))
+        else:
+            self.answer(origin, templates.render_notice(sentence, None, self._host) | reply_to(origin.message_id))
+
+    def answer(self, origin: Origin, params: Params) -> None:
+        self._outbox.post(str(origin.chat_id), params | in_topic(origin.topic_id))
+
+    def send_screen(self, origin: Origin, title: str, screen: str) -> None:
+        """Inside a message where it fits, else as a file."""
+        document = {"caption": title, "document": ("screen.txt", visible(screen).encode())}
+        self.answer(origin, templates.render_screen(title, screen) or document)
+
+    def show_more(self, origin: Origin, record: PromptRecord) -> None:
+        self.say(origin, "Here it is.")
+        screen, again = record.prompt.screen or record.prompt.excerpt, offers_again(record)
+        if not again or len(screen) > LAST_OUTPUT:
+            self.send_screen(origin, "Last output:", screen)
+        if again:
+            params = templates.render_again(record) | in_topic(origin.topic_id)
+            send = self._delivery.send_to(str(origin.chat_id), record, lambda _: params, patient=True)
+            self._tasks.hold(send)
+
+    async def _toast(self, origin: Origin, text: str) -> None:
+        try:
+            async with self._toasting:
+                await self._api.call("answerCallbackQuery", {"callback_query_id": origin.query_id, "text": text})
+        except (Refused, Unreachable) as fault:
+            log.info("a tap could not be answered: %s", fault)
+
+
+def in_topic(topic_id: int | None) -> dict[str, int]:
+    return {} if topic_id is None else {"message_thread_id": topic_id}
+
+
+def reply_to(message_id: int) -> dict[str, Any]:
+    return {"reply_parameters": {"message_id": message_id, "allow_sending_without_reply": True}}
