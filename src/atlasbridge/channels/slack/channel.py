@@ -82,10 +82,9 @@ class SlackChannel(BaseChannel):
         origin = reply.token
         if not isinstance(origin, Origin):
             return
-        await self._inbound.settle(origin)
-        copy = origin.seen_before and isinstance(outcome, Reject) and outcome.reason in LATE
-        if isinstance(outcome, Reject) and not copy:
+        if isinstance(outcome, Reject) and not (origin.seen_before and outcome.reason in LATE):
             self.say(origin, outcome.sentence)
+        await self._inbound.settle(origin)
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         session = self._session(event)

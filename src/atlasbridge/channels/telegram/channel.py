@@ -98,9 +98,9 @@ class TelegramChannel(BaseChannel):
         self._undecided.discard(origin)
         if not self._undecided:
             self._decided.set()
-        await self._inbound.settle(origin)
         if origin.query_id or (isinstance(outcome, Reject) and not _is_late_copy(origin, outcome)):
             self._voice.say(origin, outcome.sentence)
+        await self._inbound.settle(origin)
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         session = self._session(event)
