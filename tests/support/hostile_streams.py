@@ -1,6 +1,6 @@
 """Streams made to confuse a detector: valid sequences and broken ones, frames, menus, keys and resizes, by a number.
 
-The same number always gives the same stream.  Most are short, as mistakes are; one in eight is long.
+The same number always gives the same stream.  Most are short, as mistakes are; one in twenty is long.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from atlasbridge.core.prompt.dialect import Dialect
 from atlasbridge.core.prompt.events import Event, KeysTyped, OutputReceived, ProbeAnswer, ProbeState, Resized
 from atlasbridge.lab.replay import Player
 
-LONG_ONE_IN = 8
+LONG_ONE_IN = 20
 SIZES = ((24, 80), (3, 10), (1, 1), (12, 40), (8, 30), (6, 20), (40, 120))
+COMMON = (1, 3, 1, 3, 4, 4, 1)  # mistakes do not need a large screen
 PARTS = [
     *(
         b"\x1b[2J",
@@ -66,7 +67,7 @@ PROBES = [
 
 def stream(chance: random.Random) -> Iterator[tuple[Event, float]]:
     """Events, each with the seconds that pass after it."""
-    turns = chance.randrange(4, 13) if chance.randrange(LONG_ONE_IN) == 0 else chance.randrange(1, 4)
+    turns = chance.randrange(4, 13) if chance.randrange(LONG_ONE_IN) == 0 else chance.randrange(1, 3)
     for _ in range(turns):
         data = b"".join(chance.choices(PARTS, k=chance.randrange(1, 8)))
         event: Event = OutputReceived(data)
@@ -81,7 +82,7 @@ def stream(chance: random.Random) -> Iterator[tuple[Event, float]]:
 def attack(number: int, dialects: list[Dialect]) -> int:
     """One stream against a detector of its own; how many prompts it raised.  AssertionError: a promise is broken."""
     chance = random.Random(number)
-    rows, cols = chance.choice(SIZES)
+    rows, cols = chance.choices(SIZES, COMMON)[0]
     player = Player(Detector(chance.choice(dialects), rows, cols), chance.choice(PROBES))
     now, raised = 10.0, 0
     for event, pause in stream(chance):

@@ -52,6 +52,7 @@ SENTENCES = [
     ),
     ("(p) postpone, (df) show diff, (e)dit file, (m)erge, (q)uit: ", ["e", "m", "q"]),
     ('"f" already exists.\na)utorename A)utorename-all o)verwrite O)verwrite-all q)uit (aAoOq): ', list("aAoOq")),
+    ("zsh: correct 'ecoh' to 'echo' [nyae]? ", list("nyae")),
     ("replace f? [y]es, [n]o, [A]ll, [N]one, [r]ename: ", ["y", "n", "A", "N", "r"]),
 ]
 

@@ -124,11 +124,11 @@ def marked_words(text: str) -> list[str]:
 
 
 def _are_keys(letters: str) -> bool:
-    """`Yn`, `yaxH`, `Ynesfdaq?`, `abh`: each letter once, with a default in capitals, or with the h for help; `aArRq`:
+    """`yn`, `nyae`, `yaxH`, `abh`: each letter once, with y and n, a default in capitals, or the h for help; `aArRq`:
     small and capital letters that differ."""
     once = len(set(letters.lower())) == len(letters)
     marked = letters != letters.lower() and not letters.isupper()
-    known = letters.lower() in ("yn", "ny") or marked or letters.endswith(("h", "?"))
+    known = {"y", "n"} <= set(letters.lower()) or marked or letters.endswith(("h", "?"))
     return (once and known) or _both_cases(letters)
 
 

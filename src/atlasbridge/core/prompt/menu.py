@@ -157,13 +157,15 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     if _COUNTER.match(below_it):
         items = _without_header(view, items)
         return Menu(tuple(reversed(items)), len(items) - 1 - items.index(first), "pointer", upwards=True)
+    if items[0].row and _COUNTER.match(rows[items[0].row - 1]):
+        items = _without_header(view, items[::-1])[::-1]
     between = range(items[0].row + 1, items[-1].row)
     gaps = not first.number and any(_DISABLED.match(rows[row]) for row in between)
     return Menu(tuple(items), items.index(first), "pointer", gaps=gaps)
 
 
 def _without_header(view: View, items: list[Item]) -> list[Item]:
-    """A fuzzy finder's header stands under its list in a colour of its own."""
+    """A fuzzy finder's header stands behind its last item, in a colour of its own."""
     looks = [view.style(item.row, item.col) for item in items if not item.pointed]
     usual = Counter(looks).most_common(1)[0][0] if len(looks) > 1 else None
     while len(items) > 2 and usual is not None and not items[-1].pointed:
