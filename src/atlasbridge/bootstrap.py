@@ -221,11 +221,9 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
     from atlasbridge.core.session.parts import HostParts
 
     def spawn(plan: Plan, size: Size, attributes: list[Any] | None) -> Pty:
-        from atlasbridge.core.session.plan import child_environ
         from atlasbridge.os.tty.posix import PosixPTY
 
-        command = _prepared(home, plan)
-        return PosixPTY.spawn(command, child_environ(plan.environ), None, size, attributes)
+        return PosixPTY.spawn(_prepared(home, plan), _environ(home, plan), None, size, attributes)
 
     def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
         from atlasbridge.core.prompt.detector import Detector
@@ -308,9 +306,7 @@ def _hooked(home: Home, plan: Plan) -> bool:
 
 def _prepared(home: Home, plan: Plan) -> tuple[str, ...]:
     """The command as it is started: with what makes the tool say by itself what it asks, where it can."""
-    from atlasbridge.core.ids import short_id
-
-    door = str(home.sessions / f"{short_id(plan.session_id)}.sock")
+    door = _door(home, plan)
     if _hooked(home, plan):
         from atlasbridge.adapters.claude_hook import with_hook
 
@@ -318,6 +314,24 @@ def _prepared(home: Home, plan: Plan) -> tuple[str, ...]:
     if _of_another_package(home, plan):
         return (sys.executable, "-m", "atlasbridge.adapters.stagehand", door, plan.tool, *plan.command)
     return plan.command
+
+
+def _environ(home: Home, plan: Plan) -> dict[str, str]:
+    """The tool's environment; OpenCode is told in it whom to tell what it asks."""
+    from atlasbridge.core.session.plan import child_environ
+
+    environ = child_environ(plan.environ)
+    if plan.tool == "opencode" and plan.dialect in ("", "opencode"):
+        from atlasbridge.adapters.opencode_events import with_events
+
+        return with_events(environ, _door(home, plan))
+    return environ
+
+
+def _door(home: Home, plan: Plan) -> str:
+    from atlasbridge.core.ids import short_id
+
+    return str(home.sessions / f"{short_id(plan.session_id)}.sock")
 
 
 def _of_another_package(home: Home, plan: Plan) -> bool:
