@@ -58,16 +58,13 @@ def permissions(*, edit_reads: bool = False) -> tuple[Dialog, ...]:
     )
 
 
-def questions(*, review: str) -> tuple[Dialog, ...]:
+def questions(*, review: str, several: bool = True) -> tuple[Dialog, ...]:
     """One answer, own words, several; `review` answers the last look that some take at several questions."""
-    last = (review,) if review else ()
+    return (*_ASKED, *(_several((review,) if review else ()) if several else ()))
+
+
+def _several(last: tuple[str, ...]) -> tuple[Dialog, ...]:
     return (
-        Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
-        Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
-        Dialog("question: n", "ask", ("n",)),
-        Dialog("two questions", "asktwo", ("2", "1", "y"), hears="Red"),
-        Dialog("two questions: n to the second", "asktwo", ("2", "n")),
-        Dialog("two questions: n at the last look", "asktwo", ("2", "1", "n")),
         Dialog("several answers", "askmulti", ("1,3",), hears="Redis"),
         Dialog("several answers: own words", "askmulti", (WORDS,), hears="my own words"),
         Dialog("several answers: n", "askmulti", ("n",)),
@@ -76,11 +73,19 @@ def questions(*, review: str) -> tuple[Dialog, ...]:
     )
 
 
+_ASKED = (
+    Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
+    Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
+    Dialog("question: n", "ask", ("n",)),
+    Dialog("two questions", "asktwo", ("2", "1", "y"), hears="Red"),
+    Dialog("two questions: n to the second", "asktwo", ("2", "n")),
+    Dialog("two questions: n at the last look", "asktwo", ("2", "1", "n")),
+)
 QUIET = (
     Dialog("next instruction", "", ("idle:please lab:say now",), shows="Hello from the lab."),
     Dialog("bait: silent", "bait"),
     Dialog("thinking: silent", "slow=4"),
-    Dialog("retrying: silent", "fail=3", shows="Done after a bad start."),
+    Dialog("retrying: silent", "fail=2", shows="Done after a bad start."),
 )
 TWO_LINES = Dialog(
     "next instruction: two lines", "", ("idle:two lines\nplease lab:say now",), shows="Hello from the lab."

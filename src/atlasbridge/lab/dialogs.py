@@ -75,7 +75,7 @@ CLAUDE = (
     *_CLAUDE_FIRST,
     Walk(
         "screen reader",
-        (*permissions(), *questions(review=""), *QUIET, RUNNING),
+        (*permissions(), *questions(review="", several=False), *QUIET, RUNNING),
         arguments=("--ax-screen-reader",),
     ),
     Walk("mute terminal", ONCE, mute=True),
@@ -166,8 +166,6 @@ AIDER = (
             Dialog("bash: n", "bash", ("n",), unmade=(BASH,)),
             Dialog("write: y", "write", ("y",), made=(WRITTEN,)),
             Dialog("write: n", "write", ("n",), unmade=(WRITTEN,)),
-            Dialog("mentioned file: n", "mention", ("n",), asks="seed.txt"),
-            Dialog("mentioned file: y", "mention", ("y",), shows="seed.txt"),
             *QUIET,
             Dialog("bash: never again", "bash", ("d",), unmade=(BASH,)),
         ),

@@ -231,7 +231,8 @@ def _text_steps(view: View, menu: Menu, rule: MenuRule) -> tuple[Step, ...]:
             if rule.text_keys:
                 moves = move_steps(view, menu.current, at, rule.across, item.label)
                 return (*moves, *named_steps(view, rule.text_keys, last="redrawn"))
-            return (replace(choose_steps(view, menu, at, rule)[-1], until="redrawn"),)
+            *lead, last = choose_steps(view, menu, at, rule)
+            return (*lead, replace(last, until="redrawn"))
     return named_steps(view, rule.text_reach)
 
 

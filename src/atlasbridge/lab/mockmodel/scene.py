@@ -10,6 +10,8 @@ from typing import Any
 DIRECTIVE = re.compile(r"lab:([a-z0-9]+)(?:=([0-9.]+))?")
 ADD_FILE = "*** Begin Patch\n*** Add File: written.txt\n+written by the lab\n*** End Patch\n"
 CHANGE_FILE = "*** Begin Patch\n*** Update File: seed.txt\n@@\n-colour = red\n+colour = blue\n*** End Patch\n"
+LEAK = "sk-lab-0123456789abcdef0123456789abcdef"
+MANY_LINES = "\n".join((*(f"echo step number {n} of many >> made-by-bash.txt" for n in range(1, 31)), "true the end"))
 PLAN = "# Plan\n\n1. Make a file\n2. Look at it\n"
 DATABASES = [
     {"label": "PostgreSQL", "description": "A server"},
@@ -116,6 +118,8 @@ def scenes(folder: str, address: str, plan: str) -> dict[str, list[str | Spellin
         "planblock": [f"<proposed_plan>\n{PLAN}</proposed_plan>"],
         "bash": [shell("touch made-by-bash.txt")],
         "bash2": [shell("touch made-by-bash.txt"), shell("touch made-by-bash-2.txt")],
+        "secretbash": [shell(f"curl -s -H 'Authorization: Bearer {LEAK}' {page} -o fetched.html")],
+        "manylines": [shell(MANY_LINES)],
         "longbash": [shell("sleep 8 && touch made-by-bash.txt")],
         "readbash": [shell(ask_overwrite)],
         "netbash": [shell(f"curl -s -o fetched.html {page}")],
