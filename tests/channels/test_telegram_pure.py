@@ -152,6 +152,17 @@ def test_time_left_is_told_as_people_say_it(seconds: float, shown: str) -> None:
     assert wording.render_left(seconds) == shown
 
 
+def test_a_yes_no_question_looks_as_specified_also_when_its_letters_are_known() -> None:
+    letters = (Choice("y", "Yes"), Choice("n", "No", refuses=True))
+    for prompt in (prompts.YES_NO, replace(prompts.YES_NO, choices=letters)):
+        shown = [button.label for button in wording.render_buttons(prompt)]
+        assert shown[:3] == ["✅ Yes", "❌ No", "⏩ Use default (n)"] and wording.render_default(prompt) == "n"
+    assert wording.render_default(prompts.MENU).startswith("3. No")
+    text = replace(prompts.TEXT, safe_default="enter")
+    assert next(button.label for button in wording.render_buttons(text)) == "⏩ Use default (empty)"
+    assert [button.label for button in wording.render_buttons(prompts.ENTER)] == ["↩️ Press Enter", "⏩ Use default (↩)"]
+
+
 def test_a_secret_has_no_button_that_answers() -> None:
     assert wording.render_buttons(prompts.SECRET) == []
 

@@ -139,8 +139,8 @@ def render_default(prompt: Prompt) -> str:
     if not prompt.safe_default:
         return "none (left alone)"
     for choice in prompt.choices:
-        if choice.value == prompt.safe_default:
-            return short_label(f"{choice.value}. {choice.label}")
+        if choice.value == prompt.safe_default and prompt.type is not PromptType.TYPE_YES_NO:
+            return short_label(_numbered(choice))
     return _default_value(prompt)
 
 
@@ -181,7 +181,8 @@ def _answer_buttons(prompt: Prompt) -> list[Button]:
     if prompt.constraints.get("multi_select"):
         return [_choice_button(choice) for choice in prompt.choices if choice.refuses]
     if prompt.choices:
-        return [_choice_button(choice) for choice in sorted(prompt.choices, key=lambda choice: choice.refuses)]
+        plain = "✅ " if prompt.type is PromptType.TYPE_YES_NO else ""
+        return [_choice_button(choice, plain) for choice in sorted(prompt.choices, key=lambda choice: choice.refuses)]
     match prompt.type:
         case PromptType.TYPE_YES_NO:
             return [Button("✅ Yes", "y", Role.ANSWER), Button("❌ No", "n", Role.REFUSE)]
@@ -196,7 +197,7 @@ def pickable(prompt: Prompt) -> list[tuple[int, str]]:
     if not prompt.constraints.get("multi_select") or prompt.secret:
         return []
     numbered = enumerate(prompt.choices)
-    return [(place, f"{choice.value}. {choice.label}") for place, choice in numbered if not choice.refuses]
+    return [(place, _numbered(choice)) for place, choice in numbered if not choice.refuses]
 
 
 def premarked(prompt: Prompt) -> list[int]:
@@ -209,13 +210,20 @@ def picked_value(prompt: Prompt, places: Iterable[int]) -> str:
     return ",".join(prompt.choices[place].value for place in places) or "none"
 
 
-def _choice_button(choice: Choice) -> Button:
-    text = choice.label if choice.value == choice.label else f"{choice.value}. {choice.label}"
+def _choice_button(choice: Choice, mark: str = "") -> Button:
+    text = short_label(_numbered(choice))
     if choice.refuses:
-        return Button(f"❌ {short_label(text)}", choice.value, Role.REFUSE)
+        return Button(f"❌ {text}", choice.value, Role.REFUSE)
     if choice.always:
-        return Button(f"♾ always: {short_label(text)}", choice.value, Role.ALWAYS)
-    return Button(short_label(text), choice.value, Role.ANSWER)
+        return Button(f"♾ always: {text}", choice.value, Role.ALWAYS)
+    return Button(f"{mark}{text}", choice.value, Role.ANSWER)
+
+
+def _numbered(choice: Choice) -> str:
+    """ "2. Yes, always" where the tool counts; a letter that only repeats the label's says nothing more."""
+    if choice.value == choice.label or choice.label[:1].lower() == choice.value.lower():
+        return choice.label
+    return f"{choice.value}. {choice.label}"
 
 
 def _default_button(prompt: Prompt) -> list[Button]:
