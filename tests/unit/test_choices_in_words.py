@@ -6,7 +6,9 @@ import pytest
 from tests.support.playbook import ONE_KEY, RAW, TICKING, Nothing, Playbook, Raised
 
 from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.highlight import is_highlighted
 from atlasbridge.core.prompt.model import Answer, Reject
+from atlasbridge.core.prompt.view import View
 
 ABROAD = [
     ("Datei überschreiben? [j/N] ", "j", "n", "n"),
@@ -169,3 +171,15 @@ def test_a_small_menu_whose_only_mark_is_the_highlight_is_a_menu() -> None:
     play = Playbook(RAW) >> screen.encode() >> 0.3 << Raised("multiple_choice", "Main menu")
     assert [choice.label for choice in play.prompt.choices if choice.default] == ["Stop"]
     assert [step.keys for step in play.prompt.choices[2].steps] == [b"\x1b[B", b"\r"]
+
+
+def test_a_pager_without_a_screen_of_its_own_is_one_all_the_same() -> None:
+    text = "".join(f"line {number}\n" for number in range(30)) + "\x1b[7mnotes.txt\x1b[0m"
+    Playbook(RAW) >> text >> 0.3 << Raised("unknown", "notes.txt")
+
+
+def test_the_highlight_is_seen_below_a_choice_that_cannot_be_taken() -> None:
+    below = View.from_text("? Package manager\n  npm\n  yarn\n- jspm (not available)\n❯ pnpm\n\n↑↓ navigate")
+    upon = View.from_text("? Package manager\n  npm\n  yarn\n❯ jspm (not available)\n  pnpm\n\n↑↓ navigate")
+    assert is_highlighted(below, "pnpm")
+    assert not is_highlighted(upon, "pnpm")

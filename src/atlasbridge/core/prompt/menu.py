@@ -192,7 +192,7 @@ def _walk(
         if match and _column(match) == column and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
             found.append(_item(rows, at, match))
             blanks = 0
-        elif not numbered and (found or order.step > 0) and _DISABLED.match(rows[at]):
+        elif not numbered and _DISABLED.match(rows[at]) and len(rows[at]) - len(rows[at].lstrip()) >= column - 2:
             continue  # a line between groups, or a choice that cannot be taken
         elif not (numbered and match and match.start("label") > column):
             if numbered and found and order.step > 0 and blanks == 0 and match and match.start("label") >= column:

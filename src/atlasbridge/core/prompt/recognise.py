@@ -16,6 +16,7 @@ from atlasbridge.core.prompt.recognise_box import recognise_box, recognise_keys
 from atlasbridge.core.prompt.recognise_line import Line, finding_of, recognise_footer, recognise_line
 from atlasbridge.core.prompt.recognise_menu import recognise_dialog, recognise_menu
 from atlasbridge.core.prompt.view import View
+from atlasbridge.core.prompt.vt_style import REVERSE
 
 SILENT = "(the program waits, and has written nothing)"
 TAIL_ROWS = 10
@@ -57,11 +58,16 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
             found = recogniser(view, facts, dialect)
             if found:
                 return found
-    full = view.alternate or facts.command in dialect.screen_programs
+    full = view.alternate or facts.command in dialect.screen_programs or _has_bar(view)
     if full and facts.canonical is not True:
         asked = recognise_line(view, facts, dialect, strict=True) or recognise_footer(view, facts)
         return asked or whole_screen(view, facts, dialect)
     return recognise_line(view, facts, dialect)
+
+
+def _has_bar(view: View) -> bool:
+    """A reversed bar in the last row, with the cursor in it: a pager that does without a screen of its own."""
+    return view.row == len(view.lines) - 1 and bool(view.style(view.row, 0) & REVERSE)
 
 
 def _silent() -> Finding:
