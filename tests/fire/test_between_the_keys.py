@@ -9,6 +9,7 @@ from tests.support.typing_bench import TypingBench
 
 from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.model import Answer, AnswerKind
+from atlasbridge.core.session.relay import OutputRelay
 from atlasbridge.core.session.tty import LineFlags
 
 ANN = Answer(AnswerKind.TEXT, "ann")
@@ -156,4 +157,41 @@ def test_keys_for_a_terminal_that_is_gone_are_not_called_typed():
     bench.inlet._fd = -1
     outcome = bench.type(ANN)
     assert outcome.outcome == "failed" and "gone" in outcome.detail
+    bench.pty.close()
+
+
+def test_a_line_that_the_tool_has_not_read_yet_is_no_new_question():
+    """On a busy machine a reader is woken long before it runs: until then it only seems to wait."""
+    bench = TypingBench(RAW_LETTER)
+    assert bench.type(YES).outcome == "typed"
+    bench.pty.unread_bytes = 2
+    bench.tool_writes(b"y\r\n")  # the terminal's own echo
+    bench.watch.open = None
+    assert bench.run_until_raised() == ""
+    bench.pty.unread_bytes = 0
+    bench.tool_writes(b"Erase the whole disk? (y/n) ")
+    assert bench.run_until_raised() != ""
+    bench.pty.close()
+
+
+def test_an_answered_question_is_not_asked_again_because_the_next_one_was_not_read_yet(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """The tool has written its next question and waits; on a busy machine nobody has read it from the terminal yet."""
+    bench = TypingBench(RAW_LETTER)
+    assert bench.type(YES).outcome == "typed"
+    bench.tool_writes(b"y\r\n")
+    bench.watch.open = None
+    looks = 0
+
+    def pending(output: OutputRelay) -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 3:  # now the reader comes to run
+            bench.tool_writes(b"Erase the whole disk? (y/n) ")
+        return looks < 3
+
+    monkeypatch.setattr(OutputRelay, "pending", property(pending))
+    assert bench.run_until_raised() != ""
+    assert bench.watch.open is not None and "Erase" in bench.watch.open[1].excerpt
     bench.pty.close()

@@ -19,6 +19,9 @@ MOVES: dict[str, Callable[[TypingBench], None]] = {
     "the tool asks something else": lambda bench: bench.tool_writes(b"\r\nErase the whole disk? (y/n) "),
     "it was answered at the keyboard": lambda bench: bench.person_types(b"n\r", b"n\r\nDelete all? (y/n) "),
     "an answer was begun at the keyboard": lambda bench: bench.person_types(b"n", b"n"),
+    "the same words ask about something else": lambda bench: bench.tool_writes(b"\r\nskipped.\r\n" + QUESTION),
+    "the same words ask about something else, far below": lambda bench: bench.tool_writes(b"\r\nx" * 40 + QUESTION),
+    "the same words on a new screen": lambda bench: bench.tool_writes(b"\x1b[2J\x1b[HErase all\r\n" + QUESTION),
     "the screen was cleared": lambda bench: bench.tool_writes(b"\x1b[2J\x1b[H"),
 }
 

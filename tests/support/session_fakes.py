@@ -134,7 +134,7 @@ class Bench:
         self.inlet = Inlet(self.pty.fileno(), self.clock, lambda: None)
         self.output = OutputRelay(self.pty, self.inlet, self.ring, self.clock, lambda: None, lambda gone: None)
         self.watch = StallWatchdog(
-            self.detector, self.probe, self.output, self.ring, self.inlet, self.clock, self.settings
+            self.detector, self.probe, self.output, self.ring, self.inlet, self.clock, self.settings, self.pty.unread
         )
         self.watch.to_hub = self.posted.append
 

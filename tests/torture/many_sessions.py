@@ -42,7 +42,6 @@ def main(arguments: list[str]) -> int:
             watcher.join()
     answers = given.sessions * given.questions
     print(f"many_sessions: {given.sessions} sessions, {answers} answers, all right, {time.monotonic() - began:.0f} s")
-    print(f"many_sessions: {len(crowd.refused)} replies were refused as stale; those prompts were asked again")
     print(f"many_sessions: question on the screen to raised: {percentiles(crowd.raise_s)}")
     print(f"many_sessions: reply sent to typed: {percentiles(crowd.reply_s)}")
     most = max(samples, key=lambda sample: sample[0], default=(0, 0, 0.0))

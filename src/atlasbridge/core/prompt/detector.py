@@ -75,6 +75,7 @@ class Detector:
         self.tool = ToolSays()
         self._open_row = 0
         self._open_core = self._open_excerpt = ""
+        self._open_copies = self._lines_since = 0  # of its question on the screen; written since it was raised
         self._sent = False  # Enter was typed since the prompt was raised, by a person or by us
         self._open_filled = ""
         self._answered: _Answered | None = None
@@ -122,9 +123,20 @@ class Detector:
         found = self._recognise_open()
         if found is None or digest_of(found) != digest or found.filled != self._open_filled:
             return False
+        if self._asks_of_another(found):
+            return False
         if found.choices:
             self.open_prompt = replace(self.open_prompt, choices=found.choices, text_steps=found.text_steps)
         return True
+
+    def _asks_of_another(self, found: Finding) -> bool:
+        """The same words, but about something else than the person was shown: what stands above them has changed, the
+        question stands there once more, or a whole screen went by.  The words of a dialog say what it is about."""
+        if found.structural or found.constraints.get("idle"):
+            return False
+        if _uncounted("".join(found.excerpt.split())) != _uncounted("".join(self._open_excerpt.split())):
+            return True
+        return self._lines_since > self.screen.rows or self.eye.copies(found.core) > self._open_copies
 
     def has_left(self, digest: str) -> bool:
         """Is it gone?  Unlike `still_shows`, half an answer behind it does not make it gone."""
@@ -157,6 +169,7 @@ class Detector:
 
     def _output(self, data: bytes, lost: int, now: float) -> list[Command]:
         self.eye.feed(data, now)
+        self._lines_since += data.count(b"\n")
         self._raw += data
         if len(self._raw) > 2 * RAW_LIMIT:
             del self._raw[:-RAW_LIMIT]
@@ -221,7 +234,9 @@ class Detector:
         if found is None or not self._is_same(found, prompt):
             found = self.eye.recognise(self._open_facts)
         if found is not None and self._is_same(found, prompt) and not self._tool_works(found, view):
-            return self._still_there(found, probe, now)
+            untouched = self._answered is None and not self._keys_since_raise
+            if not (untouched and self._asks_of_another(found)):
+                return self._still_there(found, probe, now)
         steady_s = REDRAW_S if self.despite_busy and found is None else self.settings.patience.settle_s
         if (probe.state is not ProbeState.BUSY or self.despite_busy) and now - self.eye.key_since < steady_s:
             self._unsure = True
@@ -294,6 +309,7 @@ class Detector:
         self._open_row, self._open_core, self._open_facts = found.row, found.core, self._facts
         self._open_filled = found.filled
         self._open_excerpt, self._sent = found.excerpt, False
+        self._open_copies, self._lines_since = self.eye.copies(found.core), 0
         self._answered, self._keys_since_raise = None, False
         return [RaisePrompt(prompt)]
 

@@ -80,6 +80,11 @@ class Eye:
         if digest != self._seen:
             self._seen, self._seen_since = digest, self.last_output
 
+    def copies(self, core: str) -> int:
+        """How many lines of the screen ask the same."""
+        wanted = "".join(core.split())
+        return sum(1 for line in self.look().lines if wanted and wanted in "".join(line.split()))
+
     def cursor_line(self) -> str:
         """The row with the cursor, up to the cursor."""
         row, col = self.screen.cursor

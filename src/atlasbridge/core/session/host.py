@@ -103,7 +103,7 @@ class SessionHost:
 
         plan, clock, settings = self._plan, self._clock, self._settings
         detector, probe = self._parts.judge(plan, self._pty, size)
-        watch = StallWatchdog(detector, probe, self._output, self._ring, self._inlet, clock, settings)
+        watch = StallWatchdog(detector, probe, self._output, self._ring, self._inlet, clock, settings, self._pty.unread)
         record = SessionRecord(
             session_id=plan.session_id,
             tool=plan.tool,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from atlasbridge.core.clock import Clock
@@ -23,6 +24,7 @@ from atlasbridge.core.prompt.events import (
     OutputReceived,
     ProbeAnswer,
     ProbeAnswered,
+    ProbeState,
     Resized,
     StructuredEventReceived,
     WakeupDue,
@@ -36,6 +38,8 @@ from atlasbridge.core.session.supervisor import Beat
 from atlasbridge.core.session.typed import TypedBook
 from atlasbridge.core.session.wakeup import Wakeup
 
+_UNREAD_S = 10.0  # input that is left unread for so long says nothing of what the tool does now
+_MOST_PUT_OFF = 5  # judgements in a row; a tool that never stops to write is judged all the same
 _MAX_COMMANDS = 64  # of one event: a detector that keeps asking is cut short until the next event
 
 
@@ -67,8 +71,10 @@ class StallWatchdog:
         inlet: Inlet,
         clock: Clock,
         settings: SessionSettings,
+        unread: Callable[[], int] = lambda: 0,
     ) -> None:
         self.detector = detector
+        self._unread = unread  # bytes that were typed and that the tool has not read; below 0: nobody knows
         self._probe = probe
         self._output = output
         self._ring = ring
@@ -83,6 +89,7 @@ class StallWatchdog:
         self._handled_at = 0.0
         self._viewers: list[Viewer] = []
         self._view_at: float | None = None
+        self._put_off = 0
         self.lock = threading.RLock()  # the detector's: one thread at a time
         self.to_hub: Callable[[dict[str, Any]], None] = lambda message: None
         self.typed = TypedBook(self._post)
@@ -235,14 +242,30 @@ class StallWatchdog:
             case RequestWakeup(at):
                 self._wakeup_at = at
             case RequestProbe():
-                return self.detector.handle(ProbeAnswered(self.look()), now)
+                return self._ask_probe(now)
         return []
+
+    def _ask_probe(self, now: float) -> list[Command]:
+        """What the tool does now says nothing of a screen that is older: what it wrote last must be seen first."""
+        answer = self.look()
+        if self.behind and self._put_off < _MOST_PUT_OFF:
+            self._put_off += 1
+            self._wakeup_at = now + self._settings.quiet_ms / 1000
+            return []
+        self._put_off = 0
+        return self.detector.handle(ProbeAnswered(answer), now)
 
     def look(self) -> ProbeAnswer:
         """Ask the operating system what the tool does."""
         now = self._clock.now()
         typed_at = self._inlet.last_input_at
-        return self._probe.look(now - self._output.last_output_at, None if typed_at is None else now - typed_at)
+        age_s = None if typed_at is None else now - typed_at
+        unread = age_s is not None and age_s < _UNREAD_S and self._unread() > 0  # first: it may be read meanwhile
+        answer = self._probe.look(now - self._output.last_output_at, age_s)
+        if unread and answer.state is not ProbeState.BUSY:
+            # Woken by what was typed, but not yet run: on a busy machine it only seems to wait.
+            return replace(answer, state=ProbeState.BUSY, why="it has not read its input yet")
+        return answer
 
     def _raise(self, prompt: Prompt) -> None:
         self.typed.superseded(prompt.digest)
