@@ -263,6 +263,16 @@ async def test_plain_words_in_a_direct_message_mean_the_only_prompt_or_are_asked
     assert len(desk.answers) == 1
 
 
+async def test_whoever_answered_in_words_is_named(slack: FakeSlack, desk: MiniHub) -> None:
+    ada = slack.person(ADA)
+    channel = SlackChannel(slack_settings(slack), desk, SystemClock())
+    async with serving(desk, channel):
+        await slack.until(lambda: slack.calls_of("users.info"), "the question for the name")
+        await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.TEXT))
+        ada.write("blue", thread=ada.last())
+        await slack.until(lambda: "(Ada)" in str(ada.last()), "her name on the prompt")
+
+
 async def test_edits_are_told_to_change_nothing(slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel) -> None:
     ada = slack.person(ADA)
     record = desk.add_prompt(desk.add_session(), prompts.TEXT)

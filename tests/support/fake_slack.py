@@ -27,6 +27,7 @@ TEAM, BOT_USER, APP = "T0TEAM", "U0BOT", "A0APP"
 ACK_S = 3.0
 TRIGGER_S = 3.0
 MAX_RETRIES = 3
+NO_JSON = {"users.info"}
 RETRY_METHODS = {"events_api"}
 Message = dict[str, Any]
 
@@ -145,6 +146,8 @@ class FakeSlack(FakeServer):
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         method, params = request.match_info["method"], await _read_params(request)
+        if method in NO_JSON and request.content_type == "application/json":
+            params = dict(request.query)
         self.note(method, {name: value for name, value in params.items() if name != "token"})
         fault = self.take_fault(method)
         match fault.kind if fault is not None else "":

@@ -13,6 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from atlasbridge.channels.outbox import Params, Place, Refused, Unreachable
 
+QUERIES = {"users.info"}  # Slack reads no JSON there
 PASSING = {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org"}
 GONE = {"channel_not_found", "is_archived", "not_in_channel", "user_disabled", "user_not_found", "cannot_dm_bot"}
 BAD_TOKEN = {
@@ -73,8 +74,11 @@ class SlackApi:
         return self._client
 
     async def call(self, method: str, params: Params | None = None) -> dict[str, Any]:
+        sent: dict[str, Any] = {"json": params or {}}
+        if method in QUERIES:
+            sent = {"http_verb": "GET", "params": params or {}}
         try:
-            response = await self._web().api_call(method, json=params or {})
+            response = await self._web().api_call(method, **sent)
         except SlackApiError as fault:
             raise _judge(method, fault) from None
         except (aiohttp.ClientError, SlackClientError, TimeoutError, OSError, ValueError) as fault:

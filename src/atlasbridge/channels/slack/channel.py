@@ -127,6 +127,8 @@ class SlackChannel(BaseChannel):
     def state_changed(self, state: str) -> None:
         if state == "unauthorized":
             self.desk.note("CHANNEL_UNAUTHORIZED", channel="slack")
+        if state == "ok":
+            self._tasks.hold(self._learn_names())
 
     # what inbound calls
 
@@ -193,6 +195,13 @@ class SlackChannel(BaseChannel):
         if not rooms:
             raise ChannelError("nobody was reached: " + "; ".join(sorted(set(faults))), HINT)
         return rooms
+
+    async def _learn_names(self) -> None:
+        """So that people read who answered, not an id."""
+        names = self._inbound.names
+        for user_id in set(self._own.allowed_users) - names.keys():
+            user = (await self._api.call("users.info", {"user": user_id})).get("user") or {}
+            names[user_id] = visible(str(user.get("real_name") or user.get("name") or ""), keep_lines=False)[:40]
 
     async def _notify(self, params: dict[str, Any], about_session: bool) -> None:
         for room in await self._targets():
