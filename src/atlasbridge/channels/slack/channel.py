@@ -153,7 +153,11 @@ class SlackChannel(BaseChannel):
     def chosen(self, room: str) -> str:
         return self._commands.chosen(room)
 
-    async def command(self, user: str, command: Command) -> None:
+    def command(self, user: str, command: Command) -> None:
+        """A session that is slow to show its screen must not keep the next click from being acknowledged."""
+        self._tasks.hold(self._obey(user, command))
+
+    async def _obey(self, user: str, command: Command) -> None:
         """Answered in the person's direct messages, wherever it was said."""
         try:
             room = self._rooms.get(user) or await self._api.open_dm(user)

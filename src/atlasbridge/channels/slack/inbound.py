@@ -62,7 +62,7 @@ class Doors(Protocol):
     def say(self, origin: Origin, sentence: str) -> None: ...
     def show_more(self, place: Place, record: PromptRecord) -> None: ...
     async def open_modal(self, origin: Origin, trigger_id: str, record: PromptRecord) -> None: ...
-    async def command(self, user: str, command: Command) -> None: ...
+    def command(self, user: str, command: Command) -> None: ...
     def chosen(self, room: str) -> str: ...
     def warn(self, record: PromptRecord) -> None: ...
 
@@ -115,9 +115,9 @@ class Inbound:
             case "interactive", "view_submission":
                 return self._on_modal(payload)
             case "events_api", _:
-                return await self._on_event(payload)
+                return self._on_event(payload)
             case "slash_commands", _:
-                await self._doors.command(str(payload["user_id"]), parse_slash(payload))
+                self._doors.command(str(payload["user_id"]), parse_slash(payload))
         return False
 
     def _is_ours(self, kind: str, payload: Payload) -> bool:
@@ -187,7 +187,7 @@ class Inbound:
         ids = {"session_id": action.session_id, "nonce": action.nonce}
         return self._deliver(origin, action.prompt_id, text, as_text=as_text, **ids)
 
-    async def _on_event(self, payload: Payload) -> bool:
+    def _on_event(self, payload: Payload) -> bool:
         event = payload["event"]
         changed = event.get("subtype") == "message_changed"
         message = event.get("message", {}) if changed else event
@@ -199,7 +199,7 @@ class Inbound:
         if changed:
             self._doors.say(origin, EDITED)
         elif not thread and (command := parse_command(plain_text(str(event.get("text") or "")), "", SIGN)):
-            await self._doors.command(origin.user, command)
+            self._doors.command(origin.user, command)
         elif event.get("subtype") in HEARD_SUBTYPES:
             return self._on_text(origin, replied, plain_text(str(event.get("text") or "")))
         return False

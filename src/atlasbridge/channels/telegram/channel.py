@@ -141,7 +141,11 @@ class TelegramChannel(BaseChannel):
         self._undecided.add(reply.token)
         self._replies.put_nowait(reply)
 
-    async def command(self, origin: Origin, command: Command) -> None:
+    def command(self, origin: Origin, command: Command) -> None:
+        """A session that is slow to show its screen must not keep the poll waiting."""
+        self._tasks.hold(self._obey(origin, command))
+
+    async def _obey(self, origin: Origin, command: Command) -> None:
         spoken = await self._commands.run(str(origin.chat_id), command)
         if spoken.screen is None:
             self._voice.answer(origin, templates.render_notice(spoken.text, None, ""))

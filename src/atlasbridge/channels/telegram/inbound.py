@@ -40,7 +40,7 @@ ONLY_TEXT = "Only text and buttons are taken here."
 class Doors(Protocol):
     """Where inbound things go: the channel."""
 
-    async def command(self, origin: Origin, command: Command) -> None: ...
+    def command(self, origin: Origin, command: Command) -> None: ...
     def deliver(self, reply: InboundReply) -> None: ...
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None: ...
     def warn(self, record: PromptRecord) -> None: ...
@@ -87,16 +87,16 @@ class Inbound:
     async def _handle(self, update_id: str, kind: str, body: dict[str, Any], seen_before: bool) -> None:
         """Settled at once, unless it became a reply: then when that is decided."""
         asked = dataclasses.replace(_origin(body.get("message") or body), update_id=update_id, seen_before=seen_before)
-        if not await self._dispatch(kind, body, asked):
+        if not self._dispatch(kind, body, asked):
             await self._seen.settle(update_id)
 
-    async def _dispatch(self, kind: str, body: dict[str, Any], origin: Origin) -> bool:
+    def _dispatch(self, kind: str, body: dict[str, Any], origin: Origin) -> bool:
         """True: a reply was passed on."""
         match kind:
             case "callback_query":
                 return self._on_tap(body, dataclasses.replace(origin, query_id=str(body["id"])))
             case "message":
-                return await self._on_message(body, origin)
+                return self._on_message(body, origin)
             case "edited_message" if self._replied_prompt(body) or body["chat"]["id"] > 0:
                 self._voice.say(origin, EDITED)
             case "my_chat_member":
@@ -163,7 +163,7 @@ class Inbound:
         self._doors.deliver(InboundReply("telegram", f"telegram:{user_id}", prompt_id, value, token=origin, **fields))
         return True
 
-    async def _on_message(self, message: dict[str, Any], origin: Origin) -> bool:
+    def _on_message(self, message: dict[str, Any], origin: Origin) -> bool:
         text = message.get("text")
         replied = self._replied_prompt(message)
         command = None if replied else parse_command(str(text or ""), self.bot_name)
@@ -174,7 +174,7 @@ class Inbound:
         elif "forward_origin" in message or "forward_date" in message:
             self._voice.say(origin, FORWARDED)
         elif command is not None:
-            await self._doors.command(origin, command)
+            self._doors.command(origin, command)
         else:
             return self._on_text(origin, replied, text, int(message["from"]["id"]))
         return False
