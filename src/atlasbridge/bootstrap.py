@@ -232,7 +232,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
             from atlasbridge.adapters.told import ToldDetector
 
             return ToldDetector(size.rows, size.cols), _probe(pty)
-        settings = detector_settings(detection, plan.environ)
+        settings = replace(detector_settings(detection, plan.environ), folder=plan.cwd)
         if _hooked(home, plan):
             settings = replace(settings, hook_s=HOOK_WAIT_S)
         dialect = _dialect(home, plan)

@@ -53,6 +53,7 @@ class DetectorSettings:
     watch_s: float = 1.0  # while a prompt is open
     effect_s: float = 3.0  # an answered prompt that is still there after this is asked again
     hook_s: float = 0.0  # how long a dialog may wait for the hook of a tool that was started with one
+    folder: str = ""  # where the tool works, for dialogs that do not say it
     secrets: tuple[str, ...] = ()  # values that must never leave, such as the child's secret environment
 
 
@@ -302,7 +303,8 @@ class Detector:
         shown = view.text()
         evidence = gather(found, probe, moment, self.tool.asks(shown, now), self.settings.patience)
         said = self.tool.words(shown, now)
-        prompt = prompt_of(found, view, evidence, bytes(self._raw[-RAW_LIMIT:]), self.settings.secrets, said)
+        raw, settings = bytes(self._raw[-RAW_LIMIT:]), self.settings
+        prompt = prompt_of(found, view, evidence, raw, settings.secrets, said, settings.folder)
         self.open_prompt = prompt
         said_idle = bool(found.constraints.get("idle")) and self.tool.state == "idle"
         self.despite_busy |= said_idle or self._own_dialog(found, view)

@@ -49,6 +49,7 @@ class Finding:
     words_end: tuple[Step, ...] = ()
     priority: int = 0
     multiline: bool = False
+    permission: bool = False
     own: bool = False  # a dialog that the tool's own dialect knows: it stands there until it is answered
 
 

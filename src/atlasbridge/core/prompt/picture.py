@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from _blake2 import blake2s  # as hashlib has it, but without loading OpenSSL into every session
+from dataclasses import replace
 
 from atlasbridge.core.prompt.dialect import Dialect, compiled, steady
 from atlasbridge.core.prompt.finding import Finding, cut
@@ -47,22 +48,30 @@ def digest_of(found: Finding) -> str:
 
 
 def prompt_of(
-    found: Finding, view: View, evidence: list[Evidence], raw: bytes, secrets: tuple[str, ...], said: str
+    found: Finding,
+    view: View,
+    evidence: list[Evidence],
+    raw: bytes,
+    secrets: tuple[str, ...],
+    said: str,
+    folder: str = "",
 ) -> Prompt:
     def safe(text: str) -> str:
         return visible(redact(text, secrets))
 
-    excerpt, shown = found.excerpt, view.text()
+    excerpt, shown = safe(found.excerpt), view.text()  # redacted before it is cut: half a secret is none of its shapes
     if said and "".join(said.split()) not in "".join(excerpt.split()):
-        excerpt = _headed(said, excerpt)
+        excerpt = _headed(safe(said), excerpt)
+    elif found.own:
+        excerpt = _shortened(_placed(excerpt, safe(folder)) if found.permission else excerpt)
     if said and "".join(said.split()) not in "".join(shown.split()):
         shown = f"{said}\n\n{shown}"
     return Prompt(
         type=found.type,
         score=combine(evidence) if evidence else found.score,
-        excerpt=cut(safe(excerpt)),
+        excerpt=cut(excerpt),
         screen=safe(shown),
-        choices=found.choices,
+        choices=tuple(replace(choice, label=safe(choice.label)) for choice in found.choices),
         constraints=dict(found.constraints),
         evidence=tuple(evidence),
         safe_default=safe_default(found),
@@ -84,6 +93,18 @@ def _headed(said: str, excerpt: str) -> str:
         return cut(excerpt)
     head = said if len(said) <= room else said[: room - 1] + "…"
     return f"{head}\n{question}"
+
+
+def _placed(excerpt: str, folder: str) -> str:
+    """With the folder below the first line, unless the dialog names it."""
+    first, _, rest = excerpt.partition("\n")
+    return "\n".join(part for part in (first, f"in {folder}", rest) if part) if folder not in excerpt else excerpt
+
+
+def _shortened(excerpt: str) -> str:
+    """A dialog of the tool's own begins with what it is about and ends with its question."""
+    head, _, question = excerpt.rpartition("\n")
+    return _headed(head, question) if head and len(excerpt) > EXCERPT_LIMIT else excerpt
 
 
 def safe_default(found: Finding) -> str:

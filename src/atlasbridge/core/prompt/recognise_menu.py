@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 
 from atlasbridge.core.prompt.dialect import Dialect, MenuRule, compiled, matches_any
-from atlasbridge.core.prompt.finding import ENTER, Facts, Finding, cut
+from atlasbridge.core.prompt.finding import ENTER, Facts, Finding
 from atlasbridge.core.prompt.keys import arrow, parse_keys
 from atlasbridge.core.prompt.menu import Menu, find_across, find_below, find_menu, find_numbered, find_row, unframed
 from atlasbridge.core.prompt.model import Choice, PromptType, Step
@@ -95,7 +95,8 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS or not _surrounds(view, menu, rule):
             continue
         question, row = dialog_text(view, menu.top, rule.top) or question_above(view, menu.top)
-        return replace(menu_finding(view, menu, rule, question, row, dialect), own=dialect.idles)
+        found = menu_finding(view, menu, rule, question, row, dialect)
+        return replace(found, own=dialect.idles, permission=rule.permission)
     return None
 
 
@@ -136,7 +137,7 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int
         constraints["allows_other"] = True
     core = question + "\0" + "\0".join(item.label for item in menu.items)
     return Finding(
-        rule.id, PromptType.TYPE_MULTIPLE_CHOICE, rule.score, cut(question), core, row,
+        rule.id, PromptType.TYPE_MULTIPLE_CHOICE, rule.score, question, core, row,
         tuple(choices), constraints, line_mode=False, structural=True, text_steps=text_steps, end_steps=ending,
         words_end=named_steps(view, rule.text_submit, last="redrawn") if several else (),
     )  # fmt: skip

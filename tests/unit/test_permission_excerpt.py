@@ -1,0 +1,66 @@
+"""What a person sees of a permission elsewhere: what is to be done first, where, the question last, and no secret."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from atlasbridge.adapters.dialect_files import load_dialect
+from atlasbridge.core.prompt.finding import Facts
+from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.prompt.picture import prompt_of
+from atlasbridge.core.prompt.recognise import recognise
+from atlasbridge.core.prompt.screen import Screen
+from atlasbridge.core.prompt.view import View
+
+KEY = "sk-lab-0123456789abcdef0123456789abcdef"
+
+
+def codex(command: str, folder: str = "/home/me/project", said: str = "") -> Prompt:
+    screen = Screen(40, 120)
+    dialog = (
+        f"  Would you like to run the following command?\n\n  Environment: local\n\n  $ {command}\n\n"
+        f"› 1. Yes, proceed (y)\n  2. Yes, and don't ask again for commands that start with `{command[:90]}` (p)\n"
+        "  3. No, and tell Codex what to do differently (esc)\n\n  Press enter to confirm or esc to cancel\n"
+    )
+    screen.feed(dialog.replace("\n", "\r\n").encode())
+    view = View.of(screen)
+    found = recognise(view, Facts(canonical=False, echo=False), load_dialect("codex"))
+    assert found is not None and found.own
+    return prompt_of(found, view, [], b"", (), said, folder)
+
+
+def test_the_folder_stands_below_the_first_line_where_the_dialog_does_not_name_it() -> None:
+    lines = codex("make all").excerpt.split("\n")
+    assert lines[:2] == ["Would you like to run the following command?", "in /home/me/project"]
+    assert lines[-1] == "$ make all"
+    assert codex("ls /home/me/project").excerpt.count("/home/me/project") == 1
+
+
+def test_a_long_dialog_keeps_its_beginning_and_its_end() -> None:
+    command = "\r\n  ".join(f"echo step {number} of the way" for number in range(12))
+    excerpt = codex(command).excerpt
+    assert len(excerpt) <= 200
+    assert excerpt.startswith("Would you like to run the following command?\nin /home/me/project\n")
+    assert "$ echo step 0 of the way" in excerpt and excerpt.endswith("echo step 11 of the way")
+
+
+@pytest.mark.parametrize("lead", [0, 20, 40, 60])
+def test_a_secret_is_taken_out_before_the_excerpt_is_cut(lead: int) -> None:
+    prompt = codex(f"curl -H 'Authorization: Bearer {KEY}' {'x' * lead} http://localhost/{'long/' * 12}")
+    for number in range(len(KEY) - 12):
+        assert KEY[number : number + 12] not in prompt.excerpt
+    assert KEY not in prompt.screen
+
+
+def test_a_choice_says_no_secret_and_is_still_taken() -> None:
+    prompt = codex(f"deploy --token {KEY} now")
+    always = next(choice for choice in prompt.choices if choice.always)
+    assert KEY not in always.label and "[redacted]" in always.label
+    assert replace(always, label="").steps == always.steps != ()
+
+
+def test_what_a_hook_says_comes_instead_of_the_folder() -> None:
+    excerpt = codex("make all", said="Bash: make all\nin /elsewhere").excerpt
+    assert excerpt.startswith("Bash: make all\nin /elsewhere\n") and "/home/me" not in excerpt
