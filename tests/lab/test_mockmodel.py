@@ -52,7 +52,12 @@ def test_responses_asks_to_leave_the_sandbox(model):
 
 
 def test_chat_without_tools_speaks_the_edit(model):
-    body = {"messages": [{"role": "user", "content": "lab:write"}]}
+    body = {
+        "messages": [
+            {"role": "system", "content": "Answer with SEARCH/REPLACE blocks"},
+            {"role": "user", "content": "lab:write"},
+        ]
+    }
     got = httpx.post(f"{model.address}/v1/chat/completions", json=body).json()
     assert "<<<<<<< SEARCH" in got["choices"][0]["message"]["content"]
 
@@ -87,3 +92,9 @@ def test_side_requests_are_never_delayed():
     slow = Request("lab:slow=9", 0)
     assert play(slow, "f", "a").delay_s == 0
     assert play(Request("lab:slow=9", 0, {"Bash": "function"}), "f", "a").delay_s == 9
+
+
+def test_a_service_that_is_overloaded_serves_after_the_asked_number_of_refusals(model):
+    body = {"messages": [{"role": "user", "content": "please lab:fail=2 now"}], "tools": [{"name": "Bash"}]}
+    got = [httpx.post(f"{model.address}/v1/messages", json=body).status_code for _ in range(4)]
+    assert got == [503, 503, 200, 503]

@@ -5,6 +5,7 @@ Tools change under us: run it after an update.  The dialogs are data in `dialogs
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from typing import Any
 
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.lab.dialogs import WALKS, Dialog, Walk
+from atlasbridge.lab.mockmodel.scene import LEAK
 from atlasbridge.lab.realtool import find_tool
 from atlasbridge.lab.stage import Stage, StageError
 
@@ -104,10 +106,17 @@ def _answer(stage: Stage, reply: str, asks: str) -> None:
         _instruct(stage, reply.removeprefix("idle:"))
         return
     prompt = stage.next_prompt(START_S)
+    asks = asks.replace("{folder}", str(stage.folder))
     if asks not in prompt["excerpt"]:
         raise StageError(f"{asks!r} is not in the excerpt:\n{prompt['excerpt']}")
+    if LEAK[-16:] in json.dumps(prompt):
+        raise StageError(f"a secret is on its way:\n{prompt['excerpt']}")
     text = reply.removeprefix("text:")
-    status, answer = stage.reply(prompt, text, *(("--text",) if text != reply else ()))
+    words = ("--text",) if text != reply else ()
+    status, answer = stage.reply(prompt, text, *words)
+    if answer.get("reason") == "stale":  # the tool drew it anew just then: nothing was typed, and it is asked again
+        prompt = stage.next_prompt(START_S)
+        status, answer = stage.reply(prompt, text, *words)
     if status:
         raise StageError(f"the reply {reply!r} was refused: {answer.get('message')}\n{prompt['excerpt']}")
     outcome = stage.outcome(prompt)

@@ -47,7 +47,9 @@ def permissions(*, edit_reads: bool = False) -> tuple[Dialog, ...]:
     before = ("y",) if edit_reads else ()
     return (
         Dialog("bash: y", "bash", ("y",), made=(BASH,), asks="touch made-by-bash.txt"),
-        Dialog("bash: n", "bash", ("n",), unmade=(BASH,)),
+        Dialog("bash: n", "bash", ("n",), unmade=(BASH,), asks="{folder}"),
+        Dialog("bash of many lines: n", "manylines", ("n",), unmade=(BASH,), asks="step number 1 of many"),
+        Dialog("bash with a secret: n", "secretbash", ("n",), asks="[redacted]"),
         Dialog("bash: 1", "bash", ("1",), made=(BASH,)),
         Dialog("bash twice: y n", "bash2", ("y", "n"), made=(BASH,), unmade=(SECOND,)),
         Dialog("bash twice: y y", "bash2", ("y", "y"), made=(BASH, SECOND)),

@@ -140,7 +140,7 @@ OPENCODE = (
         (
             *permissions(),
             *FETCH,
-            *questions(review="y"),
+            *questions(review=""),
             *QUIET,
             TWO_LINES,
             RUNNING,
@@ -172,10 +172,18 @@ AIDER = (
     ),
     Walk("git: n", (Dialog("git repository: n", "", ("n",)),), first_run="folder"),
     Walk(
-        "repository",
+        "repository: n",
         (
             Dialog("ignored files: n", "", ("n",), asks=".gitignore"),
             Dialog("mentioned file: n", "mention", ("n",), asks="seed.txt"),
+        ),
+        first_run="folder",
+        prepare=_repository,
+    ),
+    Walk(
+        "repository: y",
+        (
+            Dialog("ignored files: y", "", ("y",), asks=".gitignore"),
             Dialog("mentioned file: y", "mention", ("y",), asks="seed.txt"),
         ),
         first_run="folder",

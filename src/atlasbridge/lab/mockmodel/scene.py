@@ -48,11 +48,12 @@ class Request:
     tools: Mapping[str, str] = field(default_factory=dict)  # offered tool -> kind
     body: str = ""
     heard: str = ""  # those results as JSON
+    speaks: bool = False  # the tool takes edits and commands from the text itself
 
     @property
     def side(self) -> bool:
         """A title, a summary: a request without tools, never delayed."""
-        return not self.tools
+        return not self.tools and not self.speaks
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif path.endswith("/chat/completions"):
             request = wire.parse_chat(body)
             turn = self._turn(path, request, text)
-            turn = replace(turn, text=wire.spoken_edit(turn)) if request.side else turn
+            turn = replace(turn, text=wire.spoken_edit(turn)) if request.speaks else turn
             self._reply(body, lambda: wire.whole_chat(body, turn), wire.stream_chat(body, turn))
         elif "enerateContent" in path:
             self._answer_gemini(path, body, text)

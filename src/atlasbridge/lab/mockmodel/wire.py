@@ -197,7 +197,8 @@ def parse_chat(body: Body) -> Request:
         elif message["role"] == "tool":
             results, heard = results + 1, message
     offered = {tool.get("function", {}).get("name", ""): "function" for tool in body.get("tools", [])}
-    return Request(words, results, offered, heard=_as_json(heard))
+    speaks = any("SEARCH/REPLACE" in text_of(message.get("content")) for message in body.get("messages", []))
+    return Request(words, results, offered, heard=_as_json(heard), speaks=speaks and not offered)
 
 
 def spoken_edit(turn: Turn) -> str:
