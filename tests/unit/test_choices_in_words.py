@@ -87,6 +87,12 @@ def test_numbers_behind_which_only_their_keys_are_listed_are_a_list() -> None:
     assert [choice.label for choice in play.prompt.choices] == ["Remove dirty bit", "No action"]
 
 
+def test_numbers_with_an_equals_sign_are_a_list() -> None:
+    menu = "Please decide how far you trust this user\n\n  1 = I don't know\n  2 = I trust fully\n  m = back\n\nYour decision? "
+    play = Playbook() >> menu >> 0.2 << Raised("multiple_choice", "Your decision?")
+    assert [choice.label for choice in play.prompt.choices] == ["I don't know", "I trust fully"]
+
+
 def test_a_command_with_a_question_mark_and_dots_is_confirmed() -> None:
     Playbook() >> "touch aa bb?..." >> 0.2 << Raised("yes_no", "touch aa bb?...")
 
@@ -160,6 +166,8 @@ def test_a_full_screen_program_asks_for_text_in_a_bar_or_in_the_last_row() -> No
     play = Playbook(RAW) >> text.encode() >> 0.3 << Raised("free_text", "File Name to Write:")
     assert play.prompt.text_steps[0].keys == b"\x7f" * len("old.txt")
     Playbook(RAW) >> b"\x1b[?1049h\x1b[24;1HTo: " >> 0.3 << Raised("free_text", "To:")
+    apart = "\x1b[?1049h\x1b[18;1H└────┘\x1b[22;9Hmay be followed by M or G\x1b[19;2HPartition size: 49M"
+    Playbook(RAW) >> apart.encode() >> 0.3 << Raised("free_text", "Partition size:")
 
 
 def test_a_line_of_text_in_an_editor_is_no_question() -> None:

@@ -10,7 +10,7 @@ from atlasbridge.core.prompt.view import View
 LIST_ROWS = 40
 GAP_ROWS = 5
 _NUMBERED = re.compile(
-    r"(?:^|(?<=\s\s)|(?<=\t))[*>+-]?\s*[\[(]?(\d{1,3})(?:[\]).:]|\)\.| [-/](?=\s))\s+(\S.*?)"
+    r"(?:^|(?<=\s\s)|(?<=\t))[*>+-]?\s*[\[(]?(\d{1,3})(?:[\]).:]|\)\.| [-/=](?=\s))\s+(\S.*?)"
     r"(?=\s{2,}[\[(]?\d{1,3}[\]).:]\s|\s*$)"
 )
 _TABLED = re.compile(r"^\s*[*>]?\s*(\d{1,3})\s{3,}(\S.*)$")
@@ -19,7 +19,7 @@ _LETTERED = re.compile(
     r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
 )
 _CHOOSING = re.compile(
-    r"\b(?:select|selection|choice|choices|choose|option|number|which|pick|what now|enter an?|your answer|type)\b|#\?"
+    r"\b(?:select|selection|choice|choices|choose|option|number|which|pick|decision|what now|enter an?|your answer|type)\b|#\?"
     r"|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|\[\d+\s*[-–]\s*\d+\]|\(\d+\s*[-–]\s*\d+\)|\bdefault\b|\((?:\w|\d+)\):?$",
     re.IGNORECASE,
 )

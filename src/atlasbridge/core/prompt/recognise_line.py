@@ -19,6 +19,7 @@ from atlasbridge.core.prompt.vt_style import REVERSE
 from atlasbridge.core.prompt.yes_no import typing_hint, yes_no_choices
 
 KILL_LINE = b"\x15"
+FOOT_ROWS = 6
 BACKSPACE = b"\x7f"  # the one key that every field knows
 _NOTHING_YET = ("›", "»", "·", "…", "‣")  # the cursor stands right behind the sign that ends the question
 _PREFILLED = re.compile(
@@ -102,7 +103,7 @@ def _spelled_out(view: View, line: Line) -> list[str] | None:
 
 def recognise_footer(view: View, facts: Facts) -> Finding | None:
     """Full-screen programs ask in a bar, or in the very last row: `File Name to Write: out.txt`."""
-    bar = bool(view.style(view.row, 0) & REVERSE) or view.row == len(view.lines) - 1
+    bar = bool(view.style(view.row, 0) & REVERSE) or view.row == len(view.lines) - 1 or _stands_apart(view)
     asked = _ASKED_BELOW.match(view.before_cursor()) if bar and view.cursor_visible else None
     if asked is None:
         return None
@@ -110,6 +111,12 @@ def recognise_footer(view: View, facts: Facts) -> Finding | None:
     found = _base(view, Line(asked["ask"].strip(), view.row), facts, "footer", PromptType.TYPE_FREE_TEXT, 0.8)
     clear = (Step(BACKSPACE * len(filled), "redrawn"),) if filled else ()
     return replace(found, excerpt=found.core, line_mode=False, filled=filled, text_steps=clear)
+
+
+def _stands_apart(view: View) -> bool:
+    """Near the foot of the screen, with nothing right above and below it but frames."""
+    beside = [view.lines[at] for at in (view.row - 1, view.row + 1) if 0 <= at < len(view.lines)]
+    return view.row >= len(view.lines) - FOOT_ROWS and not any(unframed(line).strip() for line in beside)
 
 
 def _base(view: View, line: Line, facts: Facts, rule: str, kind: PromptType, score: float) -> Finding:
