@@ -10,9 +10,7 @@ import asyncio
 import logging
 from typing import Any
 
-from atlasbridge.core.clock import Clock
-from atlasbridge.core.daemon.hosts import HostBook
-from atlasbridge.core.daemon.stream import EventStream
+from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.machine import OPEN
@@ -24,10 +22,7 @@ from atlasbridge.core.routing.policy import (
     decide_timer_default,
     decide_ttl,
 )
-from atlasbridge.core.routing.router import PromptRouter
-from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.store.ledger import Ledger
 
 log = logging.getLogger(__name__)
 
@@ -42,21 +37,8 @@ _STALE = Reject(Refusal.STALE, "This prompt is no longer on the screen; nothing 
 
 
 class PromptLife:
-    def __init__(
-        self,
-        ledger: Ledger,
-        clock: Clock,
-        stream: EventStream,
-        hosts: HostBook,
-        router: PromptRouter,
-        scheduler: Scheduler,
-    ) -> None:
-        self._ledger = ledger
-        self._clock = clock
-        self._stream = stream
-        self._hosts = hosts
-        self._router = router
-        self._scheduler = scheduler
+    def __init__(self, hub: HubParts) -> None:
+        self._hub = hub
         self._ttl: dict[str, float] = {}
         self._typing: dict[str, asyncio.Future[Receipt | Reject]] = {}
 
@@ -68,32 +50,32 @@ class PromptLife:
             self._ttl[session_id] = float(ttl_s)
 
     def _ttl_s(self, session_id: str, prompt: Prompt) -> float:
-        return self._ttl.get(session_id) or decide_ttl(prompt, self._router.policy)
+        return self._ttl.get(session_id) or decide_ttl(prompt, self._hub.router.policy)
 
     def raise_prompt(self, session: SessionRecord, prompt_id: str, prompt: Prompt) -> None:
         """A host saw a waiting moment.  Raising the same id again changes nothing."""
-        if self._ledger.prompt(prompt_id) is not None:
+        if self._hub.ledger.prompt(prompt_id) is not None:
             return
-        for older in self._ledger.open_prompts(session.session_id):
+        for older in self._hub.ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
-        at_once = decide_default_at_once(prompt, self._router.policy)
+        at_once = decide_default_at_once(prompt, self._hub.router.policy)
         ttl_s = 0.0 if at_once else self._ttl_s(session.session_id, prompt)
-        record = self._ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
-        self._stream.publish("prompt.raised", **record.to_json())
+        record = self._hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
+        self._hub.stream.publish("prompt.raised", **record.to_json())
         if at_once:
             self.expire(prompt_id)
             return
         self._watch(record)
         if not self._give_standing_answer(record, session):
-            self._router.route(record, session)
+            self._hub.router.route(record, session)
 
     def _give_standing_answer(self, record: PromptRecord, session: SessionRecord) -> bool:
         """What a person granted beforehand; it is claimed, recorded and typed like any reply."""
-        grant = decide_grant(record.prompt, session, self._router.policy)
+        grant = decide_grant(record.prompt, session, self._hub.router.policy)
         answer = decide_answer(record.prompt, grant.answer) if grant else None
         if grant is None or not isinstance(answer, Answer):
             return False
-        claimed = self._ledger.claim(record.prompt_id, session.session_id, None, answer, grant.name)
+        claimed = self._hub.ledger.claim(record.prompt_id, session.session_id, None, answer, grant.name)
         if isinstance(claimed, Reject):
             return False
         self._publish("reply.received", claimed, by=grant.name, channel="grant", value=grant.answer)
@@ -104,18 +86,18 @@ class PromptLife:
 
     def withdraw(self, prompt_id: str, reason: str, refusal: Reject = _STALE) -> None:
         """It is no longer on the screen.  After our own typing that is the effect we hoped for."""
-        known = self._ledger.prompt(prompt_id)
+        known = self._hub.ledger.prompt(prompt_id)
         if known is not None and known.state is PromptState.INJECTED:
             self.take(prompt_id)
             return
-        record = self._ledger.withdraw(prompt_id, reason)
+        record = self._hub.ledger.withdraw(prompt_id, reason)
         if record is None:
             return
         self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
         self._tell_waiter(prompt_id, refusal)
 
     def cancel(self, prompt_id: str, by: str) -> Receipt | None:
-        record = self._ledger.cancel(prompt_id, by)
+        record = self._hub.ledger.cancel(prompt_id, by)
         if record is None:
             return None
         receipt = Receipt("canceled", f"Left as it is by {by}; nothing was typed.", by)
@@ -124,11 +106,11 @@ class PromptLife:
 
     def expire(self, prompt_id: str) -> None:
         """Its time is over: the safe default is typed where a timer may, otherwise nothing is."""
-        record = self._ledger.prompt(prompt_id)
+        record = self._hub.ledger.prompt(prompt_id)
         if record is None or record.state not in OPEN:
             return
         default = self._default(record)
-        expired = self._ledger.expire(prompt_id, default)
+        expired = self._hub.ledger.expire(prompt_id, default)
         if expired is None:
             return
         said = record.prompt.safe_default if default else ""
@@ -143,7 +125,7 @@ class PromptLife:
 
     def send(self, record: PromptRecord, answer: Answer) -> bool:
         """Tell the host to type.  The host compares and types once; its `typed` comes back to `typed`."""
-        link = self._hosts.get(record.session_id)
+        link = self._hub.hosts.get(record.session_id)
         if link is None:
             return False
         link.send("type", prompt_id=record.prompt_id, answer=answer.to_json())
@@ -180,18 +162,18 @@ class PromptLife:
         if outcome == "taken":
             self.take(prompt_id)
         else:
-            record = self._ledger.fail(prompt_id, "still_there")
+            record = self._hub.ledger.fail(prompt_id, "still_there")
             if record is not None:
                 sentence = "It was typed, but the prompt is still there. Look at the terminal."
                 self._end(record, "prompt.failed", "still_there", sentence, reason="still_there")
 
     def take(self, prompt_id: str) -> None:
-        record = self._ledger.resolve(prompt_id)
+        record = self._hub.ledger.resolve(prompt_id)
         if record is not None:
             self._end(record, "prompt.resolved", "taken", f"The tool took the answer of {record.decided_by}.")
 
     def fail(self, prompt_id: str, reason: str) -> None:
-        record = self._ledger.fail(prompt_id, reason)
+        record = self._hub.ledger.fail(prompt_id, reason)
         if record is not None:
             self._end(record, "prompt.failed", "failed", f"It cannot be answered any more: {reason}.", reason=reason)
             self._tell_waiter(prompt_id, Reject(Refusal.UNAVAILABLE, f"It was not answered: {reason}."))
@@ -210,36 +192,38 @@ class PromptLife:
     def watch_again(self, record: PromptRecord, session: SessionRecord) -> None:
         """After a restart of the hub: an open prompt gets its deadline and its audience back."""
         self._watch(record)
-        self._router.reroute(record, session)
+        self._hub.router.reroute(record, session)
 
     def _injected(self, prompt_id: str) -> None:
-        record = self._ledger.inject(prompt_id)
+        record = self._hub.ledger.inject(prompt_id)
         if record is None:
             return
         stage = "default_typed" if record.decided_by.startswith("auto:") else "typed"
         receipt = Receipt(stage, f"Typed the answer of {record.decided_by}.", record.decided_by)
         self._publish("prompt.injected", record, by=record.decided_by)
-        self._router.update(record, receipt)
+        self._hub.router.update(record, receipt)
         self._tell_waiter(prompt_id, receipt)
 
     def _default(self, record: PromptRecord) -> Answer | None:
-        if not decide_timer_default(record.prompt, self._router.policy):
+        if not decide_timer_default(record.prompt, self._hub.router.policy):
             return None
         answer = decide_answer(record.prompt, "default")
         return answer if isinstance(answer, Answer) else None
 
     def _watch(self, record: PromptRecord) -> None:
         prompt_id = record.prompt_id
-        self._scheduler.set(f"expire:{prompt_id}", record.deadline, lambda: self.expire(prompt_id))
+        self._hub.scheduler.set(f"expire:{prompt_id}", record.deadline, lambda: self.expire(prompt_id))
         asked = record.deadline - self._ttl_s(record.session_id, record.prompt)
-        for number, after_s in enumerate(decide_reminders(record.prompt, self._router.policy)):
-            if asked + after_s > self._clock.now():
-                self._scheduler.set(f"remind:{prompt_id}:{number}", asked + after_s, lambda: self._remind(prompt_id))
+        for number, after_s in enumerate(decide_reminders(record.prompt, self._hub.router.policy)):
+            if asked + after_s > self._hub.clock.now():
+                self._hub.scheduler.set(
+                    f"remind:{prompt_id}:{number}", asked + after_s, lambda: self._remind(prompt_id)
+                )
 
     def _remind(self, prompt_id: str) -> None:
-        record = self._ledger.prompt(prompt_id)
+        record = self._hub.ledger.prompt(prompt_id)
         if record is not None and record.state in OPEN:
-            self._router.update(record, Receipt("reminder", "Still waiting for an answer."))
+            self._hub.router.update(record, Receipt("reminder", "Still waiting for an answer."))
 
     def _tell_waiter(self, prompt_id: str, outcome: Receipt | Reject) -> None:
         future = self._typing.get(prompt_id)
@@ -250,9 +234,9 @@ class PromptLife:
         self._finish(record, event, Receipt(stage, sentence, record.decided_by), **fields)
 
     def _finish(self, record: PromptRecord, event: str, receipt: Receipt, **fields: Any) -> None:
-        self._scheduler.cancel(f"expire:{record.prompt_id}")
+        self._hub.scheduler.cancel(f"expire:{record.prompt_id}")
         self._publish(event, record, **fields)
-        self._router.update(record, receipt)
+        self._hub.router.update(record, receipt)
 
     def _publish(self, event: str, record: PromptRecord, **fields: Any) -> None:
-        self._stream.publish(event, session_id=record.session_id, prompt_id=record.prompt_id, **fields)
+        self._hub.stream.publish(event, session_id=record.session_id, prompt_id=record.prompt_id, **fields)

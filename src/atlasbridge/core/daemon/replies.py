@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 
-from atlasbridge.core.clock import Clock
-from atlasbridge.core.daemon.hosts import HostBook
+from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.daemon.settings import HubSettings
-from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ports import InboundReply, Receipt
 from atlasbridge.core.prompt.answer import decide_answer
@@ -17,30 +15,15 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, PromptRecord, Refusal, Reject
 from atlasbridge.core.routing.gate import refuse_reply
 from atlasbridge.core.routing.policy import decide_allowed
-from atlasbridge.core.routing.router import LOCAL, PromptRouter
-from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.visible import visible
 
 
 class ReplyDesk:
-    def __init__(
-        self,
-        ledger: Ledger,
-        clock: Clock,
-        stream: EventStream,
-        hosts: HostBook,
-        router: PromptRouter,
-        life: PromptLife,
-        refusals: RefusalLog,
-        settings: HubSettings,
-    ) -> None:
-        self._ledger = ledger
-        self._clock = clock
-        self._stream = stream
-        self._hosts = hosts
-        self._router = router
+    def __init__(self, hub: HubParts, life: PromptLife, settings: HubSettings) -> None:
+        self._hub = hub
         self._life = life
-        self._refusals = refusals
+        self._refusals = RefusalLog(hub.ledger, hub.clock, hub.scheduler)
         self.settings = settings
         self._recent: defaultdict[str, deque[float]] = defaultdict(deque)
 
@@ -62,17 +45,17 @@ class ReplyDesk:
 
     async def _find(self, reply: InboundReply) -> PromptRecord | None:
         """The prompt, once its session is connected: a reply may be faster than a host that comes back."""
-        record = self._ledger.prompt(reply.prompt_id)
-        if record is None or record.state not in OPEN or self._hosts.get(record.session_id) is not None:
+        record = self._hub.ledger.prompt(reply.prompt_id)
+        if record is None or record.state not in OPEN or self._hub.hosts.get(record.session_id) is not None:
             return record
-        await self._hosts.wait(record.session_id, self.settings.host_patience_s)
-        return self._ledger.prompt(record.prompt_id)
+        await self._hub.hosts.wait(record.session_id, self.settings.host_patience_s)
+        return self._hub.ledger.prompt(record.prompt_id)
 
     def _claim(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Receipt | Reject:
         """All that happens before typing, without waiting: no other reply can come in between."""
         if record is not None and self._too_fast(record, reply):
             return Reject(Refusal.RATE_LIMITED, "Too many replies to this session within a minute; wait a little.")
-        refusal = refuse_reply(record, reply, allowed=self._allowed(record, reply), now=self._clock.now())
+        refusal = refuse_reply(record, reply, allowed=self._allowed(record, reply), now=self._hub.clock.now())
         if record is None or refusal is not None:
             return refusal or _UNKNOWN
         if _cancels(record, reply):
@@ -80,7 +63,7 @@ class ReplyDesk:
         answer = decide_answer(record.prompt, reply.value, as_text=reply.as_text, as_keys=reply.as_keys)
         if isinstance(answer, Reject):
             return answer
-        if self._hosts.get(record.session_id) is None:
+        if self._hub.hosts.get(record.session_id) is None:
             return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
         return self._write(record, reply, answer)
 
@@ -92,14 +75,14 @@ class ReplyDesk:
 
     def _write(self, record: PromptRecord, reply: InboundReply, answer: Answer) -> Answer | Reject:
         try:
-            claimed = self._ledger.claim(
+            claimed = self._hub.ledger.claim(
                 record.prompt_id, record.session_id, reply.nonce or None, answer, reply.identity
             )
         except StoreError as error:
             return Reject(Refusal.UNAVAILABLE, f"Nothing was typed, because it could not be recorded: {error}.")
         if isinstance(claimed, Reject):
             return claimed
-        self._stream.publish(
+        self._hub.stream.publish(
             "reply.received",
             session_id=record.session_id,
             prompt_id=record.prompt_id,
@@ -108,7 +91,7 @@ class ReplyDesk:
             value=None if record.prompt.secret else answer.value or answer.kind.value,
         )
         receipt = Receipt("received", f"Answered by {reply.identity}.", reply.identity)
-        self._router.update(claimed, receipt, answered_in=reply.channel)
+        self._hub.router.update(claimed, receipt, answered_in=reply.channel)
         return answer
 
     def _allowed(self, record: PromptRecord | None, reply: InboundReply) -> bool:
@@ -119,16 +102,16 @@ class ReplyDesk:
         return decide_allowed(
             reply.channel,
             reply.identity,
-            remote=self._router.remote(reply.channel),
+            remote=self._hub.router.remote(reply.channel),
             prompt=record.prompt,
-            settings=self._router.policy,
+            settings=self._hub.router.policy,
         )
 
     def _too_fast(self, record: PromptRecord, reply: InboundReply) -> bool:
         """More than the limit within a minute, through channels that leave this machine."""
-        if not self._router.remote(reply.channel):
+        if not self._hub.router.remote(reply.channel):
             return False
-        now = self._clock.now()
+        now = self._hub.clock.now()
         times = self._recent[record.session_id]
         while times and times[0] <= now - 60:
             times.popleft()
@@ -143,7 +126,7 @@ class ReplyDesk:
             "session_id": record.session_id if record else "",
             "prompt_id": record.prompt_id if record else visible(reply.prompt_id[:64], keep_lines=False),
         }
-        self._stream.publish(
+        self._hub.stream.publish(
             "reply.refused", **ids, reason=refusal.reason.value, sentence=refusal.sentence, by=reply.identity
         )
         self._refusals.record(refusal.reason, reply.identity, **ids)

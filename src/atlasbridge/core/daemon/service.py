@@ -14,8 +14,8 @@ from atlasbridge.core.daemon.alarm import StoreAlarm
 from atlasbridge.core.daemon.desk import HubDesk, Launcher
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.operations import Operations
+from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
-from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.daemon.replies import ReplyDesk
 from atlasbridge.core.daemon.server import HubServer
 from atlasbridge.core.daemon.sessions import SessionLife
@@ -66,12 +66,10 @@ class Hub:
         self.hosts = HostBook()
         self.scheduler = Scheduler(clock)
         self.router = PromptRouter(ledger, settings.policy, lambda record, name: self.life.delivered(record, name))
-        self.life = PromptLife(ledger, clock, self.stream, self.hosts, self.router, self.scheduler)
-        refusals = RefusalLog(ledger, clock, self.scheduler)
-        self.replies = ReplyDesk(ledger, clock, self.stream, self.hosts, self.router, self.life, refusals, settings)
-        self.sessions = SessionLife(
-            ledger, clock, self.stream, self.hosts, self.router, self.life, self.scheduler, settings
-        )
+        parts = HubParts(ledger, clock, self.stream, self.hosts, self.router, self.scheduler)
+        self.life = PromptLife(parts)
+        self.replies = ReplyDesk(parts, self.life, settings)
+        self.sessions = SessionLife(parts, self.life, settings)
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers)
         self.operations = Operations(self.desk, self.replies, self.router, self.stream, clock, self.request_reload)
         self.server = HubServer(home.socket, self.sessions, self.operations.operate)

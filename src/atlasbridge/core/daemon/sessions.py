@@ -10,17 +10,13 @@ import os
 import signal
 from typing import Any
 
-from atlasbridge.core.clock import Clock
-from atlasbridge.core.daemon.hosts import HostBook, HostLink
+from atlasbridge.core.daemon.hosts import HostLink
+from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.settings import HubSettings
-from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.prompt.codec import decode_prompt
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState
-from atlasbridge.core.routing.router import PromptRouter
-from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.session.model import SessionRecord, SessionState
-from atlasbridge.core.store.ledger import Ledger
 
 log = logging.getLogger(__name__)
 
@@ -28,41 +24,26 @@ LOST_POLL_S = 1.0
 
 
 class SessionLife:
-    def __init__(
-        self,
-        ledger: Ledger,
-        clock: Clock,
-        stream: EventStream,
-        hosts: HostBook,
-        router: PromptRouter,
-        life: PromptLife,
-        scheduler: Scheduler,
-        settings: HubSettings,
-    ) -> None:
-        self._ledger = ledger
-        self._clock = clock
-        self._stream = stream
-        self._hosts = hosts
-        self._router = router
+    def __init__(self, hub: HubParts, life: PromptLife, settings: HubSettings) -> None:
+        self._hub = hub
         self._life = life
-        self._scheduler = scheduler
         self.settings = settings
 
     def hello(self, link: HostLink, message: dict[str, Any]) -> None:
         """A host connected, for the first time or again: agree on what is open and on what was typed."""
         session = SessionRecord.from_wire(message["session"])
-        self._hosts.add(link)
-        self._scheduler.cancel(f"lost:{session.session_id}")
+        self._hub.hosts.add(link)
+        self._hub.scheduler.cancel(f"lost:{session.session_id}")
         self._know(session)
         self._life.use_ttl(session.session_id, message.get("ttl_s"))
         link.send("welcome")
         outcomes = _outcomes(message)
         shown = message.get("open")
         shown_id = str(shown["prompt_id"]) if shown else ""
-        for record, answer in self._ledger.unsettled():
+        for record, answer in self._hub.ledger.unsettled():
             if record.session_id == session.session_id:
                 self._settle(link, record, answer, outcomes.get(record.prompt_id, ""), shown_id)
-        for record in self._ledger.open_prompts(session.session_id):
+        for record in self._hub.ledger.open_prompts(session.session_id):
             if record.prompt_id == shown_id:
                 self._life.watch_again(record, session)
             else:
@@ -73,16 +54,16 @@ class SessionLife:
 
     def _ask_again(self, link: HostLink, prompt_id: str) -> None:
         """The host still shows what was ended here while it was away: it gets a new id, unless it typed the old."""
-        known = self._ledger.prompt(prompt_id)
+        known = self._hub.ledger.prompt(prompt_id)
         if known is not None and known.state in (PromptState.WITHDRAWN, PromptState.FAILED):
             link.send("renew", prompt_id=prompt_id)
 
     def _know(self, session: SessionRecord) -> None:
-        is_new = self._ledger.session(session.session_id) is None
-        self._ledger.start_session(session)
+        is_new = self._hub.ledger.session(session.session_id) is None
+        self._hub.ledger.start_session(session)
         if is_new:
-            self._stream.publish("session.started", **session.to_json())
-            self._router.notify(f"Session started: {session.tool}", session)
+            self._hub.stream.publish("session.started", **session.to_json())
+            self._hub.router.notify(f"Session started: {session.tool}", session)
 
     def _settle(self, link: HostLink, record: PromptRecord, answer: Answer | None, outcome: str, shown_id: str) -> None:
         """A decision that a former hub, or a broken connection, left in the air.  The host types an id only once."""
@@ -101,7 +82,7 @@ class SessionLife:
         """Everything a host says after its hello."""
         match message.get("m"):
             case "raise":
-                session = self._ledger.session(link.session_id)
+                session = self._hub.ledger.session(link.session_id)
                 if session is not None:
                     self._life.raise_prompt(session, str(message["prompt_id"]), decode_prompt(message["prompt"]))
             case "withdraw":
@@ -122,13 +103,13 @@ class SessionLife:
 
     def _hear_last(self, link: HostLink, outcomes: dict[str, str]) -> None:
         """What was typed just before the tool ended, and not reported by itself any more."""
-        for record, _ in self._ledger.unsettled():
+        for record, _ in self._hub.ledger.unsettled():
             if record.session_id == link.session_id and record.prompt_id in outcomes:
                 self._life.typed(record.prompt_id, outcomes[record.prompt_id])
 
     def _of_this(self, link: HostLink, message: dict[str, Any], action: Any, *names: str) -> None:
         """A host speaks only of its own prompts."""
-        record = self._ledger.prompt(str(message["prompt_id"]))
+        record = self._hub.ledger.prompt(str(message["prompt_id"]))
         if record is None or record.session_id != link.session_id:
             log.warning("session %s spoke of a prompt that is not its own", link.session_id)
             return
@@ -136,47 +117,47 @@ class SessionLife:
 
     def _changed(self, link: HostLink, message: dict[str, Any]) -> None:
         fields = {name: message[name] for name in ("attached", "rows", "cols", "pid") if name in message}
-        self._ledger.update_session(link.session_id, **fields)
-        self._stream.publish("session.changed", session_id=link.session_id, **fields)
+        self._hub.ledger.update_session(link.session_id, **fields)
+        self._hub.stream.publish("session.changed", session_id=link.session_id, **fields)
 
     def end(self, session_id: str, exit_code: int | None, state: SessionState) -> None:
-        session = self._ledger.session(session_id)
+        session = self._hub.ledger.session(session_id)
         if session is None or session.state is not SessionState.ACTIVE:
             return
         reason = "exited" if state is not SessionState.CRASHED else "host_lost"
-        for record in self._ledger.end_session(session_id, exit_code, state, reason):
+        for record in self._hub.ledger.end_session(session_id, exit_code, state, reason):
             self._life.close(record, reason)
-        self._scheduler.cancel(f"lost:{session_id}")
+        self._hub.scheduler.cancel(f"lost:{session_id}")
         self._life.use_ttl(session_id, None)
-        self._stream.publish("session.ended", session_id=session_id, exit_code=exit_code, state=state.value)
-        self._router.notify(f"Session ended: {session.tool} (exit {exit_code})", session)
+        self._hub.stream.publish("session.ended", session_id=session_id, exit_code=exit_code, state=state.value)
+        self._hub.router.notify(f"Session ended: {session.tool} (exit {exit_code})", session)
 
     def lost(self, link: HostLink) -> None:
         """The connection is gone.  The host lives and will be back, or it is dead and so is its session."""
-        session = self._ledger.session(link.session_id) if self._hosts.remove(link) else None
+        session = self._hub.ledger.session(link.session_id) if self._hub.hosts.remove(link) else None
         if session is not None and session.state is SessionState.ACTIVE:
-            self.expect(link.session_id, link.host_pid, self._clock.now() + self.settings.host_lost_s)
+            self.expect(link.session_id, link.host_pid, self._hub.clock.now() + self.settings.host_lost_s)
 
     def expect(self, session_id: str, host_pid: int, until: float) -> None:
         """Wait for a host to (re)connect; give its session up when its process is gone or time is over."""
 
         def look() -> None:
-            if self._hosts.get(session_id) is not None:
+            if self._hub.hosts.get(session_id) is not None:
                 return
-            if not _alive(host_pid) or self._clock.now() >= until:
+            if not _alive(host_pid) or self._hub.clock.now() >= until:
                 self.end(session_id, None, SessionState.CRASHED)
             else:
                 self.expect(session_id, host_pid, until)
 
-        self._scheduler.set(f"lost:{session_id}", self._clock.now() + LOST_POLL_S, look)
+        self._hub.scheduler.set(f"lost:{session_id}", self._hub.clock.now() + LOST_POLL_S, look)
 
     def recover(self) -> None:
         """A new hub: sessions whose host is gone have crashed, the others are expected to report.
 
         Those of another boot the ledger has closed when it was opened.
         """
-        until = self._clock.now() + self.settings.host_lost_s
-        for session in self._ledger.sessions():
+        until = self._hub.clock.now() + self.settings.host_lost_s
+        for session in self._hub.ledger.sessions():
             if _alive(session.host_pid):
                 self.expect(session.session_id, session.host_pid, until)
             else:

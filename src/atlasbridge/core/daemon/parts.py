@@ -1,0 +1,22 @@
+"""What every part of the hub works with; made once by `service.Hub`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.daemon.hosts import HostBook
+from atlasbridge.core.daemon.stream import EventStream
+from atlasbridge.core.routing.router import PromptRouter
+from atlasbridge.core.scheduler.service import Scheduler
+from atlasbridge.core.store.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class HubParts:
+    ledger: Ledger
+    clock: Clock
+    stream: EventStream
+    hosts: HostBook
+    router: PromptRouter
+    scheduler: Scheduler
