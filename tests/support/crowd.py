@@ -5,6 +5,7 @@ Every answer names the session and the question it is meant for, so that one typ
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -24,7 +25,8 @@ from atlasbridge.core.daemon.client import HubClient
 from atlasbridge.core.errors import AtlasBridgeError
 
 TOOL = (
-    "for ((i=0; i<{questions}; i++)); do sleep $((RANDOM % {pause}))e-2; printf '%s\\n' $EPOCHREALTIME >>{file}.asked;"
+    ": <{gate}; for ((i=0; i<{questions}; i++)); do sleep $((RANDOM % {pause}))e-2;"
+    " printf '%s\\n' $EPOCHREALTIME >>{file}.asked;"
     ' IFS= read -r -p "Question $i of {name}: what now? " a; printf "%s\\t%s\\n" "$i" "$a" >>{file}; done'
 )
 
@@ -40,11 +42,21 @@ class Crowd:
     refused: list[dict[str, Any]] = field(default_factory=list)
     fighters: list[Fighter] = field(default_factory=list)
 
+    @property
+    def gate(self) -> Path:
+        """Opening it (a named pipe) lets every tool begin."""
+        return self.place.home.root / "gate"
+
+    def __post_init__(self) -> None:
+        os.mkfifo(self.gate)
+
     def add(self, number: int, real_start: bool = False) -> None:
         name = f"n{number}"
         fighter = Fighter(self.place, name, self.place.home.root / f"{name}.got")
         file = shlex.quote(str(fighter.file))
-        script = TOOL.format(questions=self.questions, pause=self.pause, file=file, name=name)
+        script = TOOL.format(
+            gate=shlex.quote(str(self.gate)), questions=self.questions, pause=self.pause, file=file, name=name
+        )
         if real_start:
             words = [
                 sys.executable,
@@ -83,7 +95,9 @@ class Crowd:
                 thread.start()
             for thread in start:
                 thread.join()
+            gate = os.open(self.gate, os.O_RDWR)
             wait_for(self._all_answered, "all answers", deadline_s)
+            os.close(gate)
             done.set()
             with HubClient(self.place.home) as last:
                 last.ask("ping")
