@@ -71,8 +71,15 @@ def all_peers(tool: str) -> list[Peer]:
 
 def have(peers: list[Peer]) -> tuple[list[Peer], list[str]]:
     """The peers that can be run here, after installing what may be installed; and the names of the others."""
-    packages = [peer.package for peer in peers if peer.needs and not shutil.which(peer.needs)]
-    if packages and os.geteuid() == 0 and shutil.which("apt-get"):
-        subprocess.run(["apt-get", "install", "-y", "-qq", *packages], stdout=subprocess.DEVNULL, check=False)
+    install({peer.needs: peer.package for peer in peers if peer.needs})
     there = [peer for peer in peers if not peer.needs or shutil.which(peer.needs)]
     return there, [peer.name for peer in peers if peer not in there]
+
+
+def install(packages: dict[str, str]) -> None:
+    """By program and Debian package, what is missing; where we may not, it stays missing."""
+    missing = [package for program, package in packages.items() if not shutil.which(program)]
+    if missing and os.geteuid() == 0 and shutil.which("apt-get"):
+        env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        for command in (["update"], ["install", "-y", "--no-install-recommends", *missing]):
+            subprocess.run(["apt-get", "-qq", *command], stdout=subprocess.DEVNULL, env=env, check=False)
