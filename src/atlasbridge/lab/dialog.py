@@ -42,14 +42,15 @@ class Walk:
     mute: bool = False  # a terminal that answers no query
 
 
-def permissions(*, edit_reads: bool = False) -> tuple[Dialog, ...]:
-    """Allow once makes it, refuse does not, and the second of two is asked for itself."""
+def permissions(*, edit_reads: bool = False, many: str = "step number 1 of many") -> tuple[Dialog, ...]:
+    """Allow once makes it, refuse does not, and the second of two is asked for itself.  `many`: what a tool shows of a
+    command that is longer than its dialog."""
     before = ("y",) if edit_reads else ()
     return (
         Dialog("bash: y", "bash", ("y",), made=(BASH,), asks="touch made-by-bash.txt"),
         Dialog("bash: n", "bash", ("n",), unmade=(BASH,), asks="{folder}"),
-        Dialog("bash of many lines: n", "manylines", ("n",), unmade=(BASH,), asks="step number 1 of many"),
-        Dialog("bash with a secret: n", "secretbash", ("n",), asks="[redacted]"),
+        Dialog("bash of many lines: n", "manylines", ("n",), unmade=(BASH,), asks=many),
+        Dialog("bash with a secret: n", "secretbash", ("n",), asks="[redact"),
         Dialog("bash: 1", "bash", ("1",), made=(BASH,)),
         Dialog("bash twice: y n", "bash2", ("y", "n"), made=(BASH,), unmade=(SECOND,)),
         Dialog("bash twice: y y", "bash2", ("y", "y"), made=(BASH, SECOND)),

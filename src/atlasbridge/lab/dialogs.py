@@ -119,7 +119,7 @@ GEMINI = (
     Walk(
         "main",
         (
-            *permissions(),
+            *permissions(many="lines hidden"),
             *FETCH,
             *questions(review="y"),
             Dialog("nested shell prompt", "readbash", ("y", "text:y"), made=("read-answer.txt",)),

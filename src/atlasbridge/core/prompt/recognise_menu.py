@@ -17,6 +17,7 @@ from atlasbridge.core.prompt.view import View
 
 QUESTION_ROWS = 14
 DIALOG_ROWS = 30
+TALL_ROWS = 80  # a dialog may show a whole script
 NEAR_ROWS = 6
 _HINT = re.compile(
     r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
@@ -255,7 +256,7 @@ def dialog_text(view: View, top: int, begins: str) -> tuple[str, int] | None:
     """Everything between the line where the dialog begins and its menu; None when that line is not there."""
     if not begins:
         return None
-    for at in range(top - 1, max(-1, top - 1 - DIALOG_ROWS), -1):
+    for at in range(top - 1, max(-1, top - 1 - TALL_ROWS), -1):
         if compiled(begins).search(view.lines[at]):
             words = [" ".join(unframed(line).split()) for line in view.lines[at:top]]
             return "\n".join(line for line in words if any(char.isalnum() for char in line)), at
