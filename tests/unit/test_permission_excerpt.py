@@ -64,3 +64,14 @@ def test_a_choice_says_no_secret_and_is_still_taken() -> None:
 def test_what_a_hook_says_comes_instead_of_the_folder() -> None:
     excerpt = codex("make all", said="Bash: make all\nin /elsewhere").excerpt
     assert excerpt.startswith("Bash: make all\nin /elsewhere\n") and "/home/me" not in excerpt
+
+
+def test_two_lines_in_the_input_box_below_a_quoted_question_are_no_dialog() -> None:
+    screen = Screen(24, 100)
+    box = "─" * 100
+    said = (
+        "● The installer prints:\n  Do you want to continue? [Y/n]\n  1. Yes\n  2. No\n  Press Enter to continue...\n"
+    )
+    screen.feed(f"{said}\n{box}\n❯ two lines\n  please go on\n{box}\n  manual mode on\n".replace("\n", "\r\n").encode())
+    found = recognise(View.of(screen), Facts(canonical=False, echo=False), load_dialect("claude"))
+    assert found is None or not found.own

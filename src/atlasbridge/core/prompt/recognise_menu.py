@@ -96,6 +96,8 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS or not _surrounds(view, menu, rule):
             continue
         question, row = dialog_text(view, menu.top, rule.top) or question_above(view, menu.top)
+        if not question:
+            continue  # a dialog has words: this is what somebody writes into the input box
         found = menu_finding(view, menu, rule, question, row, dialect)
         return replace(found, own=dialect.idles, permission=rule.permission)
     return None
