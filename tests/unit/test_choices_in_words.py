@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.playbook import ONE_KEY, RAW, TICKING, Nothing, Playbook, Raised
+from tests.support.playbook import ONE_KEY, POLLING, RAW, TICKING, Nothing, Playbook, Raised
 
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.highlight import is_highlighted
-from atlasbridge.core.prompt.model import Answer, Reject
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
 from atlasbridge.core.prompt.view import View
 
 ABROAD = [
@@ -54,6 +54,7 @@ SENTENCES = [
     ),
     ("(p) postpone, (df) show diff, (e)dit file, (m)erge, (q)uit: ", ["e", "m", "q"]),
     ('"f" already exists.\na)utorename A)utorename-all o)verwrite O)verwrite-all q)uit (aAoOq): ', list("aAoOq")),
+    ("(1/2) Stage this hunk [y,n,q,a,d,j,J,g,/,e,?]? ", list("ynqadjJg/e?")),
     ("zsh: correct 'ecoh' to 'echo' [nyae]? ", list("nyae")),
     ("replace f? [y]es, [n]o, [A]ll, [N]one, [r]ename: ", ["y", "n", "A", "N", "r"]),
 ]
@@ -88,7 +89,7 @@ def test_numbers_behind_which_only_their_keys_are_listed_are_a_list() -> None:
 
 
 def test_numbers_with_an_equals_sign_are_a_list() -> None:
-    menu = "Please decide how far you trust this user\n\n  1 = I don't know\n  2 = I trust fully\n  m = back\n\nYour decision? "
+    menu = "Please decide.\n\n  1 = I don't know\n  2 = I trust fully\n  m = back\n\nYour decision? "
     play = Playbook() >> menu >> 0.2 << Raised("multiple_choice", "Your decision?")
     assert [choice.label for choice in play.prompt.choices] == ["I don't know", "I trust fully"]
 
@@ -191,3 +192,30 @@ def test_the_highlight_is_seen_below_a_choice_that_cannot_be_taken() -> None:
     upon = View.from_text("? Package manager\n  npm\n  yarn\n❯ jspm (not available)\n  pnpm\n\n↑↓ navigate")
     assert is_highlighted(below, "pnpm")
     assert not is_highlighted(upon, "pnpm")
+
+
+def test_a_count_in_brackets_is_no_choice() -> None:
+    Playbook() >> "[1/3] name (zed): " >> 0.2 << Raised("free_text", "name (zed):")
+
+
+def test_ticks_above_a_question_are_no_menu() -> None:
+    Playbook(RAW) >> "✔ build\n✔ test\nDeploy it? (y/n) " >> 0.3 << Raised("yes_no", "Deploy it? (y/n)")
+
+
+def test_a_bar_of_buttons_at_the_foot_is_a_menu() -> None:
+    bar = "\x1b[?1049h\x1b[3;9HDisk: img\x1b[20;9H[ New ]  \x1b[7m[ Quit ]\x1b[0m  [ Help ]\x1b[?25l"
+    play = Playbook(RAW) >> bar.encode() >> 0.3 << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == ["New", "Quit", "Help"]
+    assert [step.keys for step in play.prompt.choices[0].steps] == [b"\x1b[D", b"\r"]
+
+
+def test_a_list_that_counts_from_zero_has_a_zero() -> None:
+    menu = "Please enter the interpreter:\n0. python3.11\n1. python3.12\nPlease select (0): "
+    play = Playbook() >> menu >> 0.2 << Raised("multiple_choice")
+    assert decide_answer(play.prompt, "0") == Answer(AnswerKind.CHOICE, "1")
+
+
+def test_a_filled_field_below_its_question_belongs_to_it() -> None:
+    play = Playbook(POLLING) >> "🎤 What is your project called?\n   abc" >> 0.3 << Raised("free_text", "called?")
+    assert play.prompt.excerpt == "🎤 What is your project called?"
+    assert play.prompt.text_steps[0].keys == b"\x15"

@@ -168,6 +168,9 @@ def _find(prompt: Prompt, word: str) -> Choice | None:
     ]
     if exact:
         return exact[0]
+    counted_otherwise = [choice for choice in prompt.choices if choice.label.startswith(f"{word}: ")]
+    if word.isdigit() and len(counted_otherwise) == 1:
+        return counted_otherwise[0]  # a list that counts from 0 has a 0
     counted = any(choice.value.isdigit() for choice in prompt.choices)  # then no other number is meant
     if word.isdigit() and not counted and 1 <= int(word) <= len(prompt.choices):
         return prompt.choices[int(word) - 1]

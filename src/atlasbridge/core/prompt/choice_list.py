@@ -19,8 +19,8 @@ _LETTERED = re.compile(
     r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
 )
 _CHOOSING = re.compile(
-    r"\b(?:select|selection|choice|choices|choose|option|number|which|pick|decision|what now|enter an?|your answer|type)\b|#\?"
-    r"|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|\[\d+\s*[-–]\s*\d+\]|\(\d+\s*[-–]\s*\d+\)|\bdefault\b|\((?:\w|\d+)\):?$",
+    r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|enter an?|your answer|type)\b"
+    r"|#\?|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|\[\d+\s*[-–]\s*\d+\]|\(\d+\s*[-–]\s*\d+\)|\bdefault\b|\((?:\w|\d+)\):?$",
     re.IGNORECASE,
 )
 _CHOSEN = re.compile(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
@@ -28,6 +28,8 @@ _BARE = re.compile(r"^\W*$")
 _GROUP = re.compile(
     r"[\[({<]((?:\[?\(?[\w?.*+!-]{1,24}\)?\]?(?:\s*[,/|]\s*|\s+or\s+)){1,30}\[?\(?[\w?.*+!-]{1,24}\)?\]?)[\])}>]"
 )
+_KEYS = re.compile(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,n,j,J,/,e,?]`: any sign is a key
+_FRACTION = re.compile(r"\d+\s*/\s*\d+")
 _SPELLED = re.compile(r"(?:[\w'-]*[\[(]\w[\])][\w' -]*)(?:\s*[/,|]\s*[\w'-]*[\[(]\w[\])][\w' -]*)+")
 _MARKED_WORD = re.compile(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]{2,}|(?<!\w)\w\)[a-z][a-z'-]{2,}")
 _LETTERS = re.compile(r"\S\s.*[\[(]([a-zA-Z?]{2,14})[\])]\W*\w?$")
@@ -101,7 +103,12 @@ def inline_choices(text: str) -> list[str]:
     marked = marked_words(text)
     if words or marked:
         return marked if len(marked) > len(words) else words
+    keys = _KEYS.search(text)
+    if keys and _ends_asking(text[keys.end() :]):
+        return keys[1].split(",")
     for match in reversed(list(_GROUP.finditer(text))):
+        if _FRACTION.fullmatch(match[1]):
+            continue  # counts, as in `(1/2)`
         words = [word for word in re.split(r"\s*[,/|]\s*|\s+or\s+", match[1]) if word]
         if len(words) >= 2 and _ends_asking(text[match.end() :]):
             return words

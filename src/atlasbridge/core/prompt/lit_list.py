@@ -1,10 +1,11 @@
-"""Menus of full-screen programs whose only mark is the highlight: short words below each other, one of them reversed.
+"""Menus of full-screen programs whose only mark is the highlight: words below each other, or buttons in a row.
 
 Only small ones: a browser of files, mails or commits also has a highlighted row, and is no question.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from atlasbridge.core.prompt.dialect import Dialect, MenuRule
@@ -17,17 +18,34 @@ from atlasbridge.core.prompt.vt_style import REVERSE
 MOST_ITEMS = 12
 MOST_OTHER_ROWS = 6
 LONGEST_LABEL = 30
+FOOT_ROWS = 6
 _RULE = MenuRule("lit-list", score=0.85)
+_BAR_RULE = MenuRule("button-bar", score=0.85, across=True)
+_BUTTON = re.compile(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
 
 
 def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    if not view.alternate or facts.command in dialect.screen_programs:
+    if not view.alternate:
         return None
-    menu = find_lit_list(view)
-    if menu is None:
+    menu = None if facts.command in dialect.screen_programs else find_lit_list(view)
+    if menu is not None:
+        question, row = question_above(view, menu.top)
+        return menu_finding(view, menu, _RULE, question, row, dialect) if question else None
+    bar = find_button_bar(view)
+    if bar is None:
         return None
-    question, row = question_above(view, menu.top)
-    return menu_finding(view, menu, _RULE, question, row, dialect) if question else None
+    question, row = question_above(view, bar.top)
+    return menu_finding(view, bar, _BAR_RULE, question or view.lines[bar.top].strip(), row, dialect)
+
+
+def find_button_bar(view: View) -> Menu | None:
+    """`[ New ]  [ Quit ]  [ Help ]` near the foot of the screen, one of them reversed."""
+    for at in range(view.bottom(), max(-1, view.bottom() - FOOT_ROWS), -1):
+        found = [Item(at, match.start(1), match[1]) for match in _BUTTON.finditer(view.lines[at])]
+        lit = [place for place, item in enumerate(found) if view.style(at, item.col) & REVERSE]
+        if len(found) >= 2 and len(lit) == 1:
+            return Menu(tuple(found), lit[0], "colour")
+    return None
 
 
 def find_lit_list(view: View) -> Menu | None:

@@ -253,7 +253,7 @@ def _text_of(inside: list[str], buttons: list[Item], listed: Menu | None, frame:
         words = " ".join(unframed(line).split())
         if at == field_row and ":" not in words:
             continue
-        if at not in skip and words.strip("_ "):
+        if at not in skip and any(map(str.isalnum, words)):
             lines.append(words)
     return "\n".join(lines)
 

@@ -57,6 +57,9 @@ def asking_line(view: View, facts: Facts) -> Line | None:
         value = (filled["value"] or filled["word"]) if filled else ""
         if filled and value[-1] not in ":?>])…%#$" and not before.endswith("...") and _may_be_filled(filled):
             return Line((filled["ask"] or filled["asked"]).strip(), start, value)
+        above = view.lines[start - 1].strip() if start and facts.canonical is False and before.startswith("  ") else ""
+        if above.endswith(("?", ":")) and before.strip()[-1] not in ":?>])…%#$":
+            return Line(above, start - 1, before.strip())  # a field of its own below the question
         return Line(before.strip(), start)
     for at in range(view.row - 1, -1, -1):
         if unframed(view.lines[at]).strip():

@@ -75,7 +75,7 @@ def _by_looks(view: View, dialect: Dialect) -> Finding | None:
     menu = find_menu(view, dialect.pointers.translate(_BULLETS) if dialect.idles else dialect.pointers)
     if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS:
         return None
-    if not _believable(view, menu, hinted=dialect.idles and not menu.numbered):
+    if not _believable(view, menu, hinted=dialect.idles and not menu.numbered) or _asked_below(view, menu):
         return None
     question, row = question_above(view, menu.top)
     if not question:
@@ -252,6 +252,14 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     if hinted:
         return bool(_ARROWS.search(around))
     return menu.upwards or bool(_HINT.search(around)) or view.bottom() - menu.bottom <= 2
+
+
+def _asked_below(view: View, menu: Menu) -> bool:
+    """The cursor stands behind a question further down: what looks like a menu is what was written before."""
+    asked = view.before_cursor().rstrip()
+    below = view.cursor_visible and view.row > menu.bottom and not menu.upwards
+    words = sum(char.isalpha() for char in asked) > 3
+    return below and words and asked.endswith(("?", ":", ")", "]")) and not _ARROWS.search("\n".join(view.lines))
 
 
 def dialog_text(view: View, top: int, begins: str) -> tuple[str, int] | None:
