@@ -11,6 +11,7 @@ from atlasbridge.core.prompt.finding import Facts
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.picture import prompt_of
 from atlasbridge.core.prompt.recognise import recognise
+from atlasbridge.core.prompt.redact import redact_rows
 from atlasbridge.core.prompt.screen import Screen
 from atlasbridge.core.prompt.view import View
 
@@ -59,6 +60,20 @@ def test_a_choice_says_no_secret_and_is_still_taken() -> None:
     always = next(choice for choice in prompt.choices if choice.always)
     assert KEY not in always.label and "[redacted]" in always.label
     assert replace(always, label="").steps == always.steps != ()
+
+
+def test_a_secret_that_the_tool_has_wrapped_is_taken_out_of_both_rows() -> None:
+    head = "  2. Yes, and don't ask again for commands that start with `curl -H 'Authorization: Bearer sk-lab-"
+    text = f"{head}\n     0123456789abcdef0123456789abcdef' http://localhost` (p)\n  3. No\n│ short │\n│ rows │"
+    shown = redact_rows(text)
+    assert "0123456789abcdef" not in shown
+    assert shown.endswith(" http://localhost` (p)\n  3. No\n│ short │\n│ rows │")
+    framed = "\n".join(
+        f"│ {row:<40} │" for row in ("$ deploy --with ghp_0123456789abcdef012345", "6789abcdef0123456789 now")
+    )
+    assert "6789abcdef" not in redact_rows(framed) and " now " in redact_rows(framed)
+    assert redact_rows("a value of mine\nis my-own-secret", ("my-own-secret",)) == "a value of mine\nis [redacted]"
+    assert redact_rows("") == ""
 
 
 def test_what_a_hook_says_comes_instead_of_the_folder() -> None:

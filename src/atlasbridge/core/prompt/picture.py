@@ -8,7 +8,7 @@ from dataclasses import replace
 from atlasbridge.core.prompt.dialect import Dialect, compiled, steady
 from atlasbridge.core.prompt.finding import Finding, cut
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, PromptType
-from atlasbridge.core.prompt.redact import redact
+from atlasbridge.core.prompt.redact import redact_rows
 from atlasbridge.core.prompt.signals import combine
 from atlasbridge.core.prompt.view import View
 from atlasbridge.core.visible import visible
@@ -57,7 +57,7 @@ def prompt_of(
     folder: str = "",
 ) -> Prompt:
     def safe(text: str) -> str:
-        return visible(redact(text, secrets))
+        return visible(redact_rows(text, secrets))
 
     excerpt, shown = safe(found.excerpt), view.text()  # redacted before it is cut: half a secret is none of its shapes
     if said and "".join(said.split()) not in "".join(excerpt.split()):

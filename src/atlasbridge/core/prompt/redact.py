@@ -36,6 +36,8 @@ _NO_VALUE = re.compile(
 )
 _FLAG = re.compile(r"(?P<flag>--?(?:password|passwd|token|secret|api-key|apikey)[ =])(?P<value>\S{4,})", re.IGNORECASE)
 _LONGEST_SHORT = 5
+_WRAPS = 0.6  # of the widest row: a shorter one ended by itself
+_FRAMES = dict.fromkeys(range(0x2500, 0x25A0), " ")
 
 
 def redact(text: str, secrets: tuple[str, ...] = ()) -> str:
@@ -56,3 +58,51 @@ def _hide_value(match: re.Match[str]) -> str:
     counts = _COUNT.fullmatch(value) and _COUNTED.search(name.rstrip("=: \t\"'"))
     says = match["sign"] == ":" and _NO_VALUE.fullmatch(value)
     return match[0] if counts or says else name + GONE
+
+
+def redact_rows(text: str, secrets: tuple[str, ...] = ()) -> str:
+    """`redact` for rows of a screen: a secret that a program has wrapped into the next row is taken out of both."""
+    rows = text.split("\n")
+    hidden = _hidden_cells(rows, secrets)
+    return redact("\n".join(_without(row, hidden.get(at, set())) for at, row in enumerate(rows)), secrets)
+
+
+def _hidden_cells(rows: list[str], secrets: tuple[str, ...]) -> dict[int, set[int]]:
+    """By row: the columns of what is a secret once the rows are put together."""
+    joined, places = _joined(rows)
+    spans = [match.span() for match in _SHAPES.finditer(joined)]
+    spans += [(match.end("head"), match.end()) for match in _HEADER.finditer(joined)]
+    for secret in secrets:
+        if len(secret) > _LONGEST_SHORT:
+            spans += [match.span() for match in re.finditer(re.escape(secret), joined)]
+    hidden: dict[int, set[int]] = {}
+    for begin, end in spans:
+        for row, col in places[begin:end]:
+            hidden.setdefault(row, set()).add(col)
+    return hidden
+
+
+def _joined(rows: list[str]) -> tuple[str, list[tuple[int, int]]]:
+    """One text without frames and indents, and where each of its characters stands."""
+    bare = [row.translate(_FRAMES).rstrip() for row in rows]
+    widest = max(map(len, bare), default=0)
+    text: list[str] = []
+    places: list[tuple[int, int]] = []
+    for at, row in enumerate(bare):
+        for col in range(len(row) - len(row.lstrip()), len(row)):
+            text.append(row[col])
+            places.append((at, col))
+        if len(row) < _WRAPS * widest:
+            text.append("\n")
+            places.append((at, len(row)))
+    return "".join(text), places
+
+
+def _without(row: str, hidden: set[int]) -> str:
+    out: list[str] = []
+    for col, char in enumerate(row):
+        if col not in hidden:
+            out.append(char)
+        elif col - 1 not in hidden:
+            out.append(GONE)
+    return "".join(out)
