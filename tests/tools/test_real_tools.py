@@ -35,14 +35,19 @@ def installed_tools() -> None:
 def test_the_tool_is_installed_in_a_version_that_was_verified(tool: str) -> None:
     assert find_tool(tool) is not None, f"{tool} is missing: run tools/install-extras"
     done = subprocess.run(
-        (sys.executable, "-m", "atlasbridge", "adapters", "show", tool, "--json"), capture_output=True, text=True
+        (sys.executable, "-m", "atlasbridge", "adapters", "show", tool.partition("-")[0], "--json"), capture_output=True, text=True
     )
     assert version_of(tool) in json.loads(done.stdout)["versions"]
 
 
 @pytest.mark.parametrize(
     ("tool", "walk"),
-    [pytest.param(tool, walk, id=f"{tool}-{walk.name}") for tool in WANTED for walk in WALKS[tool]],
+    [
+        pytest.param(tool, walk, id=f"{tool}-{walk.name}")
+        for tool in WANTED
+        for walk in WALKS[tool]
+        if walk.often or ALL
+    ],
 )
 def test_every_dialog_is_recognised_and_answered(tool: str, walk: Walk) -> None:
     results = list(walk_through(tool, walk))
@@ -89,6 +94,44 @@ def test_without_a_hook_the_screen_decides(tmp_path: Path) -> None:
         assert always == ["2", "3"]
         assert stage.reply(prompt, "y")[0] == 0
         stage.wait(lambda: (stage.folder / "made-by-bash.txt").exists(), "the file")
+
+
+@pytest.mark.skipif(not ALL, reason="OpenCode is walked by make lab-real")
+def test_opencode_tells_what_it_asks_and_the_persons_own_plugin_stays_in_force(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs.js"
+    theirs.write_text(
+        f"""import {{ writeFileSync }} from "node:fs"
+export const Theirs = async () => {{ writeFileSync("{tmp_path}/ran", ""); return {{}} }}
+"""
+    )
+
+    def prepare(home: Path, folder: Path) -> None:
+        file = home / ".config" / "opencode" / "opencode.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), "plugin": [theirs.as_uri()]}))
+
+    with Stage("opencode", prepare=prepare) as stage:
+        before = (stage.home / ".config" / "opencode" / "opencode.json").read_text()
+        stage.next_prompt(180, idle=True)
+        stage.wait(lambda: (tmp_path / "ran").exists(), "the person's own plugin")
+        stage.say("please lab:edit now")
+        prompt = stage.next_prompt()
+        assert prompt["excerpt"].startswith(f"Edit: seed.txt\nin {stage.folder}\n")
+        assert "-colour = red\n+colour = blue" in prompt["excerpt"]
+        assert "opencode (its events)" in prompt["evidence"][0]["detail"]
+        assert (stage.home / ".config" / "opencode" / "opencode.json").read_text() == before
+        assert stage.reply(prompt, "n")[0] == 0
+
+
+@pytest.mark.skipif(not ALL, reason="OpenCode is walked by make lab-real")
+def test_without_events_the_screen_decides_in_opencode() -> None:
+    with Stage("opencode", arguments=("--pure",)) as stage:  # no plugins at all
+        stage.next_prompt(180, idle=True)
+        stage.say("please lab:bash now")
+        prompt = stage.next_prompt()
+        assert "touch made-by-bash.txt" in prompt["excerpt"] and str(stage.folder) in prompt["excerpt"]
+        assert stage.reply(prompt, "n")[0] == 0
+        stage.next_prompt(idle=True)
+        assert not (stage.folder / "made-by-bash.txt").exists()
 
 
 def test_words_are_refused_at_a_permission_dialog_and_nothing_is_typed() -> None:

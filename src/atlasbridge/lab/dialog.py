@@ -40,6 +40,7 @@ class Walk:
     prepare: Callable[[Path, Path], None] | None = None
     env: tuple[tuple[str, str], ...] = ()
     mute: bool = False  # a terminal that answers no query
+    often: bool = True  # false: not in every test run, only where all of them are walked
 
 
 def permissions(*, edit_reads: bool = False, many: str = "step number 1 of many") -> tuple[Dialog, ...]:

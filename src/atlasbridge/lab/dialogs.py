@@ -77,8 +77,9 @@ CLAUDE = (
         "screen reader",
         (*permissions(), *questions(review="", several=False), *QUIET, RUNNING),
         arguments=("--ax-screen-reader",),
+        often=False,
     ),
-    Walk("mute terminal", ONCE, mute=True),
+    Walk("mute terminal", ONCE, mute=True, often=False),
 )
 CLAUDE_BEFORE = (
     Walk("main", (*permissions(), *FETCH, *questions(review=""), *QUIET, RUNNING)),
@@ -113,7 +114,7 @@ CODEX = (
     Walk("hooks: n", (Dialog("hooks review: n", "", ("n",)),), prepare=_untrusted_hook),
     Walk("hooks: all", (Dialog("hooks review: trust all, by number", "", ("2",)),), prepare=_untrusted_hook),
     Walk("sign-in: n", (Dialog("sign-in: n", "", ("n",), ends=True),), first_run="virgin"),
-    Walk("mute terminal", ONCE, arguments=("-s", "read-only"), mute=True),
+    Walk("mute terminal", ONCE, arguments=("-s", "read-only"), mute=True, often=False),
 )
 GEMINI = (
     Walk(
@@ -132,7 +133,7 @@ GEMINI = (
     ),
     Walk("plan mode", _CLAUDE_PLANS, arguments=("--approval-mode", "plan")),
     Walk("trust and sign-in: n", (Dialog("trust and sign-in: n", "", ("n", "n"), ends=True),), first_run="folder"),
-    Walk("mute terminal", ONCE, mute=True),
+    Walk("mute terminal", ONCE, mute=True, often=False),
 )
 OPENCODE = (
     Walk(
