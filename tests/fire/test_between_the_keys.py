@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections.abc import Callable
 
 import pytest
+from tests.support.session_fakes import Bench
 from tests.support.typing_bench import TypingBench
 
 from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.model import Answer, AnswerKind
 from atlasbridge.core.session.relay import OutputRelay
+from atlasbridge.core.session.supervisor import Beat
 from atlasbridge.core.session.tty import LineFlags
 
 ANN = Answer(AnswerKind.TEXT, "ann")
@@ -194,4 +199,34 @@ def test_an_answered_question_is_not_asked_again_because_the_next_one_was_not_re
     monkeypatch.setattr(OutputRelay, "pending", property(pending))
     assert bench.run_until_raised() != ""
     assert bench.watch.open is not None and "Erase" in bench.watch.open[1].excerpt
+    bench.pty.close()
+
+
+def test_output_that_is_read_and_not_yet_kept_counts_as_unseen():
+    """Between the read and the ring a chunk is nowhere to be found: whoever compares must know of it all the same."""
+    bench = Bench()
+    arrived, go_on = threading.Event(), threading.Event()
+    keep = bench.output._pass_on
+
+    def slowly(chunk: bytes, beat: Beat) -> None:
+        arrived.set()
+        go_on.wait(20)
+        keep(chunk, beat)
+
+    bench.output._pass_on = slowly  # type: ignore[method-assign]
+    tool, bench.output._pty = os.pipe(), bench.pty  # the fake's own end is for typing
+    bench.pty.fileno = lambda: tool[0]  # type: ignore[method-assign]
+    os.set_blocking(tool[0], False)
+    reader = threading.Thread(target=bench.output.run, args=(Beat(bench.clock),))
+    reader.start()
+    os.write(tool[1], b"Erase the whole disk? (y/n) ")
+    assert arrived.wait(20) and bench.watch.behind
+    go_on.set()
+    while bench.ring.size == 0:
+        assert reader.is_alive()
+        time.sleep(0.001)
+    bench.output.stop()
+    reader.join(20)
+    for fd in tool:
+        os.close(fd)
     bench.pty.close()

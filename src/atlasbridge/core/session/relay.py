@@ -55,13 +55,15 @@ class OutputRelay:
         self.started = False
         self.finished = False
         self.blocked = False  # a terminal makes us wait
+        self._fetching = False  # a chunk is, or may be, between the terminal and the ring
 
     @property
     def pending(self) -> bool:
         """Has the tool written something that is not in the ring yet?"""
         waiter = select.poll()
         waiter.register(self._pty.fileno(), select.POLLIN)
-        return self.lock.locked() or any(event & select.POLLIN for _, event in waiter.poll(0))
+        # In the direction in which it moves, so that nothing slips by: first the terminal, then the way.
+        return any(event & select.POLLIN for _, event in waiter.poll(0)) or self._fetching
 
     def stop(self) -> None:
         self.finished = True
@@ -77,7 +79,9 @@ class OutputRelay:
             try:
                 if not more:
                     beat.busy_since = None
+                    self._fetching = False
                     waiter.poll()
+                    self._fetching = True
                 chunk = os.read(fd, _READ_BYTES)
             except BlockingIOError:
                 more = False
@@ -89,7 +93,7 @@ class OutputRelay:
                 self._pass_on(chunk, beat)
             elif self._is_over(beat):
                 break
-        self.finished = True
+        self.finished, self._fetching = True, False
         self._noticed()
         self._done()
 

@@ -207,7 +207,7 @@ class StallWatchdog:
     @property
     def behind(self) -> bool:
         """Is there something that the detector has not seen yet?"""
-        return bool(self._ring.size or self._events or self._output.pending)
+        return self._output.pending or bool(self._ring.size or self._events)
 
     def let_go(self, prompt_id: str) -> None:
         """The open prompt is answered no more under this id; should it stand there, it is raised anew."""
