@@ -20,6 +20,40 @@ about by a mock model, recognised by AtlasBridge under `atlasbridge run`, and an
 `y` is the dialog's own allow-once choice, `n` refuses; "silent" means that nothing is asked.
 """
 
+BESIDE = """
+## What the tools say beside their screen
+
+The screen decides; what a tool says of itself makes a prompt surer and fuller.  When it is missing, late, doubled or
+wrong, the dialog is recognised and answered all the same.  All of it is for one run, nothing is written into your home,
+and your own settings, hooks and plugins stay in force.
+
+| tool | used | what it gives |
+|---|---|---|
+| claude | PermissionRequest hook (`--settings`), OSC 7501, title | the whole command, diff, plan or question; the folder |
+| codex | OSC 7501, title | that it waits, the moment it does |
+| gemini | title | that it waits, the moment it does |
+| opencode | events, by a plugin in `OPENCODE_CONFIG_CONTENT` | the whole command, diff or question; the folder |
+| aider | nothing | it says nothing |
+
+Not used, and why:
+
+- Codex's hooks: a new hook makes Codex ask at its start whether it may be trusted, the switch that turns this off
+  trusts every other hook as well, and a dialog does not appear before the hook has ended.  `notify` never speaks at a dialog.
+  The socket of its daemon belongs to all threads of a home: to hear a question a second client must join the thread as
+  one who may answer it.  Codex shows the command itself, up to the height of the screen.
+- Gemini's Notification hook: it is read from the person's or the project's settings, which are not ours to write, or
+  from a system file that would stand in for the administrator's own and that Gemini refuses in folders others may write
+  to; it can see a dialog, never answer it.  A command longer than the dialog has its first lines hidden on the screen,
+  and the excerpt says so.
+- OpenCode's HTTP server (`--port`) tells what its plugin tells, but to every program here, and without a password.
+
+## Limits
+
+- Claude Code with `--ax-screen-reader`: of a question that takes several answers, one can be given from afar.
+- A version that is not in the table works by the rules of the table's and the generic ones; `atlasbridge run` says so
+  when it starts, `atlasbridge adapters show TOOL` at any time, and `atlasbridge lab canary TOOL` tries it out.
+"""
+
 
 @click.command("canary")
 @click.argument("tools", nargs=-1, required=True)
@@ -27,7 +61,7 @@ about by a mock model, recognised by AtlasBridge under `atlasbridge run`, and an
 @click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="Write the results as a page.")
 @json_option
 def command(tools: tuple[str, ...], only: str, page: Path | None, as_json: bool) -> int:
-    """Walk real tools (claude, codex, gemini, opencode, aider) through their dialogs, offline.
+    """Walk real tools (claude, claude-2.1.197, codex, gemini, opencode, aider) through their dialogs, offline.
 
     Exit status 1 when a dialog is no longer recognised or answered.
     """
@@ -67,7 +101,7 @@ def render_page(found: dict[str, tuple[str, list[Result]]]) -> str:
         parts.append(f"| {tool} | {version} | {len(results)} | {good} |")
     for tool, (version, results) in found.items():
         parts += ["", f"## {tool} {version}", "", "| dialog | result |", "|---|---|", *_rows(results)]
-    return "\n".join(parts) + "\n"
+    return "\n".join(parts) + "\n" + BESIDE
 
 
 def _rows(results: Iterable[Result]) -> list[str]:
