@@ -15,4 +15,4 @@ def test_a_full_disk_refuses_answers_and_leaves_the_keyboard_alone():
         place.start_hub()
         found = fill_and_free(place, disk, 6)
         assert found["refused: unavailable"] >= 1, found
-        assert found["alarm in the status"] == found["refused: unavailable"]
+        assert found["told"] == found["refused: unavailable"]

@@ -182,6 +182,11 @@ class Arena:
     def entries(self, **wanted: Any) -> list[dict[str, Any]]:
         return list(self.ask("audit", limit=10_000, **wanted)["entries"])
 
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """What the hub remembers of this kind."""
+        with HubClient(self.home, timeout_s=DEADLINE_S) as client:
+            return [event for event in client.stream("events") if event["event"] == name]
+
     # sessions
 
     def start_session(self, command: tuple[str, ...] = (), name: str = "", **order: Any) -> Fighter:

@@ -32,7 +32,7 @@ def _one_round(place: Arena, disk: SmallDisk, fighter: Fighter, terminal: Termin
     terminal.wait_until(lambda: fighter.question(number), f"question {number}")
     prompt = fighter.question(number)
     assert prompt is not None
-    recorded = len(place.entries(event="REPLY_RECEIVED"))
+    recorded, alarms = len(place.entries(event="REPLY_RECEIVED")), place.events("store.alarm")
     disk.fill()
     answer = place.reply(prompt["prompt_id"], f"full {number}")
     assert answer is not None, "the hub died of a full disk"
@@ -44,7 +44,8 @@ def _one_round(place: Arena, disk: SmallDisk, fighter: Fighter, terminal: Termin
         found[f"refused: {answer['reason']}"] += 1
         assert "could not be recorded" in answer["message"], answer
         assert len(fighter.received()) == number, "typed, but not recorded"
-        found["alarm in the status"] += bool(place.ask("status")["alarm"])
+        assert place.events("store.alarm")[-1:] != alarms[-1:], "nobody was told"
+        found["told"] += 1
         terminal.type(f"by hand {number}\r")  # the keyboard needs no disk
         terminal.wait_until(lambda: len(fighter.received()) > number, "the line typed by hand")
     disk.free()
