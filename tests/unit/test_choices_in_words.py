@@ -199,7 +199,9 @@ def test_a_count_in_brackets_is_no_choice() -> None:
 
 
 def test_ticks_above_a_question_are_no_menu() -> None:
-    Playbook(RAW) >> "✔ build\n✔ test\nDeploy it? (y/n) " >> 0.3 << Raised("yes_no", "Deploy it? (y/n)")
+    play = Playbook(RAW) >> "✔ build\n✔ test\nDeploy it? (y/n) " >> 0.3 << Raised("yes_no", "Deploy it? (y/n)")
+    play.reply() >> "y" >> 0.3 << Nothing()
+    assert not play.detector.has_left(play.prompt.digest)
 
 
 def test_a_bar_of_buttons_at_the_foot_is_a_menu() -> None:

@@ -83,7 +83,7 @@ def render_page(moments: Sequence[Moment], zoo: Sequence[dict[str, Any]]) -> str
     parts = [_HEAD, "## Recordings of AI tools\n", _tools(moments)]
     if zoo:
         parts += ["\n## Real programs, live\n", _ZOO, _groups(zoo)]
-    return "\n".join([*parts, _MATRIX, gating_matrix()]) + "\n" + _TAIL
+    return "\n".join([*parts, _LIMITS, _MATRIX, gating_matrix()]) + "\n" + _TAIL
 
 
 def gating_matrix() -> str:
@@ -137,7 +137,7 @@ _HEAD = """# How well prompts are detected
 
 This page is generated; do not edit it. To make it again from the recordings in this repository:
 
-    atlasbridge lab accuracy tests/corpus --write docs/detection.md
+    atlasbridge lab accuracy tests/corpus --zoo JUDGE.json --write docs/detection.md
 
 A waiting moment is right when it is raised in time with the right type and all choices, and stays open while it
 lasts. A quiet moment is right when nothing is open in it: a tool that thinks, computes, or prints text that looks like
@@ -147,6 +147,24 @@ To see why something was or was not raised: `atlasbridge lab explain RECORDING.c
 _ZOO = """\
 Programs that nobody here wrote, run under `atlasbridge run` and answered with `atlasbridge reply`. Right means that
 the prompt was raised with the right type, question and choices, and that the answer had its effect.
+"""
+_LIMITS = """
+## What is known to be hard
+
+- A prompt of a program that reads the terminal from another session (screen, tmux's own command line) is raised only
+  when its words leave no doubt.
+- A question that goes on by itself after some seconds is raised like any other; it is withdrawn when it goes on.
+- A list that scrolls offers the rows that can be seen, and says so (`constraints.scrolls`).
+- Of a form with several fields only the one with the cursor is typed into.
+- The prompt for the next command is raised 0.6 s after it came to rest while somebody at the terminal types commands
+  into it; every other prompt is raised as soon as it stands.
+
+## Streams made to confuse
+
+`python -m tests.torture fuzz_streams` plays a million short and long streams (broken sequences, half drawn boxes,
+resizes, keys, every dialect, every answer of the probe) against the detector: no exception, no excerpt over 200
+characters, no stream over two seconds, no memory that stays. `--first N --streams M` plays a shard; a failure names the
+number of its stream. `SCREEN_FUZZ_STREAMS` and `ATLASBRIDGE_FUZZ` enlarge the same attacks in `make test`.
 """
 _MATRIX = """
 ## What gates a release

@@ -256,10 +256,9 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
 
 def _asked_below(view: View, menu: Menu) -> bool:
     """The cursor stands behind a question further down: what looks like a menu is what was written before."""
-    asked = view.before_cursor().rstrip()
     below = view.cursor_visible and view.row > menu.bottom and not menu.upwards
-    words = sum(char.isalpha() for char in asked) > 3
-    return below and words and asked.endswith(("?", ":", ")", "]")) and not _ARROWS.search("\n".join(view.lines))
+    asks = re.search(r"[^\W\d_]{3}.*[?:)\]]", view.before_cursor())  # half an answer may stand behind it
+    return below and asks is not None and not _ARROWS.search("\n".join(view.lines))
 
 
 def dialog_text(view: View, top: int, begins: str) -> tuple[str, int] | None:
