@@ -18,23 +18,23 @@
 static atomic_long left_to_live;
 static pid_t victim;
 static int witness = -1;
+static int hosts_only;
 
-/* From now on: die at this place, and tell the witness (a descriptor) which call it was. */
-void deadly_arm(long place, int tell)
+/* From now on: die at this place, and tell the witness (a descriptor) which call it was.  `host`: not this process, but
+   the session host that it will fork; that one lives in a session which it does not lead, as no other does here. */
+void deadly_arm(long place, int tell, int host)
 {
     witness = tell;
+    hosts_only = host;
     victim = getpid();
     left_to_live = place;
 }
 
-long deadly_left(void)
-{
-    return left_to_live;
-}
-
 static int reached(const char *call, const char *when)
 {
-    if (!victim || atomic_fetch_sub(&left_to_live, 1) != 1 || getpid() != victim)
+    if (!victim || (hosts_only ? getsid(0) == getpid() : getpid() != victim))
+        return 0;
+    if (atomic_fetch_sub(&left_to_live, 1) != 1)
         return 0;
     if (witness >= 0) {
         char line[80];

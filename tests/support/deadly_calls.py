@@ -24,7 +24,8 @@ def build(folder: Path) -> Path:
     return library
 
 
-def arm(place: int, tell: str) -> None:
-    """This process dies at this place from now on; which call that was is written to the file `tell`."""
+def arm(place: int, tell: str, host: bool = False) -> None:
+    """This process, or the session host that it forks, dies at this place from now on; which call that was is written
+    to the file `tell`."""
     witness = os.open(tell, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    ctypes.CDLL(None).deadly_arm(ctypes.c_long(place), witness)
+    ctypes.CDLL(None).deadly_arm(ctypes.c_long(place), witness, int(host))

@@ -31,7 +31,15 @@ class HostRounds:
 
     def die_at(self, where: str, name: str) -> bool:
         """False: the place was not passed in a life of two questions."""
-        fighter = self.place.start_session(name=name, die_at=where)
+        return self._fight(self.place.start_session(name=name, die_at=where))
+
+    def die_at_call(self, number: int, name: str) -> str:
+        """The call it died at, "" when it did not come so far: by count, with `deadly_calls` preloaded."""
+        witness = self.place.home.root / f"{name}.died"
+        self._fight(self.place.start_session(name=name, place=number, witness=str(witness)))
+        return witness.read_text().strip()
+
+    def _fight(self, fighter: Fighter) -> bool:
         died = not self._live(fighter)
         if not died:
             self.place.ask("kill", session_id=fighter.session_id, force=True)

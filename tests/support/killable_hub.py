@@ -71,6 +71,8 @@ def _become(order: dict[str, Any]) -> None:
         else:
             if order.get("die_at") or tell >= 0:
                 die_at(order.get("die_at", ""), tell, _is_host)
+            if order.get("place"):
+                arm(order["place"], order["witness"], host=True)
             status = atlasbridge.cli.run.main(sys.argv[1:])
         sys.stdout.flush()
     finally:

@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections import Counter
+from pathlib import Path
 from random import Random
 
 from tests.support.arena import arena
 from tests.support.client_rounds import ClientRounds
+from tests.support.deadly_calls import available, build
 from tests.support.host_rounds import HostRounds
 from tests.support.kill_rounds import choose
+
+LONGEST_LIFE = 900  # places in the life of a host with two questions
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="kill_host")
     parser.add_argument("--hosts", type=int, default=400, help="at most so many places in the host's life")
     parser.add_argument("--clients", type=int, default=60)
+    parser.add_argument("--random", type=int, default=500, help="hosts that die at a random call")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(arguments)
     random = Random(given.seed)
-    return 1 if _hosts(given.hosts, random) + _clients(given.clients, random) else 0
+    faults = _hosts(given.hosts, random) + _clients(given.clients, random)
+    if available():
+        faults += _hosts_by_count(given.random, random)
+    return 1 if faults else 0
+
+
+def _hosts_by_count(wanted: int, random: Random) -> int:
+    found: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder, arena(preload=build(Path(folder))) as place:
+        rounds = HostRounds(place)
+        for number in range(wanted):
+            at = random.randrange(1, LONGEST_LIFE)
+            try:
+                found[rounds.die_at_call(at, f"n{number}") or "not reached"] += 1
+            except AssertionError as error:
+                print(f"kill_host: FAILED when killed at call {at}: {error}", flush=True)
+                found["faults"] += 1
+    print(f"kill_host: {wanted} hosts killed at random calls: {dict(found.most_common())}")
+    return found["faults"]
 
 
 def _hosts(wanted: int, random: Random) -> int:
