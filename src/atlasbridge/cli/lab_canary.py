@@ -29,7 +29,7 @@ and your own settings, hooks and plugins stay in force.
 
 | tool | used | what it gives |
 |---|---|---|
-| claude | PermissionRequest hook (`--settings`), OSC 7501, title | the whole command, diff, plan or question; the folder |
+| claude | PermissionRequest hook (`--settings`), OSC 7501, title | the whole command, diff, plan, question; folder |
 | codex | OSC 7501, title | that it waits, the moment it does |
 | gemini | title | that it waits, the moment it does |
 | opencode | events, by a plugin in `OPENCODE_CONFIG_CONTENT` | the whole command, diff or question; the folder |
@@ -38,9 +38,9 @@ and your own settings, hooks and plugins stay in force.
 Not used, and why:
 
 - Codex's hooks: a new hook makes Codex ask at its start whether it may be trusted, the switch that turns this off
-  trusts every other hook as well, and a dialog does not appear before the hook has ended.  `notify` never speaks at a dialog.
-  The socket of its daemon belongs to all threads of a home: to hear a question a second client must join the thread as
-  one who may answer it.  Codex shows the command itself, up to the height of the screen.
+  trusts every other hook as well, and a dialog does not appear before the hook has ended.  `notify` never speaks
+  at a dialog.  The socket of its daemon belongs to all threads of a home: to hear a question a second client must
+  join the thread as one who may answer it.  Codex shows the command itself, up to the height of the screen.
 - Gemini's Notification hook: it is read from the person's or the project's settings, which are not ours to write, or
   from a system file that would stand in for the administrator's own and that Gemini refuses in folders others may write
   to; it can see a dialog, never answer it.  A command longer than the dialog has its first lines hidden on the screen,

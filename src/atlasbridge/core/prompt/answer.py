@@ -97,7 +97,8 @@ def _text_steps(prompt: Prompt, text: str) -> tuple[Step, ...]:
         data = PASTE_START + data.replace(b"\n", b"\r") + PASTE_END
     ending = prompt.words_end or prompt.end_steps or (Step(ENTER),)
     unseen = prompt.line_mode or prompt.secret
-    typed = (Step(data, "drained" if unseen else "redrawn"),) if data else ()
+    drawn = "rested" if "\n" in text else "redrawn"
+    typed = (Step(data, "drained" if unseen else drawn),) if data else ()
     return (*prompt.text_steps, *typed, *ending)
 
 

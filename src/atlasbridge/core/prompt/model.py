@@ -51,10 +51,11 @@ class Step:
     """Keys to type, and what must be true before the next step.
 
     `until` is one of: "" (at once), "drained" (the tool has read the keys), "settled" (the screen came to rest),
-    "changed" (the screen changed), "redrawn" (it changed and came to rest), "stands:TEXT" (TEXT is on the screen),
-    "shows:TEXT" (TEXT is the highlighted choice), "reach:TEXT" (the same key again until it is), "only:TEXT" (once the
-    screen came to rest, the steps that follow are typed only if TEXT stands there), or "left?" (give the tool a moment
-    to take the key by itself; when the prompt has left the screen by then, the steps that follow are not typed).
+    "rested" (for longer), "changed" (the screen changed), "redrawn" (it changed and came to rest), "stands:TEXT" (TEXT
+    is on the screen), "shows:TEXT" (TEXT is the highlighted choice), "reach:TEXT" (the same key again until it is),
+    "only:TEXT" (once the screen came to rest, the steps that follow are typed only if TEXT stands there), or "left?"
+    (give the tool a moment to take the key by itself; when the prompt has left the screen by then, the steps that
+    follow are not typed).
     """
 
     keys: bytes

@@ -25,6 +25,7 @@ LOOK_S = 0.003
 _MOST_MOVES = 30
 _HIDDEN_S = 0.6  # for a tool to draw what was typed, if it ever does
 _TAKEN_S = 0.4  # for a tool that waits again to take a single key without Enter; one that works gets its whole time
+_RESTS_S = 0.5  # behind a paste: some programs take an Enter that comes sooner for a part of it
 _ARRIVES_S = 1.0  # for a screen that only some lead to
 _SWITCH_S = 0.2  # for a tool that leaves raw mode after every key to come back to it
 _TAIL = 6  # characters by which a text that was just typed is known again
@@ -181,6 +182,8 @@ class Walk:
             return self._drained()
         if until == "settled":
             return self._settled()
+        if until == "rested":
+            return self._settled(_RESTS_S)
         if until == "changed":
             return lambda: bool(self._watch.screen.version != before)
         if until == "redrawn":
@@ -215,8 +218,9 @@ class Walk:
 
         return look
 
-    def _settled(self) -> Callable[[], bool]:
+    def _settled(self, rest_s: float = 0.0) -> Callable[[], bool]:
         """The screen has not changed for a while."""
+        rest_s = max(rest_s, self._settings.inject_settle_ms / 1000)
         seen = -1
         since = self._clock.now()
 
@@ -225,7 +229,7 @@ class Walk:
             version = self._watch.screen.version
             if version != seen:
                 seen, since = version, self._clock.now()
-            return self._clock.now() - since >= self._settings.inject_settle_ms / 1000
+            return self._clock.now() - since >= rest_s
 
         return look
 
