@@ -334,6 +334,16 @@ def _door(home: Home, plan: Plan) -> str:
     return str(home.sessions / f"{short_id(plan.session_id)}.sock")
 
 
+def warn_of_version(command: str) -> str:
+    """One sentence when the tool is known, but nobody has tried the installed version; nothing is started for it."""
+    name = os.path.basename(command)
+    if not os.path.exists(os.path.join(os.path.dirname(__file__), "adapters", "dialects", f"{name}.toml")):
+        return ""  # most programs: nothing more is imported for them
+    from atlasbridge.adapters import installed
+
+    return installed.warn_of_version(command)
+
+
 def _of_another_package(home: Home, plan: Plan) -> bool:
     """Whether an installed package has an adapter for this tool, and nothing of ours claims it."""
     if plan.dialect:

@@ -61,7 +61,7 @@ Not used, and why:
 @click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="Write the results as a page.")
 @json_option
 def command(tools: tuple[str, ...], only: str, page: Path | None, as_json: bool) -> int:
-    """Walk real tools (claude, claude-2.1.197, codex, gemini, opencode, aider) through their dialogs, offline.
+    """Walk real tools (claude, codex, gemini, opencode, aider) through their dialogs, offline.
 
     Exit status 1 when a dialog is no longer recognised or answered.
     """

@@ -148,12 +148,9 @@ def warn_of_version(options: RunOptions) -> None:
     """A tool whose dialogs are known, in a version that nobody has tried: said once, before it draws."""
     if options.dialect or not options.hub or not os.isatty(2):
         return
-    name = os.path.basename(options.command[0])
-    if not os.path.exists(os.path.join(os.path.dirname(__file__), "..", "adapters", "dialects", f"{name}.toml")):
-        return  # most programs: nothing more is imported for them
-    from atlasbridge.adapters import installed
+    from atlasbridge import bootstrap
 
-    sentence = installed.warn_of_version(options.command[0])
+    sentence = bootstrap.warn_of_version(options.command[0])
     if sentence:
         sys.stderr.write(f"atlasbridge: {sentence}\n")
 
