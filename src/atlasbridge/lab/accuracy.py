@@ -125,6 +125,7 @@ def _groups(zoo: Sequence[dict[str, Any]]) -> str:
     late = [case["latency_s"] for case in scored if "latency_s" in case]
     if late:
         rows.append(f"\nFrom rest to `prompt.raised`, hub and event stream included: median {median(late):.2f} s.")
+        rows.append("Whatever else the machine did is in it; [benchmarks.md](benchmarks.md) measures it by itself.")
     return "\n".join(rows)
 
 
