@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     with arena() as place:
         place.start_hub()
-        crowd = Crowd(place, questions=given.questions, pause=max(100, given.sessions * 25), people=8)
+        crowd = Crowd(place, questions=given.questions, pause=max(100, given.sessions * 15), people=8)
         starters = [
             threading.Thread(target=_start, args=(crowd, first, given.sessions, given.starters))
             for first in range(given.starters)
@@ -33,20 +33,24 @@ def main(arguments: list[str]) -> int:
         watcher = threading.Thread(target=_watch, args=(place, samples, watching))
         watcher.start()
         began = time.monotonic()
+        fault = ""
         try:
             crowd.serve(starters, deadline_s=3600)
         except AssertionError as error:
-            print(f"many_sessions: FAILED: {error}")
-            return 1
+            fault = str(error)
         finally:
             watching.set()
             watcher.join()
+    if fault:
+        print(f"many_sessions: FAILED: {fault}")
     answers = given.sessions * given.questions
-    print(f"many_sessions: {given.sessions} sessions, {answers} answers, all right, {time.monotonic() - began:.0f} s")
+    print(
+        f"many_sessions: {given.sessions} sessions, {answers} answers, {len(crowd.refused)} refused, {time.monotonic() - began:.0f} s"
+    )
     print(f"many_sessions: question on the screen to raised: {percentiles(crowd.raise_s)}")
     print(f"many_sessions: reply sent to typed: {percentiles(crowd.reply_s)}")
     _report(samples)
-    return 0
+    return 1 if fault else 0
 
 
 def _report(samples: list[tuple[int, int, float]]) -> None:
