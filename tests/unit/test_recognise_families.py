@@ -8,7 +8,7 @@ from tests.support.playbook import BUSY, POLLING, RAW, READING, TICKING, Nothing
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.highlight import is_highlighted
-from atlasbridge.core.prompt.model import Answer
+from atlasbridge.core.prompt.model import Answer, PromptType, Reject
 from atlasbridge.core.prompt.view import View
 
 ALTERNATE = "\x1b[?1049h\x1b[H"
@@ -180,3 +180,13 @@ def test_half_an_answer_behind_a_drawn_question_is_neither_the_end_nor_untouched
     play << Nothing()
     assert not play.detector.has_left(play.prompt.digest)
     assert not play.detector.still_shows(play.prompt.digest)
+
+
+def test_words_are_not_typed_into_a_dialog_of_an_ai_cli_that_nobody_knows() -> None:
+    play = (
+        Playbook(RAW, "gemini") >> "Where shall it go?\n\n   somewhere new\n   where it was\n\nchosen so far: " >> 1.0
+    )
+    prompt = play.detector.open_prompt
+    assert prompt is not None
+    assert prompt.type is PromptType.TYPE_UNKNOWN
+    assert isinstance(decide_answer(prompt, "2"), Reject)

@@ -212,7 +212,7 @@ def _text(prompt: Prompt, text: str) -> Answer | Reject:
     if prompt.type is PromptType.TYPE_MULTIPLE_CHOICE and not prompt.text_steps and not prompt.line_mode:
         return _bad("This is a menu; words are not typed into it. " + _offer(prompt))
     if prompt.type is PromptType.TYPE_UNKNOWN and not prompt.end_steps:
-        return _bad('This is a full-screen program; type its keys with --keys, for example --keys "q".')
+        return _bad('Which keys this waits for is not known; type them with --keys, for example --keys "q".')
     if prompt.type is PromptType.TYPE_CONFIRM_ENTER and _says_no(prompt, text):
         return _bad("Only Enter is asked here, and it would follow your no; say `cancel` to leave it as it is.")
     return _bad_text(prompt, text) or Answer(AnswerKind.TEXT, text)

@@ -22,6 +22,7 @@ SILENT = "(the program waits, and has written nothing)"
 TAIL_ROWS = 10
 FOOTER_ROWS = 5
 DRAWING = (recognise_dialog, recognise_box, recognise_menu, recognise_keys, recognise_lit_list)
+GUESSES = ("line", "bare-line")  # an AI CLI's dialog that nobody knows is not answered by words and Enter
 TALKING = (recognise_dialog, recognise_menu)  # AI CLIs frame what they say: a box alone is no dialog of theirs
 
 
@@ -62,7 +63,10 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if full and facts.canonical is not True:
         asked = recognise_line(view, facts, dialect, strict=True) or recognise_footer(view, facts)
         return asked or whole_screen(view, facts, dialect)
-    return recognise_line(view, facts, dialect)
+    found = recognise_line(view, facts, dialect)
+    if found and found.rule in GUESSES and dialect.idles and facts.canonical is False:
+        return replace(found, type=PromptType.TYPE_UNKNOWN)
+    return found
 
 
 def _has_bar(view: View) -> bool:
