@@ -35,7 +35,9 @@ def installed_tools() -> None:
 def test_the_tool_is_installed_in_a_version_that_was_verified(tool: str) -> None:
     assert find_tool(tool) is not None, f"{tool} is missing: run tools/install-extras"
     done = subprocess.run(
-        (sys.executable, "-m", "atlasbridge", "adapters", "show", tool.partition("-")[0], "--json"), capture_output=True, text=True
+        (sys.executable, "-m", "atlasbridge", "adapters", "show", tool.partition("-")[0], "--json"),
+        capture_output=True,
+        text=True,
     )
     assert version_of(tool) in json.loads(done.stdout)["versions"]
 
