@@ -19,6 +19,7 @@ from atlasbridge.core.prompt.model import Answer, Prompt, Step
 from atlasbridge.core.session.tty import LineFlags
 from atlasbridge.core.session.typed import Outcome
 from atlasbridge.core.session.typist import Typist
+from atlasbridge.core.session.walk import Walk
 
 QUESTION = b"Remove the old build? (y/n) "
 
@@ -94,7 +95,7 @@ class TypingBench(Bench):
             return enter(timeout_s)
 
         self.inlet.injection = injection  # type: ignore[method-assign]
-        return Typist(self.watch, self.inlet, self.pty, self.clock, self.settings, encode, pause)
+        return Typist(Walk(self.watch, self.inlet, self.pty, self.clock, self.settings, pause), encode)
 
     def type(self, answer: Answer) -> Outcome:
         assert self.watch.open is not None

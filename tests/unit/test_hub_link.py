@@ -20,6 +20,7 @@ from atlasbridge.core.session.hubside import HubSide
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.supervisor import Beat
 from atlasbridge.core.session.typist import Typist
+from atlasbridge.core.session.walk import Walk
 
 RECORD = SessionRecord("s" * 36, "tool", ("tool",), "/", 1, 2, "2026-01-01T00:00:00.000000+00:00")
 
@@ -70,7 +71,7 @@ class Side:
             return (Step(b"y\r"),)
 
         bench = self.bench
-        typist = Typist(bench.watch, bench.inlet, bench.pty, bench.clock, bench.settings, encode)
+        typist = Typist(Walk(bench.watch, bench.inlet, bench.pty, bench.clock, bench.settings), encode)
         self.hub = HubSide(
             RECORD, str(path), 7.0, bench.watch, typist, bench.clock, bench.settings, lambda: self.started.append(True)
         )

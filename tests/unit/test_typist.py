@@ -13,6 +13,7 @@ from atlasbridge.core.prompt.events import OutputReceived, ProbeState, ReplyType
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, Step
 from atlasbridge.core.session.tty import LineFlags
 from atlasbridge.core.session.typist import Typist
+from atlasbridge.core.session.walk import Walk
 
 YES = Answer(AnswerKind.YES)
 
@@ -39,7 +40,7 @@ def typist(bench: Bench, *steps: Step, during: dict[int, bytes] | None = None) -
     def encode(prompt: Prompt, answer: Answer, screen: object) -> tuple[Step, ...]:
         return steps
 
-    return Typist(bench.watch, bench.inlet, bench.pty, bench.clock, bench.settings, encode, pause)
+    return Typist(Walk(bench.watch, bench.inlet, bench.pty, bench.clock, bench.settings, pause), encode)
 
 
 def test_the_keys_are_typed_and_the_detector_is_told_first(bench: Bench) -> None:
@@ -94,7 +95,7 @@ def test_a_tool_that_is_busy_for_a_moment_is_waited_for(bench: Bench) -> None:
         pause(seconds)
         bench.probe.state = ProbeState.POLLING
 
-    hand._pause = calm
+    hand._walk.pause = calm
     assert hand.type("p1", YES).outcome == "typed"
 
 

@@ -99,6 +99,7 @@ class SessionHost:
         from atlasbridge.core.session.hubside import HubSide
         from atlasbridge.core.session.model import SessionRecord
         from atlasbridge.core.session.typist import Typist
+        from atlasbridge.core.session.walk import Walk
         from atlasbridge.core.session.watch import StallWatchdog
 
         plan, clock, settings = self._plan, self._clock, self._settings
@@ -117,7 +118,7 @@ class SessionHost:
             label=plan.label,
             channels=plan.channels,
         )
-        typist = Typist(watch, self._inlet, self._pty, clock, settings, self._parts.encode)
+        typist = Typist(Walk(watch, self._inlet, self._pty, clock, settings), self._parts.encode)
         hub = HubSide(record, self._parts.hub_path, plan.ttl_s, watch, typist, clock, settings, self._parts.start_hub)
         hub.end_tool = self.end_tool
         return watch, hub

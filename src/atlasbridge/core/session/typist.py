@@ -9,15 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from atlasbridge.core.clock import Clock
 from atlasbridge.core.prompt.events import ProbeState, ReplyTyped
 from atlasbridge.core.prompt.model import Answer, Prompt, Step
-from atlasbridge.core.session.inlet import GateTimeout, Inlet
-from atlasbridge.core.session.settings import SessionSettings
-from atlasbridge.core.session.tty import LineFlags, Pty
+from atlasbridge.core.session.inlet import GateTimeout
+from atlasbridge.core.session.tty import LineFlags
 from atlasbridge.core.session.typed import Outcome
 from atlasbridge.core.session.walk import GONE, LOOK_S, Typing, Walk
-from atlasbridge.core.session.watch import StallWatchdog
 
 _BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
 _FRESH_LOOKS = 5
@@ -28,24 +25,11 @@ Compared = tuple[Prompt, LineFlags, tuple[Step, ...]]
 
 
 class Typist:
-    def __init__(
-        self,
-        watch: StallWatchdog,
-        inlet: Inlet,
-        pty: Pty,
-        clock: Clock,
-        settings: SessionSettings,
-        encode: Encode,
-        pause: Callable[[float], object] | None = None,
-    ) -> None:
-        self._watch = watch
-        self._inlet = inlet
-        self._pty = pty
-        self._clock = clock
-        self._settings = settings
+    def __init__(self, walk: Walk, encode: Encode) -> None:
+        self._walk = walk
         self._encode = encode
-        self._walk = Walk(watch, inlet, pty, clock, settings, pause)
-        self._pause = self._walk.pause
+        self._watch, self._inlet, self._pty = walk.watch, walk.inlet, walk.pty
+        self._clock, self._settings = walk.clock, walk.settings
 
     def type(self, prompt_id: str, answer: Answer) -> Outcome:
         """Answer the open prompt.  The same id again returns what is remembered and types nothing."""
@@ -65,7 +49,7 @@ class Typist:
         for _ in range(_BUSY_LOOKS):
             if self._look() is not ProbeState.BUSY:
                 break
-            self._pause(_BUSY_PAUSE_S)  # an event loop may be caught in the middle of a turn
+            self._walk.pause(_BUSY_PAUSE_S)  # an event loop may be caught in the middle of a turn
         with self._watch.lock:
             known = self._watch.typed.get(prompt_id)
             if known is not None:  # typed by another thread while this one waited for the gate
@@ -111,7 +95,7 @@ class Typist:
             compared = self._compare(prompt_id, answer)
             if isinstance(compared, Outcome) or not self._watch.behind:
                 return compared
-            self._pause(LOOK_S)
+            self._walk.pause(LOOK_S)
         return compared
 
     def _compare(self, prompt_id: str, answer: Answer) -> Compared | Outcome:

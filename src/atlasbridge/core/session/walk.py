@@ -52,11 +52,11 @@ class Walk:
         settings: SessionSettings,
         pause: Callable[[float], object] | None = None,
     ) -> None:
-        self._watch = watch
-        self._inlet = inlet
-        self._pty = pty
-        self._clock = clock
-        self._settings = settings
+        self.watch = watch
+        self.inlet = inlet
+        self.pty = pty
+        self.clock = clock
+        self.settings = settings
         self.pause = pause or threading.Event().wait
 
     def go(self, steps: tuple[Step, ...], typing: Typing) -> Outcome:
@@ -67,8 +67,8 @@ class Walk:
                 why = self._moved(steps[number - 2], typing)
                 if why:
                     return Outcome("failed", f"stopped after key {number - 1} of {len(steps)}: {why}")
-                before = self._watch.screen.version
-                if not self._inlet.send(step.keys):
+                before = self.watch.screen.version
+                if not self.inlet.send(step.keys):
                     return GONE
             ended = self._finish(step, before, typing, number, len(steps))
             if ended is not None:
@@ -94,17 +94,17 @@ class Walk:
         if not self._same_reader(typing):
             return "another program reads the terminal now"
         guarded = typed.until in _UNSEEN and not (typing.prompt.constraints.get("idle") or typing.prompt.text_steps)
-        with self._watch.lock:
-            self._watch.absorb()
-            gone = guarded and self._watch.detector.has_left(typing.prompt.digest)
-            drawn = self._watch.open is not None and self._stands(typed.keys)
+        with self.watch.lock:
+            self.watch.absorb()
+            gone = guarded and self.watch.detector.has_left(typing.prompt.digest)
+            drawn = self.watch.open is not None and self._stands(typed.keys)
         return "the tool moved on" if gone and not drawn else ""
 
     def _same_reader(self, typing: Typing) -> bool:
         """The terminal's mode is as it was compared; many programs leave it for a moment after every key."""
-        deadline = self._clock.now() + _SWITCH_S
-        while not is_same_mode(self._pty.flags(), typing.flags):
-            if self._clock.now() >= deadline:
+        deadline = self.clock.now() + _SWITCH_S
+        while not is_same_mode(self.pty.flags(), typing.flags):
+            if self.clock.now() >= deadline:
                 return False
             self.pause(LOOK_S)
         return True
@@ -112,7 +112,7 @@ class Walk:
     def _stands(self, keys: bytes) -> bool:
         """The typed text ends at the cursor: it was drawn, however the line wrapped or scrolled."""
         tail = "".join(keys.decode("utf-8", "replace").split())[-_TAIL:]
-        screen = self._watch.screen
+        screen = self.watch.screen
         row, col = screen.cursor
         above = screen.line(row - 1) if row else ""
         return bool(tail) and "".join((above + screen.line(row)[:col]).split()).endswith(tail)
@@ -120,17 +120,17 @@ class Walk:
     def _leaves(self, typing: Typing, number: int, count: int) -> Outcome | None:
         """Whether the tool takes the key by itself: then what was to follow would answer the next prompt."""
         drained = self._drained()
-        give_up_at = self._clock.now() + self._settings.step_timeout_s
+        give_up_at = self.clock.now() + self.settings.step_timeout_s
         wait_until: float | None = None  # counts from when the tool has read the key
-        while self._clock.now() < give_up_at:
+        while self.clock.now() < give_up_at:
             self.pause(LOOK_S)
-            with self._watch.lock:
-                self._watch.absorb()
-                if self._watch.detector.has_left(typing.prompt.digest):
+            with self.watch.lock:
+                self.watch.absorb()
+                if self.watch.detector.has_left(typing.prompt.digest):
                     return Outcome("typed")
             if wait_until is None and drained():
-                wait_until = self._clock.now() + _TAKEN_S
-            if wait_until is not None and self._clock.now() >= wait_until:
+                wait_until = self.clock.now() + _TAKEN_S
+            if wait_until is not None and self.clock.now() >= wait_until:
                 if not self._same_reader(typing):
                     return Outcome("typed")  # it reads no more keys: this one was taken
                 if not self._works():
@@ -140,8 +140,8 @@ class Walk:
         return Outcome("typed", "the tool works on it; no Enter was added")
 
     def _works(self) -> bool:
-        with self._watch.lock:
-            return self._watch.look().state is ProbeState.BUSY and not self._watch.detector.despite_busy
+        with self.watch.lock:
+            return self.watch.look().state is ProbeState.BUSY and not self.watch.detector.despite_busy
 
     # Conditions
 
@@ -158,8 +158,8 @@ class Walk:
                 return False
             if self._shows(step.until.removeprefix("reach:")):
                 return True
-            before = self._watch.screen.version
-            if not self._inlet.send(step.keys):
+            before = self.watch.screen.version
+            if not self.inlet.send(step.keys):
                 return False
         return False
 
@@ -167,14 +167,14 @@ class Walk:
         """Wait for a step's condition; False when its time is over."""
         if not until:
             return True
-        deadline = self._clock.now() + (self._settings.step_timeout_s if timeout_s is None else timeout_s)
+        deadline = self.clock.now() + (self.settings.step_timeout_s if timeout_s is None else timeout_s)
         condition = self._condition(until, before)
         while not condition():
-            if self._clock.now() >= deadline:
+            if self.clock.now() >= deadline:
                 return False
             self.pause(LOOK_S)
-            with self._watch.lock:
-                self._watch.absorb()
+            with self.watch.lock:
+                self.watch.absorb()
         return True
 
     def _condition(self, until: str, before: int) -> Callable[[], bool]:
@@ -185,11 +185,11 @@ class Walk:
         if until == "rested":
             return self._settled(_RESTS_S)
         if until == "changed":
-            return lambda: bool(self._watch.screen.version != before)
+            return lambda: bool(self.watch.screen.version != before)
         if until == "redrawn":
             return self._redrawn(before)
         if until.startswith("stands:"):
-            return lambda: any(until[len("stands:") :] in line for line in self._watch.screen.lines())
+            return lambda: any(until[len("stands:") :] in line for line in self.watch.screen.lines())
         if until.startswith("shows:"):
             return lambda: self._shows(until[len("shows:") :])
         raise ValueError(f"a step cannot wait for {until!r}")
@@ -197,46 +197,46 @@ class Walk:
     def _redrawn(self, before: int) -> Callable[[], bool]:
         """The tool has drawn what was typed; one that hides it has read it, and draws nothing for a while."""
         settled, drained = self._settled(), self._drained()
-        hidden_at = self._clock.now() + _HIDDEN_S
+        hidden_at = self.clock.now() + _HIDDEN_S
 
         def look() -> bool:
-            if self._watch.screen.version != before:
+            if self.watch.screen.version != before:
                 return settled()
-            return self._clock.now() >= hidden_at and drained()
+            return self.clock.now() >= hidden_at and drained()
 
         return look
 
     def _drained(self) -> Callable[[], bool]:
         """The tool has read the keys; where the system cannot tell, a short while has passed."""
-        blind_until = self._clock.now() + self._settings.inject_settle_ms / 1000
+        blind_until = self.clock.now() + self.settings.inject_settle_ms / 1000
 
         def look() -> bool:
-            if self._inlet.waiting:
+            if self.inlet.waiting:
                 return False
-            unread = self._pty.unread()
-            return unread == 0 or (unread < 0 and self._clock.now() >= blind_until)
+            unread = self.pty.unread()
+            return unread == 0 or (unread < 0 and self.clock.now() >= blind_until)
 
         return look
 
     def _settled(self, rest_s: float = 0.0) -> Callable[[], bool]:
         """The screen has not changed for a while."""
-        rest_s = max(rest_s, self._settings.inject_settle_ms / 1000)
+        rest_s = max(rest_s, self.settings.inject_settle_ms / 1000)
         seen = -1
-        since = self._clock.now()
+        since = self.clock.now()
 
         def look() -> bool:
             nonlocal seen, since
-            version = self._watch.screen.version
+            version = self.watch.screen.version
             if version != seen:
-                seen, since = version, self._clock.now()
-            return self._clock.now() - since >= rest_s
+                seen, since = version, self.clock.now()
+            return self.clock.now() - since >= rest_s
 
         return look
 
     def _shows(self, text: str) -> bool:
         """TEXT is the choice that is highlighted now."""
-        with self._watch.lock:
-            return is_highlighted(View.of(self._watch.screen), text)
+        with self.watch.lock:
+            return is_highlighted(View.of(self.watch.screen), text)
 
 
 def is_same_mode(one: LineFlags, other: LineFlags) -> bool:
