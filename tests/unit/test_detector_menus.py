@@ -147,6 +147,27 @@ def test_the_digit_alone_answers_claude_and_the_refusal_is_the_safe_one() -> Non
     assert play.prompt.choices[1].always
 
 
+CLAUDE_BEFORE_MULTI = (
+    "─" * 60 + "\n←  ☐ Database  ✔ Submit  →\n\nWhich database?\n\n❯ 1. [ ] PostgreSQL\n  A server\n  2. [ ] SQLite\n"
+    "  One file\n  on the disk\n  3. [ ] Type something\n     Submit\n"
+    + "─" * 60
+    + "\n  4. Chat about this\n\nEnter to select · ↑/↓ to navigate · Esc to cancel\x1b[?25l"
+)
+
+
+def test_what_explains_a_choice_may_stand_in_the_column_of_the_numbers() -> None:
+    play = Playbook(POLLING, "claude") >> CLAUDE_BEFORE_MULTI >> 0.4 << Raised("multiple_choice", "Which database?")
+    assert labels(play)[:3] == ["PostgreSQL", "SQLite", "Type something"]
+    assert play.prompt.constraints["multi_select"] is True
+    assert keys_of(play, 1) == [b"2"]
+
+
+def test_a_question_below_a_list_that_counts_does_not_belong_to_the_list() -> None:
+    listed = "  1. Look around\n  2. Change it\n  Which colour? (Use arrow keys)\n❯ 1. Red\n  2. Blue"
+    play = Playbook(POLLING) >> listed >> 0.4 << Raised("multiple_choice", "Which colour?")
+    assert labels(play) == ["Red", "Blue"]
+
+
 def test_a_blinking_bullet_does_not_hide_a_dialog() -> None:
     play = Playbook(POLLING, "claude") >> "● Creating a file\n" + CLAUDE_DIALOG
     for turn in range(6):

@@ -14,6 +14,7 @@ from atlasbridge.core.prompt.dialect import compiled
 from atlasbridge.core.prompt.view import View
 
 MAX_ITEMS = 60
+EXPLAINED_ROWS = 6
 GROUP_INDENT = 3  # boxes of a group stand a little to the right of the group's own
 _FRAMES = {**dict.fromkeys(range(0x2500, 0x25A0), " "), **dict.fromkeys(map(ord, "|◆◇▲▼"), " ")}
 _BOXES = "◯○◉●◎◻◼☐☑☒⬡⬢□■▢▣✔✓✘"
@@ -197,10 +198,30 @@ def _walk(
         elif not (numbered and match and match.start("label") > column):
             if numbered and found and order.step > 0 and blanks == 0 and match and match.start("label") >= column:
                 continue
+            if numbered and _explains(rows, pattern, at, column):
+                continue
             break
         if len(found) >= MAX_ITEMS:
             break
     return found
+
+
+def _explains(rows: list[str], pattern: re.Pattern[str], at: int, column: int) -> bool:
+    """Text in the column of the numbers, between two choices that follow each other: it explains the upper one."""
+    above = _nearest_number(rows, pattern, range(at, max(-1, at - EXPLAINED_ROWS), -1), column)
+    below = _nearest_number(rows, pattern, range(at, min(len(rows), at + EXPLAINED_ROWS)), column)
+    return above > 0 and below == above + 1
+
+
+def _nearest_number(rows: list[str], pattern: re.Pattern[str], order: range, column: int) -> int:
+    """The number of the first choice that way; 0 when something else comes before it."""
+    for at in order:
+        match = pattern.match(rows[at])
+        if match is None or _column(match) < column:
+            return 0
+        if match["number"]:
+            return int(match["number"]) if _column(match) == column else 0
+    return 0
 
 
 def _counts(items: list[Item]) -> bool:
