@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 from tests.benchmarks.peers import install
-from tests.benchmarks.product import ATLAS
+from tests.benchmarks.product import ATLAS, Product
+from tests.support.sessions import end_sessions
 from tests.support.terminal import Terminal
 
 _CURSES = "import curses; curses.wrapper(lambda s: [s.addstr(2, 2, chr(s.getch())) for _ in range(5)])"
@@ -28,7 +29,7 @@ PROGRAMS: dict[str, tuple[list[str], list[str]]] = {
     "python": ([sys.executable, "-q"], ["print('x' * 20)\r", "for i in range(3): print(i)\r\r", "\x1b[A"]),
     "python curses": ([sys.executable, "-c", _CURSES], ["a", "b"]),
     "tmux": (["tmux", "-S", "socket", "-f", "/dev/null", "new-session", "sh"], ["echo inside\r"]),
-    "htop": (["htop", "-d", "100"], ["\x1b[B"]),
+    "htop": (["htop", "-d", "100", "-p", "1"], ["\x1b[B"]),
 }
 PACKAGES = {"vi": "vim-tiny", "less": "less", "nano": "nano", "mc": "mc", "dialog": "dialog", "whiptail": "whiptail"}
 PACKAGES |= {"fzf": "fzf", "tmux": "tmux", "htop": "htop"}
@@ -38,17 +39,21 @@ CHANGING = {"htop", "mc"}  # they show process numbers, loads and free space: ro
 
 def fidelity_rows() -> list[str]:
     install(PACKAGES)
-    rows = ["| program | final screen | bytes |", "|---|---|---|"]
-    for name, (argv, keys) in PROGRAMS.items():
-        if not shutil.which(argv[0]):
-            rows.append(f"| {name} | could not be had | |")
-            continue
-        for quiet_s in _QUIET_S:
-            direct, wrapped = drive(argv, keys, quiet_s), drive([ATLAS, "run", "--", *argv], keys, quiet_s)
-            if direct == wrapped:
-                break
-        rows.append(f"| {name} | {_screens(name, direct[0], wrapped[0])} | {_bytes(direct[1], wrapped[1])} |")
-    return rows
+    with Product() as product:
+        rows = [_row(name, argv, keys, product.home) for name, (argv, keys) in PROGRAMS.items()]
+    return ["| program | final screen | bytes |", "|---|---|---|", *rows]
+
+
+def _row(name: str, argv: list[str], keys: list[str], home: Path) -> str:
+    if not shutil.which(argv[0]):
+        return f"| {name} | could not be had | |"
+    for quiet_s in _QUIET_S:
+        direct = drive(argv, keys, quiet_s, home)
+        wrapped = drive([ATLAS, "run", "--", *argv], keys, quiet_s, home)
+        end_sessions(home)
+        if direct == wrapped:
+            break
+    return f"| {name} | {_screens(name, direct[0], wrapped[0])} | {_bytes(direct[1], wrapped[1])} |"
 
 
 def _screens(name: str, direct: list[str], wrapped: list[str]) -> str:
@@ -69,21 +74,20 @@ def _bytes(direct: bytes, wrapped: bytes) -> str:
     return "equal" if direct == wrapped else f"{len(direct)} and {len(wrapped)}"
 
 
-def drive(argv: list[str], keys: list[str], quiet_s: float) -> tuple[list[str], bytes]:
+def drive(argv: list[str], keys: list[str], quiet_s: float, home: Path) -> tuple[list[str], bytes]:
     """The last screen and all bytes after typing the keys one text at a time, each when the screen has come to rest."""
-    above = Path(tempfile.gettempdir()) / f"ab-fidelity-{os.getpid()}"  # always the same: some programs show it
-    folder = above / "work"  # the home stands beside it: some programs list what is there
-    folder.mkdir(parents=True)
+    folder = Path(tempfile.gettempdir()) / f"ab-fidelity-{os.getpid()}"  # always the same: some programs show it
+    folder.mkdir()
     (folder / "text").write_text("".join(f"line {i} of the text\n" for i in range(200)))
     try:
-        with Terminal(argv, home=above / "h", rows=30, cols=90, cwd=folder) as terminal:
+        with Terminal(argv, home=home, rows=30, cols=90, cwd=folder) as terminal:
             rest(terminal, quiet_s)
             for text in keys:
                 terminal.type(text)
                 rest(terminal, quiet_s)
             return terminal.screen.lines(), bytes(terminal.output)
     finally:
-        shutil.rmtree(above, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def rest(terminal: Terminal, quiet_s: float) -> None:
