@@ -17,7 +17,8 @@ HEAD = """# The AI CLIs, dialog by dialog
 
 Written by `atlasbridge lab canary --page docs/tools.md TOOL...`: every line is a dialog of the real tool, brought
 about by a mock model, recognised by AtlasBridge under `atlasbridge run`, and answered through `atlasbridge reply`.
-`y` is the dialog's own allow-once choice, `n` refuses; "silent" means that nothing is asked.
+`y` is the dialog's own allow-once choice, `n` refuses; "silent" means that nothing is asked.  "Asked twice" counts
+the dialogs where a first reply was refused as stale (the tool was drawing just then) and the second was taken.
 """
 
 BESIDE = """
@@ -90,22 +91,30 @@ def _show(result: Result, version: str, as_json: bool) -> None:
         return
     mark = "ok    " if result.ok else "FAILED"
     click.echo(f"{mark} {result.tool} {version}  {result.dialog}  ({result.seconds} s)")
+    for why in result.again:
+        click.echo(f"       asked twice: {why}")
     if not result.ok:
         click.echo("       " + result.detail.replace("\n", "\n       "))
 
 
 def render_page(found: dict[str, tuple[str, list[Result]]]) -> str:
-    parts = [HEAD, "| tool | version | dialogs | recognised and answered |", "|---|---|---|---|"]
+    parts = [HEAD, "| tool | version | dialogs | recognised and answered | asked twice |", "|---|---|---|---|---|"]
     for tool, (version, results) in found.items():
-        good = sum(result.ok for result in results)
-        parts.append(f"| {tool} | {version} | {len(results)} | {good} |")
+        good, twice = sum(result.ok for result in results), sum(bool(result.again) for result in results)
+        parts.append(f"| {tool} | {version} | {len(results)} | {good} | {twice} |")
     for tool, (version, results) in found.items():
         parts += ["", f"## {tool} {version}", "", "| dialog | result |", "|---|---|", *_rows(results)]
     return "\n".join(parts) + "\n" + BESIDE
 
 
 def _rows(results: Iterable[Result]) -> list[str]:
-    return [f"| {item.dialog} | {'ok' if item.ok else 'failed: ' + _first_line(item.detail)} |" for item in results]
+    return [f"| {item.dialog} | {_verdict(item)} |" for item in results]
+
+
+def _verdict(item: Result) -> str:
+    if not item.ok:
+        return "failed: " + _first_line(item.detail)
+    return "ok, asked twice: " + _first_line(item.again[0]) if item.again else "ok"
 
 
 def _first_line(text: str) -> str:

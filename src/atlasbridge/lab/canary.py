@@ -31,6 +31,7 @@ class Result:
     ok: bool
     detail: str = ""
     seconds: float = 0.0
+    again: tuple[str, ...] = ()  # why a reply was refused as stale and given a second time
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -72,8 +73,10 @@ def walk_through(tool: str, walk: Walk) -> Iterator[Result]:
                 return
         for dialog in walk.dialogs:
             began = clock.now()
-            wrong = _try(stage, dialog)
-            yield Result(tool, walk.name, dialog.name, not wrong, wrong, round(clock.now() - began, 1))
+            again: list[str] = []
+            wrong = _try(stage, dialog, again)
+            took_s = round(clock.now() - began, 1)
+            yield Result(tool, walk.name, dialog.name, not wrong, wrong, took_s, tuple(again))
             if wrong and not _recover(stage):
                 return
 
@@ -81,8 +84,8 @@ def walk_through(tool: str, walk: Walk) -> Iterator[Result]:
 QUIET_CONFIG = "[channels.web]\nenabled = false\n"
 
 
-def _try(stage: Stage, dialog: Dialog) -> str:
-    """What went wrong; "" when nothing did."""
+def _try(stage: Stage, dialog: Dialog, again: list[str]) -> str:
+    """What went wrong; "" when nothing did.  `again` gets why a reply had to be given twice."""
     try:
         _prepare(stage)
         if dialog.says:
@@ -91,7 +94,7 @@ def _try(stage: Stage, dialog: Dialog) -> str:
         if dialog.scene:
             stage.say(f"please lab:{dialog.scene} now")
         for number, reply in enumerate(dialog.replies):
-            _answer(stage, reply, "" if number else dialog.asks)
+            _answer(stage, reply, "" if number else dialog.asks, again)
         if dialog.ends:
             stage.wait(lambda: stage.named("session.ended"), "the end of the tool")
             return ""
@@ -101,7 +104,7 @@ def _try(stage: Stage, dialog: Dialog) -> str:
         return str(error)
 
 
-def _answer(stage: Stage, reply: str, asks: str) -> None:
+def _answer(stage: Stage, reply: str, asks: str, again: list[str]) -> None:
     if reply.startswith("idle:"):
         _instruct(stage, reply.removeprefix("idle:"))
         return
@@ -115,6 +118,7 @@ def _answer(stage: Stage, reply: str, asks: str) -> None:
     words = ("--text",) if text != reply else ()
     status, answer = stage.reply(prompt, text, *words)
     if answer.get("reason") == "stale":  # the tool drew it anew just then: nothing was typed, and it is asked again
+        again.append(str(answer.get("message")))
         prompt = stage.next_prompt(START_S)
         status, answer = stage.reply(prompt, text, *words)
     if status:
