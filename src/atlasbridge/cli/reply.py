@@ -1,4 +1,4 @@
-"""`atlasbridge reply`: answer a prompt from this machine.  Returns when the keys are typed."""
+"""`atlasbridge reply`: answer a prompt from this machine.  Returns when the keys are typed, or take long to type."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ REFUSED = 3
 def command(prompt_id: str, value: str | None, as_text: bool, keys: str | None, as_json: bool) -> int:
     """Answer a prompt: y, n, enter, a choice's number or label, default, cancel, or text.
 
-    "-" reads the value from standard input, for secrets.  Exit status: 0 typed, 3 refused, 1 the hub is not there.
+    "-" reads the value from standard input, for secrets.  Exit status: 0 typed (or accepted and still
+    being typed, as the message says), 3 refused, 1 the hub is not there.
     """
     if (value is None) == (keys is None) or (as_text and keys is not None):
         raise click.UsageError("give either a VALUE or --keys KEYS")

@@ -17,6 +17,8 @@ from atlasbridge.core.daemon.starter import ALREADY_RUNNING
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 
+_OPEN_FILES = 16384
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="atlasbridge-hub")
@@ -24,6 +26,7 @@ def main() -> int:
     parser.add_argument("--foreground", action="store_true")
     options = parser.parse_args()
     os.umask(0o077)
+    raise_file_limit()
     home = Home.find(os.environ)
     try:
         home.prepare()
@@ -39,6 +42,18 @@ def main() -> int:
         tell(options.ready_fd, error=str(error), hint=error.hint, exit_code=error.exit_code)
         return error.exit_code
     return 0
+
+
+def raise_file_limit() -> None:
+    """Every session, page and channel is an open file here; the usual limit would stop us at a thousand."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def tell(ready_fd: int, **verdict: Any) -> None:
