@@ -113,6 +113,14 @@ CODEX = (
     Walk("trust: y", (Dialog("trust: y", "", ("y",)),), first_run="folder", prepare=_git),
     Walk("hooks: n", (Dialog("hooks review: n", "", ("n",)),), prepare=_untrusted_hook),
     Walk("hooks: all", (Dialog("hooks review: trust all, by number", "", ("2",)),), prepare=_untrusted_hook),
+    Walk("hooks: review", (Dialog("hooks review: look at one, n", "", ("1", "y", "n", "n")),), prepare=_untrusted_hook),
+    Walk(
+        "hooks: trust",
+        (Dialog("hooks review: look at one, y", "", ("1", "y", "y", "y", "n")),),
+        prepare=_untrusted_hook,
+        often=False,
+    ),
+    Walk("sign-in: key", (Dialog("sign-in: API key", "", ("3", "text:sk-lab-0000")),), first_run="virgin"),
     Walk("sign-in: n", (Dialog("sign-in: n", "", ("n",), ends=True),), first_run="virgin"),
     Walk("mute terminal", ONCE, arguments=("-s", "read-only"), mute=True, often=False),
 )
@@ -133,6 +141,11 @@ GEMINI = (
     ),
     Walk("plan mode", _CLAUDE_PLANS, arguments=("--approval-mode", "plan")),
     Walk("trust and sign-in: n", (Dialog("trust and sign-in: n", "", ("n", "n"), ends=True),), first_run="folder"),
+    Walk(
+        "trust: y, sign-in: key",
+        (Dialog("trust: y, sign-in: API key", "", ("y", "2", "text:lab-key")),),
+        first_run="virgin",
+    ),
     Walk("mute terminal", ONCE, mute=True, often=False),
 )
 OPENCODE = (
