@@ -7,7 +7,9 @@ from base64 import b64encode
 import pytest
 from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, Playbook, Raised, Withdrawn
 
+from atlasbridge.core.prompt.answer import encode_answer
 from atlasbridge.core.prompt.events import OutputReceived, StructuredEventReceived
+from atlasbridge.core.prompt.model import Answer, AnswerKind
 
 ALTERNATE = "\x1b[?1049h\x1b[H"
 
@@ -212,6 +214,29 @@ def test_an_input_box_is_idle_only_while_the_tool_does_not_work() -> None:
     assert play.prompt.idle
     working = box_drawn.replace("? for shortcuts", "esc to interrupt")
     Playbook(POLLING, "claude") >> working >> 5.0 << Nothing()
+
+
+def test_a_refusal_leaves_the_review_of_hooks_in_codex_and_no_row_of_it_is_a_choice() -> None:
+    listed = (
+        "  Hooks\n  Lifecycle hooks from config.\n\n  Event       Installed   Active\n  Start       0           0\n"
+        "› Stop        1           0\n\n  t trust all · enter review · esc close\x1b[?25l"
+    )
+    play = Playbook(POLLING, "codex") >> listed >> 1.0 << Raised("yes_no", "Stop")
+    assert [keys_of(play, at) for at in range(2)] == [[b"\r"], [b"\x1b"]]
+    one = "  Stop hooks\n› [!]  1  Unnamed hook\n\n  Command   true\n  Trust     New\n\n  t trust · esc back\x1b[?25l"
+    play = Playbook(POLLING, "codex") >> one >> 1.0 << Raised("yes_no", "Command true")
+    assert [keys_of(play, at) for at in range(2)] == [[b"t"], [b"\x1b"]]
+
+
+def test_a_box_for_a_key_is_secret_and_enter_waits_until_the_key_was_drawn() -> None:
+    box_drawn = (
+        "╭" + "─" * 60 + "╮\n│ Enter Gemini API Key\n│ ╭───╮\n│ │ Paste your API key here │ │\n│ ╰───╯\n"
+        "│ (Press Enter to submit, Esc to cancel, Ctrl+C to clear stored key)\n╰" + "─" * 60 + "╯\x1b[?25l"
+    )
+    play = Playbook(POLLING, "gemini") >> box_drawn >> 1.0 << Raised("free_text", "API key")
+    assert play.prompt.secret
+    typed, enter = encode_answer(play.prompt, Answer(AnswerKind.TEXT, "lab-key"))
+    assert (typed.keys, typed.until, enter.keys) == (b"lab-key", "redrawn", b"\r")
 
 
 def test_buttons_side_by_side_of_opencode_are_walked_with_arrows() -> None:

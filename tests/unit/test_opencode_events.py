@@ -1,12 +1,14 @@
-"""OpenCode's events: how the plugin gets into one run, with the person's own settings kept."""
+"""OpenCode's events: how the plugin gets into one run, with the person's own settings kept, and what they are worth."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
+from tests.support.playbook import POLLING, Nothing, Playbook, Raised
 
 from atlasbridge.adapters.opencode_events import DOOR, PLUGIN, SETTINGS, with_events
+from atlasbridge.core.prompt.events import StructuredEventReceived
 
 
 def test_a_run_gets_the_plugin_and_the_door_and_nothing_else_changes() -> None:
@@ -25,3 +27,44 @@ def test_settings_of_the_persons_own_environment_are_kept_with_ours_added() -> N
 @pytest.mark.parametrize("given", ["{not json", "[1]", '{"plugin": "one"}'])
 def test_settings_that_cannot_be_understood_are_left_to_opencode(given: str) -> None:
     assert with_events({SETTINGS: given}, "/d") == {SETTINGS: given}
+
+
+# ---------------------------------------------------------------- the screen decides, whatever the events say
+
+ASKED = (
+    "  ┃  △ Permission required\n  ┃  $ touch made-by-bash.txt\n  ┃\n"
+    "  ┃   \x1b[44mAllow once\x1b[49m   Allow always   Reject   enter confirm\x1b[?25l"
+)
+BOX = "  ┃\n  ┃  Build · Lab model\n  ╹" + "▀" * 30 + "\n"
+EVENT = StructuredEventReceived("permission", "Bash: touch made-by-bash.txt\nin /home/me", "opencode (its events)")
+
+
+def test_an_event_that_comes_before_its_dialog_fills_it() -> None:
+    play = Playbook(POLLING, "opencode") >> EVENT >> ASKED >> 0.4
+    play << Raised("multiple_choice", "Bash: touch made-by-bash.txt\nin /home/me")
+    assert play.prompt.evidence[0].detail.startswith("opencode (its events)")
+
+
+def test_a_doubled_event_is_one_dialog() -> None:
+    play = Playbook(POLLING, "opencode") >> EVENT >> EVENT >> ASKED >> 0.4 << Raised("multiple_choice", "touch made")
+    play >> EVENT >> 1.0 << Nothing()
+
+
+def test_an_event_that_comes_after_its_dialog_neither_asks_again_nor_withdraws() -> None:
+    play = Playbook(POLLING, "opencode") >> ASKED >> 3.0 << Raised("multiple_choice", "$ touch made-by-bash.txt")
+    digest = play.prompt.digest
+    play >> EVENT >> 3.0 << Nothing()
+    assert play.prompt.digest == digest
+
+
+def test_an_event_about_something_else_is_not_shown() -> None:
+    lie = StructuredEventReceived("permission", "Bash: ls -la\nin /home/me", "opencode (its events)")
+    play = Playbook(POLLING, "opencode") >> lie >> ASKED >> 0.4 << Raised("multiple_choice", "touch made-by-bash.txt")
+    assert "ls -la" not in play.prompt.excerpt + play.prompt.screen
+    assert [choice.label for choice in play.prompt.choices][:3] == ["Allow once", "Allow always", "Reject"]
+
+
+def test_an_event_without_a_dialog_asks_nothing() -> None:
+    play = Playbook(POLLING, "opencode") >> BOX >> 1.0 << Raised("free_text", "")
+    assert play.prompt.idle
+    play >> EVENT >> 3.0 << Nothing()

@@ -96,9 +96,8 @@ def _text_steps(prompt: Prompt, text: str) -> tuple[Step, ...]:
     if "\n" in text:
         data = PASTE_START + data.replace(b"\n", b"\r") + PASTE_END
     ending = prompt.words_end or prompt.end_steps or (Step(ENTER),)
-    unseen = prompt.line_mode or prompt.secret
-    drawn = "rested" if "\n" in text else "redrawn"
-    typed = (Step(data, "drained" if unseen else drawn),) if data else ()
+    drawn = "rested" if "\n" in text else "redrawn"  # also a secret: an Enter that comes sooner finds some boxes empty
+    typed = (Step(data, "drained" if prompt.line_mode else drawn),) if data else ()
     return (*prompt.text_steps, *typed, *ending)
 
 
