@@ -109,7 +109,8 @@ export const Theirs = async () => {{ writeFileSync("{tmp_path}/ran", ""); return
 
     def prepare(home: Path, folder: Path) -> None:
         file = home / ".config" / "opencode" / "opencode.json"
-        file.write_text(json.dumps({**json.loads(file.read_text()), "plugin": [theirs.as_uri()]}))
+        ours = {"$schema": "https://opencode.ai/config.json", **json.loads(file.read_text())}  # else OpenCode adds it
+        file.write_text(json.dumps({**ours, "plugin": [theirs.as_uri()]}))
 
     with Stage("opencode", prepare=prepare) as stage:
         before = (stage.home / ".config" / "opencode" / "opencode.json").read_text()

@@ -52,9 +52,9 @@ Not used, and why:
 
 - Claude Code with `--ax-screen-reader`: of a question that takes several answers, one can be given from afar.
 - Not walked: Claude Code's very first start (theme, way to sign in), because without the Internet it says "Unable to
-  connect to Anthropic services" and ends, whatever address and key it is given; what comes behind "Sign in with
+  connect to Anthropic services" and ends, also with the mock's address and a key; what comes behind "Sign in with
   ChatGPT", "Device Code" and "Amazon Bedrock" in Codex and behind "Sign in with Google" and "Vertex AI" in Gemini,
-  because these need an account there.  Without a connection Codex shows the same list again, with the reason.
+  because these need an account there.  "Device Code" without a connection: the same list again, with the reason.
 - Gemini draws a command that is higher than the screen twice: first without its last line.  An answer to the first
   drawing is refused as stale and nothing is typed; the second is a prompt of its own.
 - A version that is not in the table works by the rules of the table's and the generic ones; `atlasbridge run` says so
