@@ -17,6 +17,7 @@ from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.model import Prompt, PromptState
 
 CONTRAST = (Path(sample.__file__).parent / "contrast.js").read_text()
+_LOOKS_AT_REST = 12  # a twentieth of a second each
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 
@@ -52,8 +53,9 @@ def browser(chromium: webdriver.Chrome, hub: ThreadedHub) -> Iterator[webdriver.
 
 
 def click(browser: webdriver.Chrome, css: str) -> None:
-    """As a person does: the list ignores taps in the moment in which it moved, so tap until it has an effect."""
-    before = _still(browser)
+    """As a person does: when the page has come to rest, since it ignores taps in the moment in which it moved; and
+    again until it has an effect."""
+    before = _at_rest(browser)
 
     def tapped(it: webdriver.Chrome) -> bool:
         it.find_element("css selector", css).click()
@@ -65,6 +67,17 @@ def click(browser: webdriver.Chrome, css: str) -> None:
 def _still(browser: webdriver.Chrome) -> str:
     """What the page shows, but for its clocks: they move by themselves."""
     return re.sub(r"\d+:\d\d", "", text_of(browser, "main"))
+
+
+def _at_rest(browser: webdriver.Chrome) -> str:
+    looks = [_still(browser)]
+
+    def same_for_a_while(it: webdriver.Chrome) -> bool:
+        looks.append(_still(it))
+        return len(looks) > _LOOKS_AT_REST and len(set(looks[-_LOOKS_AT_REST:])) == 1
+
+    wait(browser, same_for_a_while, "the page never came to rest")
+    return looks[-1]
 
 
 def answered(hub: ThreadedHub, browser: webdriver.Chrome) -> str:
