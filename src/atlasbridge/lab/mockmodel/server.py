@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,13 @@ from atlasbridge.lab.mockmodel.scene import Request, Turn, play
 OVERLOADED = 503
 
 PAGE = b"<html><body><h1>Lab page</h1><p>The answer is 42.</p></body></html>"
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A tool that is interrupted hangs up, which is nothing to tell."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class Overloaded(Exception):
@@ -32,7 +40,7 @@ class MockModel:
         self.stopping = threading.Event()
         self._refused = 0
         handler = type("BoundHandler", (_Handler,), {"model": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+        self._server = _Server(("127.0.0.1", port), handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="mock-model", daemon=True)
 
