@@ -1,6 +1,7 @@
 """How long a prompt takes: from the tool's rest to `prompt.raised`, and from a reply to the tool's reading it.
 
 One small tool for each signal; every tool logs when it has asked and when it was answered, on the machine's clock.
+Between two questions it says how far it is, as tools do.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from tests.support.sessions import host_pids
 _READER = textwrap.dedent("""
     import sys, time
     with open(sys.argv[1], "a", buffering=1) as log:
-        while True:
-            sys.stdout.write("Continue? (y/n) "); sys.stdout.flush()
+        for step in range(10**6):
+            sys.stdout.write(f"step {step} is done\\nContinue? (y/n) "); sys.stdout.flush()
             log.write(f"asked {time.monotonic()}\\n")
             line = sys.stdin.readline()
             log.write(f"got {time.monotonic()}\\n")
@@ -33,8 +34,8 @@ _LOOPER = textwrap.dedent("""
     loop = selectors.DefaultSelector()
     for source in (0, other, outside): loop.register(source, selectors.EVENT_READ)
     with open(sys.argv[1], "a", buffering=1) as log:
-        while True:
-            os.write(1, b"STATUS\\r\\nContinue? (y/n) ")
+        for step in range(10**6):
+            os.write(1, b"STATUS\\r\\nstep %d is done\\r\\nContinue? (y/n) " % step)
             log.write(f"asked {time.monotonic()}\\n")
             loop.select(60)
             key = os.read(0, 64)
