@@ -17,6 +17,8 @@ from tests.support.playbook import (
     Withdrawn,
 )
 
+from atlasbridge.core.prompt.events import ProbeAnswer
+
 YES_NO = [
     "rm: remove regular file 'a.txt'? ",
     "mv: overwrite 'b'? ",
@@ -139,6 +141,28 @@ def test_the_same_question_twice_is_raised_twice() -> None:
 def test_the_same_question_twice_at_the_bottom_of_the_screen_is_raised_twice() -> None:
     play = Playbook(rows=5) >> "a\nb\nc\nd\nDelete? [y/n] " >> 0.2 << Raised("yes_no")
     play.reply() >> "y\nDelete? [y/n] " >> 0.5 << Withdrawn("answered") << Raised("yes_no") << Nothing()
+
+
+@pytest.mark.parametrize("probe", [READING, ONE_KEY])
+def test_the_same_question_on_a_screen_made_of_nothing_else_is_raised_again_at_once(probe: ProbeAnswer) -> None:
+    play = Playbook(probe, rows=5) >> "Delete? [y/n] y\n" * 5 + "Delete? [y/n] " >> 0.2 << Raised("yes_no")
+    for _ in range(3):
+        play.reply() >> "y\nDelete? [y/n] "
+        assert play.detector.has_left(play.prompt.digest), "what would follow the first key would answer the next one"
+        play >> 0.2 << Withdrawn("answered") << Raised("yes_no") << Nothing()
+
+
+def test_a_question_that_was_given_up_and_asked_again_is_another_on_a_screen_made_of_nothing_else() -> None:
+    play = Playbook(rows=5) >> "Delete? [y/n] \n" * 5 + "Delete? [y/n] " >> 0.2 << Raised("yes_no")
+    play >> "\nDelete? [y/n] "
+    assert not play.detector.still_shows(play.prompt.digest), "the answer was meant for the one before"
+    play >> 0.3 << Withdrawn("moved_on") << Raised("yes_no") << Nothing()
+
+
+def test_the_same_question_on_a_screen_that_was_cleared_is_raised_again_at_once() -> None:
+    play = Playbook() >> "\x1b[H\x1b[2JDelete? [y/n] " >> 0.2 << Raised("yes_no")
+    play.reply() >> "y\n" >> 0.01 >> "\x1b[H\x1b[2JDelete? [y/n] " >> 0.2
+    play << Withdrawn("answered") << Raised("yes_no") << Nothing()
 
 
 def test_the_next_question_is_seen_even_when_it_comes_at_once() -> None:

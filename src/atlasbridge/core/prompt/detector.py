@@ -74,9 +74,9 @@ class Detector:
         self.open_prompt: Prompt | None = None
         self.despite_busy = False  # the open prompt was raised although no reader could be seen
         self.tool = ToolSays()
-        self._open_row = 0
+        self._open_place = 0
         self._open_core = self._open_excerpt = ""
-        self._open_copies = self._lines_since = 0  # of its question on the screen; written since it was raised
+        self._lines_since = 0  # written since it was raised
         self._sent = False  # Enter was typed since the prompt was raised, by a person or by us
         self._open_filled = ""
         self._answered: _Answered | None = None
@@ -137,7 +137,8 @@ class Detector:
             return False
         if _uncounted("".join(found.excerpt.split())) != _uncounted("".join(self._open_excerpt.split())):
             return True
-        return self._lines_since > self.screen.rows or self.eye.copies(found.core) > self._open_copies
+        once_more = self.eye.place(found) != self._open_place and self.eye.stands_at(self._open_place, found.core)
+        return once_more or self._lines_since > self.screen.rows
 
     def has_left(self, digest: str) -> bool:
         """Is it gone?  Unlike `still_shows`, half an answer behind it does not make it gone."""
@@ -271,11 +272,11 @@ class Detector:
         if found.constraints.get("idle") and self._sent and found.excerpt != self._open_excerpt:
             return False  # a whole turn went by between two looks: there is something new to tell
         if digest_of(found) == prompt.digest:
-            return found.structural or found.row == self._open_row or not touched
+            return found.structural or self.eye.place(found) == self._open_place or not touched
         if self._answered is not None and found.own and _question(found.core) == _question(self._open_core):
             return True  # our own words stand in one of its choices, until the tool takes them
         begun = self._answered is not None or self._typed_at is not None
-        return begun and found.row == self._open_row and found.core.startswith(self._open_core)
+        return begun and self.eye.place(found) == self._open_place and found.core.startswith(self._open_core)
 
     def _asked_again(self, found: Finding, now: float) -> list[Command]:
         """The same prompt stands there after its answer: nothing has happened yet, or it is asked once more."""
@@ -283,8 +284,10 @@ class Detector:
         if answered is None:
             return []
         same_line = found.core == self._open_core and found.filled == self._open_filled
-        again = not found.structural and same_line and self.eye.key != answered.key
-        if again and now - self.eye.key_since >= self.settings.patience.settle_s:
+        echoed = bool(self._facts.canonical and self._facts.echo) and self.eye.last_output > answered.at
+        since = self.eye.last_output if echoed else self.eye.key_since  # an echo is gone only from a line drawn anew
+        again = not found.structural and same_line and (echoed or self.eye.key != answered.key)
+        if again and now - since >= self.settings.patience.settle_s:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:
             self.open_prompt, self._answered = None, None
@@ -308,11 +311,10 @@ class Detector:
         self.open_prompt = prompt
         said_idle = bool(found.constraints.get("idle")) and self.tool.state == "idle"
         self.despite_busy |= said_idle or self._own_dialog(found, view)
-        self._open_row, self._open_core, self._open_facts = found.row, found.core, self._facts
+        self._open_place, self._open_core, self._open_facts = self.eye.place(found), found.core, self._facts
         self._open_filled = found.filled
         self._open_excerpt, self._sent = found.excerpt, False
-        self._open_copies, self._lines_since = self.eye.copies(found.core), 0
-        self._answered, self._keys_since_raise = None, False
+        self._lines_since, self._answered, self._keys_since_raise = 0, None, False
         return [RaisePrompt(prompt)]
 
     def _verdict(

@@ -27,7 +27,7 @@ class Eye:
         self.dialect = dialect
         self.screen = Screen(rows, cols)
         self.last_output = float("-inf")
-        self.key = ""  # the picture without what blinks and counts
+        self.key = ""  # the picture without what blinks and counts, and how far it has scrolled
         self.key_since = -1.0  # before anything happened
         self._seen = ""  # the dialog that was there at the last look, and since when
         self._seen_since = float("-inf")
@@ -67,7 +67,7 @@ class Eye:
             return False
         self._version = self.screen.version
         self._changes.append(self.last_output)
-        key = picture_key(view, self.dialect)
+        key = f"{picture_key(view, self.dialect)} {self.screen.scrolled}"
         if key == self.key:
             return False
         self.key = key
@@ -80,10 +80,14 @@ class Eye:
         if digest != self._seen:
             self._seen, self._seen_since = digest, self.last_output
 
-    def copies(self, core: str) -> int:
-        """How many lines of the screen ask the same."""
-        wanted = "".join(core.split())
-        return sum(1 for line in self.look().lines if wanted and wanted in "".join(line.split()))
+    def place(self, found: Finding) -> int:
+        """The line it stands in, counted from the first line that was ever on the screen."""
+        return found.row + self.screen.scrolled
+
+    def stands_at(self, place: int, core: str) -> bool:
+        """Whether that line, if it is still on the screen, asks this."""
+        row, lines = place - self.screen.scrolled, self.look().lines
+        return 0 <= row < len(lines) and "".join(core.split()) in "".join(lines[row].split())
 
     def cursor_line(self) -> str:
         """The row with the cursor, up to the cursor."""

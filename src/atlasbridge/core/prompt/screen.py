@@ -93,6 +93,11 @@ class Screen:
         """Lines that scrolled off the top of the main screen, oldest first."""
         return self._terminal.history
 
+    @property
+    def scrolled(self) -> int:
+        """How many lines have left the screen at its top; with it a row's number tells one line from a later one."""
+        return self._terminal.scrolled
+
     # Looks
 
     def style(self, row: int, col: int) -> int:
@@ -166,7 +171,7 @@ class Screen:
 
     @property
     def version(self) -> int:
-        """Grows when a cell, the cursor or the size differs from the last time the version was read."""
+        """Grows when a cell, the cursor or the size differs, or lines have scrolled, since it was last read."""
         state = self._state()
         if state != self._seen:
             self._seen = state
@@ -175,7 +180,7 @@ class Screen:
 
     def _state(self) -> tuple[object, ...]:
         terminal = self._terminal
-        return list(terminal.lines), terminal.y, terminal.x, self.cursor_visible
+        return list(terminal.lines), terminal.y, terminal.x, self.cursor_visible, terminal.scrolled
 
     # What goes beside the screen
 

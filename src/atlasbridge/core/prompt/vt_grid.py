@@ -35,6 +35,7 @@ class Grid:
         "lines",
         "main",
         "rows",
+        "scrolled",
         "top",
         "wrap_due",
         "x",
@@ -45,6 +46,7 @@ class Grid:
         self.rows, self.cols = clamp(rows, 1, MAX_ROWS), clamp(cols, 1, MAX_COLS)
         self.history: deque[str] = deque(maxlen=history_lines)
         self.inks, self.clusters = Inks(), Clusters()
+        self.scrolled = 0  # lines that have left at the top, ever
         self.clear()
 
     def clear(self) -> None:
@@ -209,6 +211,8 @@ class Grid:
         """Lines from `top` to the bottom margin move up; what leaves the main screen becomes history if `keep`."""
         count = min(count, self.bottom - top + 1)
         lines = self.lines
+        if top == 0:
+            self.scrolled += count
         if keep and top == 0 and self.history.maxlen and self.main is None:
             self.history.extend([self.clusters.plain(line[0]).rstrip(" ") for line in lines[:count]])
         del lines[top : top + count]
@@ -285,6 +289,7 @@ class Grid:
         self.top, self.bottom = 0, rows - 1
         self._blank.clear()
         self.y -= off
+        self.scrolled += off
         self.x = min(self.x, cols - 1)
         self.wrap_due = False
 
