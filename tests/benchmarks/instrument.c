@@ -79,6 +79,7 @@ static int finish(pid_t pid) {
 
 static int drain(const char *mark, char **command) {
     int master;
+    double begun = now();
     pid_t pid = start(command, &master);
     size_t length = strlen(mark), kept = 0;
     char tail[256];
@@ -100,9 +101,10 @@ static int drain(const char *mark, char **command) {
         bytes += got;
     }
     int code = finish(pid);
+    double whole = now() - begun;
     end_the_rest();
-    printf("{\"bytes\": %llu, \"seconds\": %.6f, \"sum\": \"%llx\", \"exit\": %d}\n", (unsigned long long)bytes,
-           last ? last - first : -1.0, (unsigned long long)sum, code);
+    printf("{\"bytes\": %llu, \"seconds\": %.6f, \"whole\": %.6f, \"sum\": \"%llx\", \"exit\": %d}\n",
+           (unsigned long long)bytes, last ? last - first : -1.0, whole, (unsigned long long)sum, code);
     return 0;
 }
 
