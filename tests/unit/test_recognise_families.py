@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.support.playbook import BUSY, POLLING, RAW, READING, TICKING, Nothing, Playbook, Raised
 
@@ -157,6 +159,27 @@ def test_a_spinner_is_no_reader_that_cannot_be_seen() -> None:
 def test_a_live_display_is_no_reader_that_cannot_be_seen() -> None:
     watch = ProbeAnswer(ProbeState.BUSY, "sleeps", echo=False, canonical=False, command="watch")
     Playbook(watch) >> ALTERNATE + "Continue? (y/n) " >> 10.0 << Nothing()
+
+
+def test_nobody_is_overlooked_in_a_group_that_does_not_run_at_all() -> None:
+    Playbook(replace(ASLEEP, certain=True)) >> "Press any key to continue" >> 10.0 << Nothing()
+
+
+@pytest.mark.parametrize("question", ["kill-pane 0? (y/n) ", ":"])
+def test_a_multiplexer_asks_below_the_terminal_it_runs(question: str) -> None:
+    asleep = replace(ASLEEP, certain=True, rows=23)
+    drawn = ALTERNATE + "Continue? [y/N] "
+    Playbook(asleep) >> drawn >> 10.0 << Nothing()
+    play = Playbook(asleep) >> drawn >> "\x1b[24;1H\x1b[43m" + question >> 1.0
+    play << Raised("yes_no" if "y/n" in question else "unknown", question.strip())
+    assert play.detector.despite_busy
+
+
+def test_a_multiplexer_asks_in_a_bar_over_the_last_line() -> None:
+    asleep = replace(ASLEEP, certain=True, rows=24)
+    Playbook(asleep) >> ALTERNATE + "\x1b[24;1HReally kill this window [y/n]" >> 10.0 << Nothing()
+    play = Playbook(asleep) >> ALTERNATE + "\x1b[24;1H\x1b[7mReally kill this window [y/n]\x1b[m" >> 1.0
+    play << Raised("yes_no", "Really kill this window")
 
 
 def test_what_is_highlighted_is_seen_by_pointer_colour_or_cursor() -> None:

@@ -50,6 +50,7 @@ class Finding:
     priority: int = 0
     multiline: bool = False
     permission: bool = False
+    barred: bool = False  # in a reversed bar at the foot of a full screen
     own: bool = False  # a dialog that the tool's own dialect knows: it stands there until it is answered
 
 

@@ -19,6 +19,7 @@ MORE = 0.05  # for every further signal that agrees
 KNOWN = 0.8  # a pattern this sure is no accident
 SURE = 0.9
 UNSEEN_S = 1.5
+AROUND_S = 0.5
 OVERRIDES_BUSY = 100  # a rule of this priority is the tool's own word
 
 PROBE_SCORE = {ProbeState.READING: 0.95, ProbeState.POLLING: 0.65, ProbeState.UNKNOWN: 0.0, ProbeState.BUSY: 0.0}
@@ -92,16 +93,25 @@ def decide_raise(
 def reads_unseen(found: Finding, probe: ProbeAnswer, moment: Moment, dialect: Dialect) -> bool:
     """No reader can be seen (a loop that sleeps, a process of another session), yet the terminal was put into a mode
     that only a reader of keys wants, and a question that is beyond doubt has stood there for a while."""
+    if probe.rows and _around(found, probe):
+        return moment.settled_s >= AROUND_S
     keys = probe.canonical is False
     hidden = probe.canonical is True and probe.echo is False and bool(found.constraints.get("secret"))
     return (
         (keys or hidden)
+        and not probe.certain
         and not dialect.idles
         and probe.command not in dialect.quiet_programs
         and found.score >= SURE
         and not found.constraints.get("idle")
         and min(moment.settled_s, moment.calm_s) >= UNSEEN_S
     )
+
+
+def _around(found: Finding, probe: ProbeAnswer) -> bool:
+    """Does the program ask that runs the terminal inside this one (a multiplexer)?  It stands below that terminal, or
+    in a bar that covers its last line."""
+    return found.row >= probe.rows or (found.barred and found.score >= SURE)
 
 
 def _polling(

@@ -15,17 +15,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
-from atlasbridge.os.tty import procfs, sockdiag
+from atlasbridge.os.tty import procfs
+from atlasbridge.os.tty.effort import Share, Stillness
 from atlasbridge.os.tty.procfs import Process
+from atlasbridge.os.tty.strangers import Strangers
 from atlasbridge.os.tty.syscalls import Waits
-from atlasbridge.os.tty.waits import NOWHERE, Line, Wait, classify
+from atlasbridge.os.tty.waits import Line, Wait, classify
+from atlasbridge.os.tty.work import is_at_work, pending_request
 
 _TIOCGPTN = 0x80045430
 _BUSY_SHARE = 0.5  # of one processor, between two looks
-_SHORTEST_SPAN_S = 0.05
+_STILL_S = 1.0  # whoever reads the terminal in turns of sleep has run at least once in this time
 _MAX_DEPTH = 3  # terminals inside terminals
 _MAX_CHILDREN = 64
-_SLACK_S = 0.05
 
 
 @dataclass(slots=True)
@@ -61,18 +63,25 @@ class _Member:
     def timer(self) -> bool:
         return any(wait.timeout for wait in self.waits)
 
+    @property
+    def serves(self) -> bool:
+        """A server without a terminal of its own: all it does with one is to relay."""
+        return self.process.terminal == 0
+
 
 class LinuxProbe:
     def __init__(self, master_fd: int, child_pid: int) -> None:
         self._master = master_fd
         self._child = child_pid
         self._line = Line.of(_terminal_number(master_fd))
-        self._used = (0, 0.0, 0.0)  # foreground group, its processor seconds, when
-        self._share = 0.0
+        self._strangers = Strangers(self._line)
+        self._mode: tuple[bool | None, bool | None] = (None, None)  # echo, canonical
+        self._share = Share()
+        self._stillness = Stillness()
 
     def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
         """`quiet_s` is left to the detector, which weighs it; the kernel's answer does not depend on it."""
-        echo, canonical = _flags(self._master)
+        self._mode = echo, canonical = _flags(self._master)
         group = _foreground_group(self._master)
         answer = self._judge(self._line, group, self._child, input_age_s, canonical is True and echo is False, 0)
         if answer.echo is None:
@@ -90,8 +99,19 @@ class LinuxProbe:
             members.append(member)
         if not members:
             return ProbeAnswer(ProbeState.UNKNOWN, "no foreground process")
-        share = self._processor_share(group, members) if depth == 0 else 0.0
+        share = self._share.of(group, [member.process.pid for member in members]) if depth == 0 else 0.0
         return self._judge_members(members, input_age_s, secret, share, depth)
+
+    def _judge_strangers(self, group: int, input_age_s: float | None) -> ProbeAnswer | None:
+        """Somebody of another session may serve the terminal while the foreground group only waits for it to end.  He
+        has switched off the line editing or the echo for it."""
+        if self._mode == (True, True):
+            return None
+        for process in self._strangers.look((group, self._mode), time.monotonic()):
+            member = _examine(process, self._line)
+            if member.attends:
+                return self._inside(member, input_age_s, 0) or self._judge_loop(member, input_age_s, 0.0, 0)
+        return None
 
     def _judge_members(
         self, members: list[_Member], input_age_s: float | None, secret: bool, share: float, depth: int
@@ -102,11 +122,14 @@ class LinuxProbe:
         answers = [self._judge_loop(member, input_age_s, share, depth) for member in leaves]
         if answers:
             return min(answers, key=lambda answer: _STRENGTH[answer.state])
-        for member in members:
-            inner = self._inside(member, input_age_s, depth)
-            if inner is not None:
-                return inner
-        return _judge_absent(members, secret)
+        served = self._judge_strangers(members[0].process.group, input_age_s) if depth == 0 else None
+        if served is not None:
+            return served
+        answer = _judge_absent(members, secret)
+        if answer.state is ProbeState.BUSY:
+            still_s = self._stillness.of(members[0].process.group, [member.process.pid for member in members])
+            answer = replace(answer, certain=still_s >= _STILL_S)
+        return answer
 
     def _judge_loop(self, member: _Member, input_age_s: float | None, share: float, depth: int) -> ProbeAnswer:
         """A program that watches the terminal by poll, or reads it in a helper thread."""
@@ -116,13 +139,13 @@ class LinuxProbe:
         if share > _BUSY_SHARE:
             return _answer(ProbeState.BUSY, f"uses {share:.0%} of a processor", process)
         below = list(procfs.descendants(process.pid))[:_MAX_CHILDREN]
-        why = _pending_request([process, *below], input_age_s)
+        why = pending_request([process, *below], input_age_s)
         if why:
             return _answer(ProbeState.BUSY, why, process)
         inner = self._inside(member, input_age_s, depth) if below else None
         if inner is not None:
             return inner
-        worker = next((child for child in below if _is_at_work(child, input_age_s)), None)
+        worker = next((child for child in below if is_at_work(child, input_age_s)), None)
         if worker is not None:
             return _answer(ProbeState.BUSY, f"its child {worker.command} ({worker.pid}) is at work", process)
         if member.only_the_terminal:
@@ -135,28 +158,16 @@ class LinuxProbe:
         """What the terminal says that this program runs itself (script, expect, an agent's shell), if it has one."""
         if depth >= _MAX_DEPTH:
             return None
-        for fd, link in procfs.descriptors(member.process.pid).items():
-            index = procfs.terminal_index(member.process.pid, fd) if link.endswith("ptmx") else None
-            if index is None:
-                continue
+        answers: list[ProbeAnswer] = []
+        terminals = _terminals_of(member.process.pid)
+        below = list(procfs.descendants(member.process.pid)) if terminals else []
+        for index in terminals:
             line = Line.of(index)
-            owner = next((one for one in procfs.descendants(member.process.pid) if one.terminal == line.device), None)
-            if owner is None or owner.foreground <= 0:
-                continue
-            answer = self._judge(line, owner.foreground, owner.pid, input_age_s, False, depth + 1)
-            return _relayed(answer, member, index)
-        return None
-
-    def _processor_share(self, group: int, members: list[_Member]) -> float:
-        """Processors used by the group of late; 0 until there are two looks to compare."""
-        now, used = time.monotonic(), sum(_processor_seconds(member.process.pid) for member in members)
-        last_group, last_used, then = self._used
-        if group == last_group and now - then < _SHORTEST_SPAN_S:
-            return self._share
-        known = group == last_group and used >= last_used
-        self._share = (used - last_used) / (now - then) if known else 0.0
-        self._used = (group, used, now)
-        return self._share
+            owner = next((one for one in below if one.terminal == line.device), None)
+            if owner is not None and owner.foreground > 0:
+                answer = self._judge(line, owner.foreground, owner.pid, input_age_s, False, depth + 1)
+                answers.append(_relayed(answer, member, index))
+        return _one_of(answers)
 
 
 _STRENGTH = {ProbeState.READING: 0, ProbeState.POLLING: 1, ProbeState.UNKNOWN: 2, ProbeState.BUSY: 3}
@@ -238,68 +249,43 @@ def _judge_absent(members: list[_Member], secret: bool) -> ProbeAnswer:
     return _answer(ProbeState.BUSY, "waits for something else than the terminal, or runs", first)
 
 
+def _terminals_of(pid: int) -> list[int]:
+    """The numbers of the terminals that a program runs itself."""
+    masters = [fd for fd, link in procfs.descriptors(pid).items() if link.endswith("ptmx")]
+    return sorted({index for fd in masters if (index := procfs.terminal_index(pid, fd)) is not None})
+
+
 def _relayed(answer: ProbeAnswer, member: _Member, index: int) -> ProbeAnswer:
     """What a terminal inside this one says, with that terminal's own flags."""
-    echo, canonical = _flags_of(index)
-    state, timer = answer.state, answer.timer
-    if state is ProbeState.READING and member.timer:  # the program around it may have more to do than to relay
-        state, timer = ProbeState.POLLING, True
     why = f"inside a terminal of {member.process.command}: {answer.why}"
-    return replace(answer, state=state, timer=timer, why=why, echo=echo, canonical=canonical)
+    echo, canonical, rows = _inner_state(index)
+    answer = replace(answer, why=why, rows=rows)
+    if answer.state is ProbeState.BUSY:  # only the program around it can ask then: the outer flags count
+        return replace(answer, certain=answer.certain or canonical is True)
+    if answer.state is ProbeState.READING and member.timer and not member.serves:
+        answer = replace(answer, state=ProbeState.POLLING, timer=True)  # it may have more to do than to relay
+    return answer if answer.echo is not None else replace(answer, echo=echo, canonical=canonical)
 
 
-def _flags_of(index: int) -> tuple[bool | None, bool | None]:
+def _one_of(answers: list[ProbeAnswer]) -> ProbeAnswer | None:
+    """Of several terminals in one program only one has the keyboard, and nobody can tell which."""
+    if not answers:
+        return None
+    best = min(answers, key=lambda answer: _STRENGTH[answer.state])
+    if best.state is ProbeState.READING and any(answer.state is not ProbeState.READING for answer in answers):
+        return replace(best, state=ProbeState.POLLING, timer=True)
+    return best
+
+
+def _inner_state(index: int) -> tuple[bool | None, bool | None, int]:
+    """Echo, canonical mode and height of a terminal, by its number."""
     try:
         fd = os.open(f"/dev/pts/{index}", os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return None, None
+        return None, None, 0
     try:
-        return _flags(fd)
+        return *_flags(fd), os.get_terminal_size(fd).lines
+    except OSError:
+        return None, None, 0
     finally:
         os.close(fd)
-
-
-def _processor_seconds(pid: int) -> float:
-    """Processor time a process has used, and its main thread has queued for: on a loaded machine the two go together.
-
-    The kernel gives every process a clock of its own, with a number that can be computed.
-    """
-    try:
-        queued = procfs.read_bytes(f"/proc/{pid}/schedstat").split()[1:2]
-        return time.clock_gettime((~pid << 3) | 2) + sum(map(int, queued)) / 1e9
-    except (OSError, OverflowError, ValueError):
-        return 0.0
-
-
-def _pending_request(processes: list[Process], input_age_s: float | None) -> str:
-    inodes = set[int]()
-    for process in processes:
-        inodes |= sockdiag.inodes_of(procfs.descriptors(process.pid))
-    since_ms = float("inf") if input_age_s is None else (input_age_s + _SLACK_S) * 1000
-    return sockdiag.pending(inodes, since_ms)
-
-
-def _is_at_work(child: Process, input_age_s: float | None) -> bool:
-    """Whether a child does something the program waits for.
-
-    Children older than the last input are helpers that stay; so are those that wait for words on their own input.
-    """
-    if child.state in "Tt":
-        return False
-    if child.state in "RD":
-        return True
-    age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - child.started / os.sysconf("SC_CLK_TCK")
-    if input_age_s is not None and age_s > input_age_s + _SLACK_S:
-        return False
-    return not _awaits_words(child)
-
-
-def _awaits_words(child: Process) -> bool:
-    """Whether a child waits for its standard input, which is a pipe or socket that its parent writes to."""
-    words = procfs.descriptor(child.pid, 0)
-    if not words.startswith(("pipe:", "socket:")):
-        return False
-    try:
-        return any(words in classify(child, tid, NOWHERE).others for tid in procfs.threads(child.pid))
-    except PermissionError:
-        return False

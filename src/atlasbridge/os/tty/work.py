@@ -1,0 +1,50 @@
+"""Is a Linux program at work elsewhere while it watches its terminal?  Requests without an answer, and children that do
+something it waits for.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+
+from atlasbridge.os.tty import procfs, sockdiag
+from atlasbridge.os.tty.procfs import Process
+from atlasbridge.os.tty.waits import NOWHERE, classify
+
+_SLACK_S = 0.05
+
+
+def pending_request(processes: Iterable[Process], input_age_s: float | None) -> str:
+    """Why one of these waits for an answer from the network, "" when none does."""
+    inodes = set[int]()
+    for process in processes:
+        inodes |= sockdiag.inodes_of(procfs.descriptors(process.pid))
+    since_ms = float("inf") if input_age_s is None else (input_age_s + _SLACK_S) * 1000
+    return sockdiag.pending(inodes, since_ms)
+
+
+def is_at_work(child: Process, input_age_s: float | None) -> bool:
+    """Whether a child does something the program waits for.
+
+    Children older than the last input are helpers that stay; so are those that wait for words on their own input.
+    """
+    if child.state in "Tt":
+        return False
+    if child.state in "RD":
+        return True
+    age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - child.started / os.sysconf("SC_CLK_TCK")
+    if input_age_s is not None and age_s > input_age_s + _SLACK_S:
+        return False
+    return not _awaits_words(child)
+
+
+def _awaits_words(child: Process) -> bool:
+    """Whether a child waits for its standard input, which is a pipe or socket that its parent writes to."""
+    words = procfs.descriptor(child.pid, 0)
+    if not words.startswith(("pipe:", "socket:")):
+        return False
+    try:
+        return any(words in classify(child, tid, NOWHERE).others for tid in procfs.threads(child.pid))
+    except PermissionError:
+        return False
