@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING, Any
 from atlasbridge.core.session.journal import Journal
 from atlasbridge.core.session.supervisor import Beat
 from atlasbridge.core.session.tty import Size
-from atlasbridge.core.session.wakeup import Wakeup
 
 if TYPE_CHECKING:
     from atlasbridge.core.session.hubside import HubSide
     from atlasbridge.core.session.watch import StallWatchdog
-
-_HEAD_START_S = 0.03  # for the tool and the relays, before importing takes processor time
 
 Build = Callable[[Size], tuple["StallWatchdog", "HubSide"]]
 
@@ -37,25 +34,27 @@ class Judgement:
         self._size = size
         self._hub = hub
         self._start_hub_task = start_hub_task
-        self._lock = threading.RLock()
+        self._building = threading.RLock()
+        self._lock = threading.RLock()  # never held while building: a terminal must not wait for that
         self._parts: tuple[StallWatchdog, HubSide] | None = None
         self._attached = False
-        self._head_start = Wakeup()
 
     def _get(self) -> tuple[StallWatchdog, HubSide]:
-        with self._lock:
+        with self._building:
             if self._parts is None:
-                watch, hub = self._build(self._size)
-                hub.state_changed(self._attached, self._size.rows, self._size.cols)
-                self._parts = watch, hub
+                size = self._size
+                watch, hub = self._build(size)
+                with self._lock:
+                    self._parts = watch, hub
+                    if self._size != size:
+                        watch.resized(self._size.rows, self._size.cols)
+                    hub.state_changed(self._attached, self._size.rows, self._size.cols)
                 if self._hub:
                     self._start_hub_task(hub.run)
             return self._parts
 
     def run(self, beat: Beat) -> None:
         """The task `stall_watchdog`."""
-        if self._parts is None:
-            self._head_start.wait(_HEAD_START_S)
         self._get()[0].run(beat)
 
     def notice(self) -> None:
