@@ -17,7 +17,8 @@ from tests.support.playbook import (
     Withdrawn,
 )
 
-from atlasbridge.core.prompt.events import ProbeAnswer
+from atlasbridge.core.prompt.commands import RaisePrompt, RequestWakeup
+from atlasbridge.core.prompt.events import OutputReceived, ProbeAnswer, ProbeAnswered
 
 YES_NO = [
     "rm: remove regular file 'a.txt'? ",
@@ -100,6 +101,15 @@ def test_a_blocked_read_is_raised_within_sixty_milliseconds() -> None:
     assert play.raised_after() <= 0.06
 
 
+def test_a_question_that_stood_there_before_the_first_look_is_raised_by_a_second_one_soon_after() -> None:
+    detector = Playbook().detector
+    detector.handle(OutputReceived(b"Continue? [y/n] "), 100.0)
+    first = detector.handle(ProbeAnswered(READING), 100.2)
+    assert isinstance(first[0], RequestWakeup)
+    assert first[0].at <= 100.231
+    assert isinstance(detector.handle(ProbeAnswered(READING), first[0].at)[0], RaisePrompt)
+
+
 def test_text_that_looks_like_a_prompt_is_none_while_the_program_is_busy() -> None:
     Playbook(BUSY) >> "Do you accept the licence? [y/N] " >> 30.0 << Nothing()
 
@@ -163,6 +173,12 @@ def test_the_same_question_on_a_screen_that_was_cleared_is_raised_again_at_once(
     play = Playbook() >> "\x1b[H\x1b[2JDelete? [y/n] " >> 0.2 << Raised("yes_no")
     play.reply() >> "y\n" >> 0.01 >> "\x1b[H\x1b[2JDelete? [y/n] " >> 0.2
     play << Withdrawn("answered") << Raised("yes_no") << Nothing()
+
+
+def test_the_end_of_an_answered_line_is_told_before_the_next_question_is_raised() -> None:
+    play = Playbook() >> "First? [y/n] " >> 0.2 << Raised("yes_no", "First?")
+    play.reply() >> "y\nSecond? [y/n] " >> 0.03 << Withdrawn("answered") << Nothing()
+    play >> 0.03 << Raised("yes_no", "Second?")
 
 
 def test_the_next_question_is_seen_even_when_it_comes_at_once() -> None:

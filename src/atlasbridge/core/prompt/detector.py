@@ -240,6 +240,8 @@ class Detector:
             if not (untouched and self._asks_of_another(found)):
                 return self._still_there(found, probe, now)
         steady_s = REDRAW_S if self.despite_busy and found is None else self.settings.patience.settle_s
+        if self._answered is not None and probe.canonical:
+            steady_s = 0.0  # a line that was sent is over, whatever comes next
         if (probe.state is not ProbeState.BUSY or self.despite_busy) and now - self.eye.key_since < steady_s:
             self._unsure = True
             return []
@@ -365,10 +367,12 @@ class Detector:
         settings, patience = self.settings, self.settings.patience
         if self.open_prompt is not None and self._answered is None and not self._unsure:
             return now + settings.watch_s
-        settled = now - self.eye.key_since + 1e-4
+        since = self.eye.last_output if self._answered else self.eye.key_since
+        settled = now - since + 1e-4
         turned = len(self._votes) < 2 or self._votes[-2] is ProbeState.BUSY  # it waits, and did not a look ago
         if probe.state is not ProbeState.BUSY and (turned or settled < patience.polling_s + 0.1):
-            step = patience.settle_s - settled if settled < patience.settle_s else 0.05
+            between = patience.settle_s - settings.first_look_s
+            step = patience.settle_s - settled if settled < patience.settle_s else between
             return now + max(step, 0.002)
         if self._answered:
             return now + settings.look_every_s
