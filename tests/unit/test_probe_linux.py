@@ -94,6 +94,18 @@ def test_a_loop_that_also_waits_for_other_things_is_polling(start: Start, code: 
 
 
 @pytest.mark.parametrize(
+    ("code", "serves"),
+    [
+        ("import select, socket; s = socket.create_server(('127.0.0.1', 0)); select.select([0, s], [], [])", True),
+        ("import ctypes, select; f = ctypes.CDLL(None).inotify_init1(0); select.select([0, f], [], [])", True),
+        ("import select; select.select([0], [], [], 30)", False),
+    ],
+)
+def test_a_loop_with_work_that_comes_by_itself_says_so(start: Start, code: str, serves: bool) -> None:
+    assert start(*python(code)).until(POLLING).serves is serves
+
+
+@pytest.mark.parametrize(
     "argv",
     [
         ("sleep", "600"),

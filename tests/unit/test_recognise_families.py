@@ -135,6 +135,10 @@ QUIET = [
     ("Proceed anyway (or wait 5 seconds to proceed) ? (y,N) ", READING),
     ("Compiling foo", TICKING),
     ("⠧ Continue? (y/n)", BUSY),
+    ("  Local: http://localhost:5173/\n  press h + enter to show help\n", POLLING),
+    ("Type s + enter at any time to create a snapshot\n", POLLING),
+    ("Copied 3 files.\nContinue? [y/N]\n", replace(POLLING, serves=True)),
+    (ALTERNATE + HIDE + "  61 be/4 root  press a key to hide", TICKING),
 ]
 
 

@@ -24,6 +24,7 @@ class ProbeAnswer:
     pid: int = 0
     timer: bool = False  # polling with a finite timeout: it may animate
     command: str = ""  # name of the process that waits
+    serves: bool = False  # it also waits for callers, or for files to change: work that comes by itself
     certain: bool = False  # busy, and no reader can have been overlooked
     rows: int = 0  # height of the terminal inside this one that it is about: below, the program around it draws
 

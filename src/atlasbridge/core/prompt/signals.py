@@ -133,7 +133,7 @@ def _polling(
         return enough, "a screen that this tool's dialect does not know" + ("" if enough else ": give it time")
     if probe.command in dialect.quiet_programs:
         return False, f"{probe.command} shows, it does not ask"
-    if found.detached and found.score < MEDIUM:
+    if found.detached and (found.score < MEDIUM or probe.serves):
         return False, "an event loop that also takes lines, and nothing asks for one"
     if found.score >= patience.threshold and found.type is not PromptType.TYPE_UNKNOWN:
         return True, "an event loop watches the terminal, and a line asks"

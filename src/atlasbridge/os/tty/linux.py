@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
-from atlasbridge.os.tty import procfs
+from atlasbridge.os.tty import procfs, sockdiag
 from atlasbridge.os.tty.effort import Share, Stillness
 from atlasbridge.os.tty.procfs import Process
 from atlasbridge.os.tty.strangers import Strangers
@@ -64,7 +64,13 @@ class _Member:
         return any(wait.timeout for wait in self.waits)
 
     @property
-    def serves(self) -> bool:
+    def serves_others(self) -> bool:
+        """Its work comes by itself: from callers, or from files that change."""
+        others = {other for wait in self.waits for other in wait.others}
+        return any("inotify" in other for other in others) or sockdiag.listens(map(sockdiag.socket_inode, others))
+
+    @property
+    def relays(self) -> bool:
         """A server without a terminal of its own: all it does with one is to relay."""
         return self.process.terminal == 0
 
@@ -152,7 +158,7 @@ class LinuxProbe:
             return _answer(ProbeState.READING, "waits for nothing but the terminal", process)
         others = sorted({other.split(":")[0] for wait in member.waits for other in wait.others})
         why = f"watches the terminal and {', '.join(others) or 'the time'}"
-        return replace(_answer(ProbeState.POLLING, why, process), timer=member.timer)
+        return replace(_answer(ProbeState.POLLING, why, process), timer=member.timer, serves=member.serves_others)
 
     def _inside(self, member: _Member, input_age_s: float | None, depth: int) -> ProbeAnswer | None:
         """What the terminal says that this program runs itself (script, expect, an agent's shell), if it has one."""
@@ -262,7 +268,7 @@ def _relayed(answer: ProbeAnswer, member: _Member, index: int) -> ProbeAnswer:
     answer = replace(answer, why=why, rows=rows)
     if answer.state is ProbeState.BUSY:  # only the program around it can ask then: the outer flags count
         return replace(answer, certain=answer.certain or canonical is True)
-    if answer.state is ProbeState.READING and member.timer and not member.serves:
+    if answer.state is ProbeState.READING and member.timer and not member.relays:
         answer = replace(answer, state=ProbeState.POLLING, timer=True)  # it may have more to do than to relay
     return answer if answer.echo is not None else replace(answer, echo=echo, canonical=canonical)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _NETLINK_SOCK_DIAG = 4
@@ -49,6 +50,12 @@ def pending(inodes: set[int], since_ms: float) -> str:
             if why:
                 return why
     return ""
+
+
+def listens(inodes: Iterable[int]) -> bool:
+    """Whether one of these sockets waits for callers."""
+    wanted = {inode for inode in inodes if inode}
+    return bool(wanted) and any(one.state == _LISTEN and one.inode in wanted for one in connections())
 
 
 def _waiting_for(one: Connection, since_ms: float) -> str:
