@@ -14,6 +14,7 @@ _NUMBERED = re.compile(
     r"(?=\s{2,}[\[(]?\d{1,3}[\]).:]\s|\s*$)"
 )
 _TABLED = re.compile(r"^\s*[*>]?\s*(\d{1,3})\s{3,}(\S.*)$")
+_NUMBER_FIRST = re.compile(r"^\s*[*>]?\s*(\d{1,3})\s+(\S.*)$")  # believed only where the numbers are complete
 _LETTERED = re.compile(
     r"^\s*[\[(]([A-Za-z])[\])]\s+(\S.*)$|^\s*([A-Za-z])[).:]\s+(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(?![:=-]\s)(\S.*)$"
     r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
@@ -24,6 +25,7 @@ _CHOOSING = re.compile(
     re.IGNORECASE,
 )
 _CHOSEN = re.compile(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
+_HEADS = re.compile(r"\b(?:what|how)\b[^?]*\?\W*$|\b(?:options|menu|actions|commands)\W*$", re.IGNORECASE)
 _BARE = re.compile(r"^\W*$")
 _GROUP = re.compile(
     r"[\[({<]((?:\[?\(?[\w?.*+!-]{1,24}\)?\]?(?:\s*[,/|]\s*|\s+or\s+)){1,30}\[?\(?[\w?.*+!-]{1,24}\)?\]?)[\])}>]"
@@ -32,6 +34,7 @@ _KEYS = re.compile(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,
 _FRACTION = re.compile(r"\d+\s*/\s*\d+")
 _SPELLED = re.compile(r"(?:[\w'-]*[\[(]\w[\])][\w' -]*)(?:\s*[/,|]\s*[\w'-]*[\[(]\w[\])][\w' -]*)+")
 _MARKED_WORD = re.compile(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]{2,}|(?<!\w)\w\)[a-z][a-z'-]{2,}")
+_WORD_IN_H = re.compile(r"^[a-z]*[aeiou][a-z]*[cgpst]h$|^(?:zsh|ksh|csh|tcsh|mksh|ssh|pwsh)$", re.IGNORECASE)
 _LETTERS = re.compile(r"\S\s.*[\[(]([a-zA-Z?]{2,14})[\])]\W*\w?$")
 
 
@@ -51,7 +54,14 @@ def listed_choices(view: View, row: int, question: str) -> Listed | None:
         found = _collect(view, row, pattern, kind)
         if found and _asks_to_choose(view, found.row, question, kind):
             return found
-    return None
+    found = _collect(view, row, _NUMBER_FIRST, "numbers")
+    return found if found and _is_complete(found, row) and _asks_to_choose(view, found.row, question, "") else None
+
+
+def _is_complete(found: Listed, row: int) -> bool:
+    """Row by row down to the question, none left out."""
+    numbers = [int(key) for key, _ in found.items]
+    return found.row + len(numbers) == row and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str) -> Listed | None:
@@ -93,6 +103,8 @@ def _asks_to_choose(view: View, top: int, question: str, kind: str) -> bool:
     if _CHOOSING.search(question) or (kind == "numbers" and _BARE.match(question)):
         return True
     head = " ".join(view.lines[max(0, top - 6) : top])
+    if _BARE.match(question) and kind == "letters" and _HEADS.search(head):
+        return True
     return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE))
 
 
@@ -132,11 +144,11 @@ def marked_words(text: str) -> list[str]:
 
 def _are_keys(letters: str) -> bool:
     """`yn`, `nyae`, `yaxH`, `abh`: each letter once, with y and n, a default in capitals, or the h for help; `aArRq`:
-    small and capital letters that differ."""
+    small and capital letters that differ.  `Rome` and `bash` are words: the default of a line."""
     once = len(set(letters.lower())) == len(letters)
-    marked = letters != letters.lower() and not letters.isupper()
+    marked = letters != letters.lower() and not letters.isupper() and not letters.istitle()
     known = {"y", "n"} <= set(letters.lower()) or marked or letters.endswith(("h", "?"))
-    return (once and known) or _both_cases(letters)
+    return (once and known and not _WORD_IN_H.search(letters)) or _both_cases(letters)
 
 
 def _both_cases(letters: str) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
+from atlasbridge.core.prompt.lit_list import find_lit_list
+from atlasbridge.core.prompt.marked_list import find_counted, find_marked
 from atlasbridge.core.prompt.menu import Menu, find_below, find_menu, find_row, odd_one, unframed
 from atlasbridge.core.prompt.recognise_box import current_button, find_buttons, find_frame, find_list
 from atlasbridge.core.prompt.view import View
@@ -38,7 +41,9 @@ def _menus(view: View) -> Iterator[Menu]:
             yield listed
         if len(buttons) >= 2:
             yield Menu(tuple(buttons), current_button(view, buttons), "colour")
-    for menu in (find_menu(view, POINTERS), find_row(view), find_below(view)):
+    finders = (partial(find_menu, pointers=POINTERS), find_row, find_below, find_marked, find_counted, find_lit_list)
+    for finder in finders:
+        menu = finder(view)
         if menu is not None:
             yield menu
 

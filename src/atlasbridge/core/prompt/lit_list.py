@@ -12,13 +12,14 @@ from atlasbridge.core.prompt.dialect import Dialect, MenuRule
 from atlasbridge.core.prompt.finding import Facts, Finding
 from atlasbridge.core.prompt.menu import Item, Menu, unframed
 from atlasbridge.core.prompt.recognise_menu import menu_finding, question_above
-from atlasbridge.core.prompt.view import View
+from atlasbridge.core.prompt.view import BACKGROUND, View
 from atlasbridge.core.prompt.vt_style import REVERSE
 
 MOST_ITEMS = 12
 MOST_OTHER_ROWS = 6
 LONGEST_LABEL = 30
 FOOT_ROWS = 6
+_PUSHED = re.compile(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
 _RULE = MenuRule("lit-list", score=0.85)
 _BAR_RULE = MenuRule("button-bar", score=0.85, across=True)
 _BUTTON = re.compile(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
@@ -51,10 +52,20 @@ def find_button_bar(view: View) -> Menu | None:
 def find_lit_list(view: View) -> Menu | None:
     rows = sum(bool(line.strip()) for line in view.lines)
     for block in _blocks(view):
+        if not 2 <= len(block) <= MOST_ITEMS or rows - len(block) > MOST_OTHER_ROWS:
+            continue
         lit = [at for at, item in enumerate(block) if view.style(item.row, item.col) & REVERSE]
-        if len(lit) == 1 and 2 <= len(block) <= MOST_ITEMS and rows - len(block) <= MOST_OTHER_ROWS:
-            return Menu(tuple(block), lit[0], "colour")
+        current = lit[0] if len(lit) == 1 else -1 if lit else _on_a_bar(view, block)
+        if current >= 0:
+            return Menu(tuple(block), current, "colour")
     return None
+
+
+def _on_a_bar(view: View, block: list[Item]) -> int:
+    """The one of three or more that has a background of its own."""
+    grounds = [view.style(item.row, item.col) >> BACKGROUND for item in block]
+    alone = [at for at, ground in enumerate(grounds) if grounds.count(ground) == 1]
+    return alone[0] if len(alone) == 1 and len(set(grounds)) == 2 else -1
 
 
 def _blocks(view: View) -> Iterator[list[Item]]:
@@ -62,7 +73,8 @@ def _blocks(view: View) -> Iterator[list[Item]]:
     block: list[Item] = []
     for at, line in enumerate(view.lines):
         text = unframed(line)
-        label, col = text.strip(), len(text) - len(text.lstrip())
+        pushed = _PUSHED.fullmatch(text)
+        label, col = (pushed[1], pushed.start(1)) if pushed else (text.strip(), len(text) - len(text.lstrip()))
         plain = label and len(label) <= LONGEST_LABEL and "  " not in label and not any(map(str.isdigit, label))
         if block and not (plain and col == block[-1].col):
             yield block

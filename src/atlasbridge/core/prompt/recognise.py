@@ -61,7 +61,7 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
                 return found
     full = view.alternate or facts.command in dialect.screen_programs or _has_bar(view)
     if full and facts.canonical is not True:
-        asked = recognise_line(view, facts, dialect, strict=True) or recognise_footer(view, facts)
+        asked = recognise_line(view, facts, dialect, strict=True) or recognise_footer(view, facts, dialect)
         return replace(asked or whole_screen(view, facts, dialect), barred=_has_bar(view))
     found = recognise_line(view, facts, dialect)
     if found and found.rule in GUESSES and dialect.idles and facts.canonical is False:

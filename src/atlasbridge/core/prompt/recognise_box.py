@@ -20,6 +20,7 @@ _GUTTER_KEY = re.compile(r"^│\s+(\w)\s{2,}(\S.*)$")
 _PRESS = re.compile(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
 _WORDS = re.compile(r"\S+(?: \S+)*")
 _NO_ROW = re.compile(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
+_ALONE = re.compile(r"ok|okay|continue|close|done|dismiss|got it", re.IGNORECASE)
 _BOX_MENU = MenuRule("box-list")
 
 
@@ -119,7 +120,9 @@ def find_buttons(view: View, frame: Frame) -> list[Item]:
 def _plain_buttons(view: View, at: int, frame: Frame) -> list[Item]:
     inside = unframed(view.lines[at][: frame.right])
     words = [Item(at, match.start(), match.group()) for match in _WORDS.finditer(inside, frame.left + 1)]
-    if not 2 <= len(words) <= 4 or any(len(item.label) > 24 for item in words):
+    if len(words) == 1 and not _ALONE.fullmatch(words[0].label):
+        return []
+    if not 1 <= len(words) <= 4 or any(len(item.label) > 24 for item in words):
         return []
     lit = [item for item in words if view.style(at, item.col) & REVERSE]
     return words if len(lit) == 1 else []

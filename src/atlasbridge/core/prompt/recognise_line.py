@@ -20,11 +20,16 @@ from atlasbridge.core.prompt.yes_no import typing_hint, yes_no_choices
 
 KILL_LINE = b"\x15"
 FOOT_ROWS = 6
+SURE = 0.85
 BACKSPACE = b"\x7f"  # the one key that every field knows
 _NOTHING_YET = ("›", "»", "·", "…", "‣")  # the cursor stands right behind the sign that ends the question
 _PREFILLED = re.compile(
     r"^(?P<ask>.{2,}[:?>]\s+)(?P<value>[^\s\[\](){}<>'\"][^\[\](){}<>]*)$|^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$"
 )
+_IN_WORDS = re.compile(r"\(yes or no\)", re.IGNORECASE)  # on a full screen that otherwise takes single keys
+_BY_NUMBER = re.compile(r"\b(?:type|enter)\b.{0,12}\bnumber\b", re.IGNORECASE)
+_MARKER = re.compile(r"[>»›❯](?:\s|$)")
+_ANGLED = re.compile(r"<[^<>]+>\s*$")
 _ANSWER_SO_FAR = re.compile(r"\s+[‣›»·…]\s*(?:true|false)?\s*$", re.IGNORECASE)
 _LIMIT = re.compile(
     r"(?:max(?:imum|\.)?(?: of)?|up to|at most|limit:?)\s*(\d{1,4})\s*(?:char|letter|digit|symbol)"
@@ -69,20 +74,25 @@ def asking_line(view: View, facts: Facts) -> Line | None:
 
 
 def _may_be_filled(found: re.Match[str]) -> bool:
-    """Behind choices in brackets only one of them stands by itself; other words go on with the sentence."""
+    """Behind choices in brackets only one of them stands by itself; other words go on with the sentence, as they do
+    behind a key in angles (`Type <RET> for more`)."""
+    if found["ask"] and _ANGLED.search(found["ask"]):
+        return False
     offered = inline_choices(found["asked"]) if found["asked"] else []
     return not offered or found["word"].lower() in (word.strip("[]()").lower() for word in offered)
 
 
 def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = False) -> Finding | None:
     """`strict`: only what a rule knows; on a full screen a line with the cursor behind it says nothing."""
+    view = view.at_caret() if facts.canonical is False else view
     line = asking_line(view, facts)
+    line = line and _asked_above(view, line, facts, dialect)
     if line is None or matches_any(dialect.passing, line.text):
         return None
     if facts.canonical and facts.echo is False:
         return _secret(view, line, 0.97, "echo-off")
     if strict:
-        return None if line.detached else _by_rule(view, line, facts, dialect) or _offered(view, line, facts, dialect)
+        return None if line.detached else _on_full_screen(view, line, facts, dialect)
     if facts.canonical is not True and matches_any(dialect.secret, line.text):
         return _secret(view, line, 0.85, "secret-words")
     ruled = _by_rule(view, line, facts, dialect)
@@ -95,6 +105,26 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     return found or ruled or _plain(view, line, facts)
 
 
+def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line:
+    """A marker alone in its line (`>`) below a yes-or-no question: together they ask."""
+    above = line.row - 1
+    if line.detached or not _MARKER.match(line.text) or above < 0 or view.is_answered(above):
+        return line
+    start = view.line_start(above)
+    question = "".join(view.lines[start : line.row]).strip()
+    asked = _by_rule(view, Line(f"{question} >", start), facts, dialect)
+    yes_no = asked is not None and asked.type is PromptType.TYPE_YES_NO and asked.score > SURE
+    return Line(f"{question} {line.text}", start) if yes_no else line
+
+
+def _on_full_screen(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
+    ruled = _by_rule(view, line, facts, dialect)
+    if ruled and not view.cursor_visible and ruled.score < SURE:
+        return None  # words that nobody points at may stand anywhere
+    listed = _listed(view, line, facts, dialect) if _BY_NUMBER.search(line.text) else None
+    return listed or ruled or _offered(view, line, facts, dialect)
+
+
 def _spelled_out(view: View, line: Line) -> list[str] | None:
     """Words with the letter to type, in the question or in the sentence above it, unless they are yes and no."""
     words = marked_words(line.text)
@@ -104,7 +134,7 @@ def _spelled_out(view: View, line: Line) -> list[str] | None:
     return words if words and not {"y", "n"} & {word[1].lower() for word in words} else None
 
 
-def recognise_footer(view: View, facts: Facts) -> Finding | None:
+def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """Full-screen programs ask in a bar, or in the very last row: `File Name to Write: out.txt`."""
     bar = bool(view.style(view.row, 0) & REVERSE) or view.row == len(view.lines) - 1 or _stands_apart(view)
     asked = _ASKED_BELOW.match(view.before_cursor()) if bar and view.cursor_visible else None
@@ -113,6 +143,8 @@ def recognise_footer(view: View, facts: Facts) -> Finding | None:
     filled = asked["filled"] or ""
     found = _base(view, Line(asked["ask"].strip(), view.row), facts, "footer", PromptType.TYPE_FREE_TEXT, 0.8)
     clear = (Step(BACKSPACE * len(filled), "redrawn"),) if filled else ()
+    if matches_any(dialect.secret, found.core):
+        found = replace(found, constraints={**found.constraints, "secret": True})
     return replace(found, excerpt=found.core, line_mode=False, filled=filled, text_steps=clear)
 
 
@@ -166,7 +198,8 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
     if rule.type == "yes_no":
         raw = facts.canonical is False
         hint = typing_hint(view) if raw and not rule.yes else ""
-        one_key = ((rule.key or view.alternate) and raw and not hint) or facts.one_key
+        in_words = hint or _IN_WORDS.search(line.text)
+        one_key = ((rule.key or view.alternate) and raw and not in_words) or facts.one_key
         asked = f"{line.text} {hint}".strip()
         found = replace(found, choices=yes_no_choices(asked, rule, one_key, facts.canonical is False, clear, dialect))
     if rule.secret:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from atlasbridge.core.prompt.dialect import Dialect, MenuRule, compiled, matches_any
 from atlasbridge.core.prompt.finding import ENTER, Facts, Finding
 from atlasbridge.core.prompt.keys import arrow, parse_keys
+from atlasbridge.core.prompt.marked_list import find_counted, find_marked
 from atlasbridge.core.prompt.menu import Menu, find_across, find_below, find_menu, find_numbered, find_row, unframed
 from atlasbridge.core.prompt.model import Choice, PromptType, Step
 from atlasbridge.core.prompt.view import View
@@ -39,7 +40,15 @@ _ROW_RULE = MenuRule("side-by-side", across=True)
 
 
 def recognise_menu(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    return _side_by_side(view, dialect) or _by_looks(view, dialect) or _filtered(view, dialect)
+    found = _side_by_side(view, dialect) or _by_looks(view, dialect) or _filtered(view, dialect)
+    return found or (_marked(view, dialect) if facts.reading and not dialect.idles else None)
+
+
+def _marked(view: View, dialect: Dialect) -> Finding | None:
+    """A mark that text uses as well: only of a program that reads, and with words above it."""
+    menu = find_marked(view)
+    question, row = question_above(view, menu.top) if menu else ("", 0)
+    return menu_finding(view, menu, _DEFAULT_RULE, question, row, dialect) if menu and question else None
 
 
 def _filtered(view: View, dialect: Dialect) -> Finding | None:
@@ -73,6 +82,7 @@ def _side_by_side(view: View, dialect: Dialect) -> Finding | None:
 
 def _by_looks(view: View, dialect: Dialect) -> Finding | None:
     menu = find_menu(view, dialect.pointers.translate(_BULLETS) if dialect.idles else dialect.pointers)
+    menu = menu or (find_counted(view) if view.alternate else None)
     if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS:
         return None
     if not _believable(view, menu, hinted=dialect.idles and not menu.numbered) or _asked_below(view, menu):

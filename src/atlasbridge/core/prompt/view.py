@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from atlasbridge.core.prompt.vt_style import REVERSE
+
 _MARKS = re.compile(r"^\W+|\W+$")
+CARET_ROWS = 8
+BACKGROUND = 34  # the bits of a style above this are its background
 TICKS = "✔✓√◇"  # question libraries put one in front of what has been answered
 
 
@@ -102,6 +106,17 @@ class View:
     def _before(self) -> str:
         return self.lines[self.row].ljust(self.col)[: self.col] if self.before is None else self.before
 
+    def at_caret(self) -> View:
+        """With the cursor on a single blank cell in another colour, which is how a field is drawn by programs that
+        hide the terminal's own."""
+        if self.cursor_visible:
+            return self
+        for row in range(self.bottom(), max(-1, self.bottom() - CARET_ROWS), -1):
+            col = _caret(self.styles[row], self.lines[row]) if row < len(self.styles) else -1
+            if col > 0:
+                return replace(self, row=row, col=col, before=None, cursor_visible=True)
+        return self
+
     def is_answered(self, row: int) -> bool:
         """Whether the row is a question that has had its answer: it and what stands above it is history."""
         line = self.lines[row].strip()
@@ -120,6 +135,12 @@ class View:
 
     def text(self) -> str:
         return "\n".join(self.lines).rstrip()
+
+
+def _caret(styles: tuple[int, ...], line: str) -> int:
+    """The column of the only cell of a row that is reversed or has a background, if it is blank and the last one."""
+    lit = [col for col, style in enumerate(styles) if style & REVERSE or style >> BACKGROUND]
+    return lit[0] if len(lit) == 1 and not line[lit[0] :].strip() else -1
 
 
 def begins_with(line: str, beginning: str) -> bool:

@@ -1,0 +1,112 @@
+"""Programs of further families: lists with unusual marks, carets that are drawn, questions above their line."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.playbook import POLLING, RAW, READING, TICKING, Nothing, Playbook, Raised
+
+from atlasbridge.core.prompt.answer import decide_answer, encode_answer
+from atlasbridge.core.prompt.events import ProbeAnswer
+from atlasbridge.core.prompt.model import Answer
+
+ALTERNATE = "\x1b[?1049h\x1b[H"
+HIDE = "\x1b[?25l"
+GUTTER = "\x1b[38;5;236m▌\x1b[m "
+LIT = "\x1b[48;5;236m▌ "
+
+
+def typed(play: Playbook, value: str, **how: bool) -> bytes:
+    answer = decide_answer(play.prompt, value, **how)
+    assert isinstance(answer, Answer), answer
+    return b"".join(step.keys for step in encode_answer(play.prompt, answer))
+
+
+CHOICES = [
+    # what is drawn, who reads it, what is said, what is typed
+    (ALTERNATE + "Please choose a language:\n\n* Java\n  Rust\n  Go" + HIDE, RAW, "Go", b"\x1b[B\x1b[B\r"),
+    ("Pick a pet:\n \x1b[7m●cat\x1b[m\n  dog\n  owl\x1b[2A" + HIDE, RAW, "dog", b"\x1b[B\r"),
+    ("Pick some:\n◌ \x1b[1mone\x1b[m\n◌ two\n◌ three\r" + HIDE, RAW, "two", b"\x1b[B\r"),
+    (ALTERNATE + f"{GUTTER}fig\n{GUTTER}pear\n{LIT}apple\x1b[m\n  3/3 ────\nFruit> ", POLLING, "pear", b"\x1b[A\r"),
+    (ALTERNATE + "Choose a planet\n\n\x1b[7m< Mars      >\x1b[m\n< Venus     >\n", RAW, "Venus", b"\x1b[B\r"),
+    (ALTERNATE + "Choose a planet\n\n\x1b[44mMars\x1b[m\nVenus\nEarth" + HIDE, TICKING, "Earth", b"\x1b[B\x1b[B\r"),
+    (":: Select a fruit:\n   1 apple\n   2 fig\n   3 pear\n> ", READING, "pear", b"3\r"),
+    ("What would you like to do?\n  a) Add user\n  q) Quit\n> ", READING, "q", b"q\r"),
+    (
+        ALTERNATE + "Pick a colour:\n1. red\n2. green\nType number and <Enter> (q or empty cancels): ",
+        TICKING,
+        "green",
+        b"2\r",
+    ),
+]
+
+
+@pytest.mark.parametrize(("drawn", "probe", "said", "keys"), CHOICES, ids=[case[2] for case in CHOICES])
+def test_a_choice_is_offered_and_taken(drawn: str, probe: ProbeAnswer, said: str, keys: bytes) -> None:
+    play = Playbook(probe) >> drawn >> 1.0 << Raised("multiple_choice")
+    assert typed(play, said) == keys
+
+
+YES_NO = [
+    (":: Deploy now? (y/N)\n> ", READING, b"y\r"),
+    (ALTERNATE + "\x1b[24;1HErase everything? (yes or no) ", TICKING, b"yes\r"),
+    ("هل تريد المتابعة؟ (نعم/لا) ", READING, "نعم\r".encode()),
+    ("האם להמשיך? (כן/לא) ", READING, "כן\r".encode()),
+]
+
+
+@pytest.mark.parametrize(("drawn", "probe", "keys"), YES_NO)
+def test_yes_is_typed_as_the_program_takes_it(drawn: str, probe: ProbeAnswer, keys: bytes) -> None:
+    play = Playbook(probe) >> drawn >> 1.0 << Raised("yes_no")
+    assert typed(play, "y") == keys
+
+
+def test_an_answer_begun_behind_a_marker_is_still_the_same_question() -> None:
+    play = Playbook(READING) >> ":: Deploy now? (y/N)\n> " >> 1.0 << Raised("yes_no", "Deploy now?")
+    play.reply() >> "y"
+    assert not play.detector.has_left(play.prompt.digest)
+    play >> "\r\n"
+    assert play.detector.has_left(play.prompt.digest)
+
+
+@pytest.mark.parametrize("default", ["Rome", "bash", "fish", "zsh", "Linux"])
+def test_a_word_in_brackets_is_a_default_and_no_row_of_keys(default: str) -> None:
+    Playbook(POLLING) >> f"? Which one do you use? ({default}) " >> 1.0 << Raised("free_text", default)
+
+
+def test_a_field_is_seen_by_the_caret_that_is_drawn() -> None:
+    drawn = "Your town?\n> \x1b[7m \x1b[m\n\n(enter to confirm)" + HIDE
+    play = Playbook(RAW) >> drawn >> 1.0 << Raised("free_text", "Your town?")
+    assert typed(play, "Oslo", as_text=True) == b"Oslo\r"
+
+
+def test_a_pager_that_names_its_key_in_angles_is_no_line_with_a_default() -> None:
+    line = "--Type <RET> for more, q to quit, c to continue without paging--"
+    play = Playbook(RAW) >> "Examining data.\n" + line >> 1.0 << Raised("confirm_enter", line)
+    assert typed(play, "enter") == b"\r"
+
+
+def test_a_secret_is_a_secret_at_the_foot_of_a_screen_too() -> None:
+    play = (
+        Playbook(TICKING) >> ALTERNATE + "text\x1b[24;1HEnter secret: " >> 1.0 << Raised("free_text", "Enter secret:")
+    )
+    assert play.prompt.secret
+
+
+def test_a_message_with_a_lit_ok_is_confirmed() -> None:
+    rows = ["┌ Info ───────┐", "│ All is done │", "│             │", "│          \x1b[7mOK\x1b[m │", "└─────────────┘"]
+    Playbook(RAW) >> ALTERNATE + "\n".join(rows) + HIDE >> 1.0 << Raised("confirm_enter", "All is done")
+
+
+def test_a_question_that_no_cursor_points_at_takes_no_letters() -> None:
+    drawn = ALTERNATE + "Are you sure you want to quit?\n\n   Quit     Cancel\x1b[H" + HIDE
+    play = Playbook(RAW) >> drawn >> 1.0
+    play << Raised("unknown")
+
+
+def test_a_list_of_branches_above_a_shell_is_no_menu() -> None:
+    Playbook(RAW) >> "$ git branch\n* main\n  dev\n  feature\n$ " >> 1.0 << Raised("free_text")
+
+
+def test_marks_of_a_program_that_does_not_read_say_nothing() -> None:
+    drawn = "│\n●  Some news\n│  and more of it\n◒  Installing" + HIDE
+    Playbook(TICKING) >> drawn >> 5.0 << Nothing()
