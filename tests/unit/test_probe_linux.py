@@ -168,6 +168,28 @@ def test_a_helper_that_waits_for_words_is_no_work(start: Start) -> None:
     start(*python(code)).until(READING)
 
 
+@pytest.mark.parametrize(
+    ("child", "state"),
+    [
+        ("c.recv(1)", READING),  # of the program itself
+        ("s = socket.create_server(('127.0.0.1', 0)); select.select([c, s], [], [])", READING),
+        ("select.select([c], [], [], 600)", BUSY),
+        ("os.popen('sleep 600').read()", BUSY),
+        ("a, b = os.pipe(); os.fork() or time.sleep(600); os.close(b); os.read(a, 1)", BUSY),
+    ],
+)
+def test_a_child_that_waits_for_the_program_itself_is_no_work(start: Start, child: str, state: ProbeState) -> None:
+    code = (
+        "import os, select, socket, time\n"
+        "s = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(s.getsockname())\n"
+        f"if not os.fork(): s.close(); {child}\n"
+        "p, _ = s.accept(); s.close(); c.close(); print('ready', flush=True); select.select([0], [], [])"
+    )
+    stage = start(*python(code))
+    stage.until_shown(b"ready")
+    stage.until(state)
+
+
 def test_a_request_without_an_answer_is_work(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         code = (

@@ -165,6 +165,15 @@ def test_a_live_display_is_no_reader_that_cannot_be_seen() -> None:
     Playbook(watch) >> ALTERNATE + "Continue? (y/n) " >> 10.0 << Nothing()
 
 
+@pytest.mark.parametrize("probe", [RAW, TICKING])
+def test_a_live_display_asks_in_a_line_at_its_foot_alone(probe: ProbeAnswer) -> None:
+    shows = replace(probe, command="htop")
+    drawn = ALTERNATE + HIDE + "  PID USER  CPU%\n 4711 root  12.0"
+    Playbook(shows) >> drawn >> 20.0 << Nothing()
+    play = Playbook(shows) >> drawn + "\x1b[24;1HEscCancel \x1b[7m Search: \x1b[m\x1b[?25h" >> 1.0
+    play << Raised("free_text", "Search:")
+
+
 def test_nobody_is_overlooked_in_a_group_that_does_not_run_at_all() -> None:
     Playbook(replace(ASLEEP, certain=True)) >> "Press any key to continue" >> 10.0 << Nothing()
 

@@ -83,6 +83,8 @@ def decide_raise(
         return False, "a prompt for the next command, and somebody is there"
     if found.rule == "silent" and moment.settled_s < (patience.polling_s if probe.canonical else patience.silence_s):
         return False, "it reads, but it has only begun, or asked the terminal something"
+    if found.type is PromptType.TYPE_UNKNOWN and probe.command in dialect.quiet_programs:
+        return False, f"{probe.command} shows, it does not ask"
     if probe.state is ProbeState.READING:
         return True, "a process blocks in read on the terminal"
     if probe.state is ProbeState.POLLING:
@@ -131,7 +133,7 @@ def _polling(
     if dialect.idles and (found.score < KNOWN or found.detached):
         enough = moment.settled_s >= patience.stranger_s
         return enough, "a screen that this tool's dialect does not know" + ("" if enough else ": give it time")
-    if probe.command in dialect.quiet_programs:
+    if probe.command in dialect.quiet_programs and found.rule != "footer":
         return False, f"{probe.command} shows, it does not ask"
     if found.detached and (found.score < MEDIUM or probe.serves):
         return False, "an event loop that also takes lines, and nothing asks for one"

@@ -151,7 +151,7 @@ class LinuxProbe:
         inner = self._inside(member, input_age_s, depth) if below else None
         if inner is not None:
             return inner
-        worker = next((child for child in below if is_at_work(child, input_age_s)), None)
+        worker = next((child for child in below if is_at_work(child, process, input_age_s)), None)
         if worker is not None:
             return _answer(ProbeState.BUSY, f"its child {worker.command} ({worker.pid}) is at work", process)
         if member.only_the_terminal:

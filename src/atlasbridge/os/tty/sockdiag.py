@@ -58,6 +58,16 @@ def listens(inodes: Iterable[int]) -> bool:
     return bool(wanted) and any(one.state == _LISTEN and one.inode in wanted for one in connections())
 
 
+def answering(inodes: set[int], partners: set[int]) -> set[int]:
+    """Those of these sockets that wait for callers, or whose other end is one of the partners."""
+    if not inodes:
+        return set()
+    known = connections()
+    ends = {one.local for one in known if one.inode in partners and one.state != _LISTEN}
+    found = {one.inode for one in known if one.inode in inodes and (one.state == _LISTEN or one.remote in ends)}
+    return found | {inode for inode in inodes - found if unix_peer(inode) in partners}
+
+
 def _waiting_for(one: Connection, since_ms: float) -> str:
     if one.state == _SYN_SENT:
         return "a connection is being made"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from atlasbridge.os.tty import procfs, sockdiag
 from atlasbridge.os.tty.procfs import Process
-from atlasbridge.os.tty.waits import NOWHERE, classify
+from atlasbridge.os.tty.waits import NOWHERE, Wait, classify
 
 _SLACK_S = 0.05
 
@@ -24,10 +24,10 @@ def pending_request(processes: Iterable[Process], input_age_s: float | None) -> 
     return sockdiag.pending(inodes, since_ms)
 
 
-def is_at_work(child: Process, input_age_s: float | None) -> bool:
+def is_at_work(child: Process, program: Process, input_age_s: float | None) -> bool:
     """Whether a child does something the program waits for.
 
-    Children older than the last input are helpers that stay; so are those that wait for words on their own input.
+    Children older than the last input are helpers that stay; so are those that wait for words of the program.
     """
     if child.state in "Tt":
         return False
@@ -36,15 +36,26 @@ def is_at_work(child: Process, input_age_s: float | None) -> bool:
     age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - child.started / os.sysconf("SC_CLK_TCK")
     if input_age_s is not None and age_s > input_age_s + _SLACK_S:
         return False
-    return not _awaits_words(child)
+    try:
+        waits = [classify(child, tid, NOWHERE) for tid in procfs.threads(child.pid)]
+    except PermissionError:
+        return True
+    return not (_awaits_words(child, waits) or _awaits_only(program, waits))
 
 
-def _awaits_words(child: Process) -> bool:
+def _awaits_words(child: Process, waits: list[Wait]) -> bool:
     """Whether a child waits for its standard input, which is a pipe or socket that its parent writes to."""
     words = procfs.descriptor(child.pid, 0)
-    if not words.startswith(("pipe:", "socket:")):
+    return words.startswith(("pipe:", "socket:")) and any(words in wait.others for wait in waits)
+
+
+def _awaits_only(program: Process, waits: list[Wait]) -> bool:
+    """Whether no thread will move before the program, or a caller, has a word for it: a debugger's target that is
+    halted, a language server."""
+    others = {other for wait in waits for other in wait.others}
+    if not others or not all(wait.idle or (wait.others and not wait.timeout) for wait in waits):
         return False
-    try:
-        return any(words in classify(child, tid, NOWHERE).others for tid in procfs.threads(child.pid))
-    except PermissionError:
-        return False
+    own = procfs.descriptors(program.pid)
+    rest = others - set(own.values())
+    inodes = {sockdiag.socket_inode(other) for other in rest}
+    return 0 not in inodes and inodes == sockdiag.answering(inodes, sockdiag.inodes_of(own))
