@@ -25,11 +25,15 @@ CHOICES = [
     # what is drawn, who reads it, what is said, what is typed
     (ALTERNATE + "Please choose a language:\n\n* Java\n  Rust\n  Go" + HIDE, RAW, "Go", b"\x1b[B\x1b[B\r"),
     ("Pick a pet:\n \x1b[7m●cat\x1b[m\n  dog\n  owl\x1b[2A" + HIDE, RAW, "dog", b"\x1b[B\r"),
-    ("Pick some:\n◌ \x1b[1mone\x1b[m\n◌ two\n◌ three\r" + HIDE, RAW, "two", b"\x1b[B\r"),
+    ("Pick some:\n◌ \x1b[1mone\x1b[m\n◌ two\n◌ three\r" + HIDE, RAW, "two", b"\x1b[B \r"),
     (ALTERNATE + f"{GUTTER}fig\n{GUTTER}pear\n{LIT}apple\x1b[m\n  3/3 ────\nFruit> ", POLLING, "pear", b"\x1b[A\r"),
     (ALTERNATE + "Choose a planet\n\n\x1b[7m< Mars      >\x1b[m\n< Venus     >\n", RAW, "Venus", b"\x1b[B\r"),
     (ALTERNATE + "Choose a planet\n\n\x1b[44mMars\x1b[m\nVenus\nEarth" + HIDE, TICKING, "Earth", b"\x1b[B\x1b[B\r"),
+    ("Where do you go?\n\n\x1b[7m North\x1b[m\n South\n East\r\x1b[2A", TICKING, "South", b"\x1b[B\r"),
+    ("Choose:\n\x1b[7mFile\x1b[m  Edit  View\r", TICKING, "View", b"\x1b[C\x1b[C\r"),
     (":: Select a fruit:\n   1 apple\n   2 fig\n   3 pear\n> ", READING, "pear", b"3\r"),
+    ("Pick a lane [slow]:\n [ 0] slow\n [ 1] fast\n > ", RAW, "fast", b"1\r"),
+    ("> \x1b[s\n\x1b[7mapple\x1b[m\npear\nfig\x1b[u", RAW, "pear", b"\x1b[B\r"),
     ("What would you like to do?\n  a) Add user\n  q) Quit\n> ", READING, "q", b"q\r"),
     (
         ALTERNATE + "Pick a colour:\n1. red\n2. green\nType number and <Enter> (q or empty cancels): ",
@@ -47,6 +51,7 @@ def test_a_choice_is_offered_and_taken(drawn: str, probe: ProbeAnswer, said: str
 
 
 YES_NO = [
+    ("? Ship it? Yes/\x1b[4;36mNo\x1b[m" + HIDE, RAW, b"\x1b[D\r"),
     (":: Deploy now? (y/N)\n> ", READING, b"y\r"),
     (ALTERNATE + "\x1b[24;1HErase everything? (yes or no) ", TICKING, b"yes\r"),
     ("هل تريد المتابعة؟ (نعم/لا) ", READING, "نعم\r".encode()),
@@ -110,3 +115,32 @@ def test_a_list_of_branches_above_a_shell_is_no_menu() -> None:
 def test_marks_of_a_program_that_does_not_read_say_nothing() -> None:
     drawn = "│\n●  Some news\n│  and more of it\n◒  Installing" + HIDE
     Playbook(TICKING) >> drawn >> 5.0 << Nothing()
+
+
+def test_what_explains_the_pointed_choice_is_no_choice() -> None:
+    grey = "\x1b[90m    TypeScript, ESLint, and\n   more of them\x1b[m"
+    drawn = f"? Use the defaults? › - Use arrow-keys.\n❯   Yes, use them\n{grey}\n    No, reuse\n    No, customize"
+    play = Playbook(POLLING) >> drawn + HIDE >> 1.0 << Raised("multiple_choice", "Use the defaults?")
+    assert [choice.label for choice in play.prompt.choices] == ["Yes, use them", "No, reuse", "No, customize"]
+
+
+def test_grey_choices_are_choices() -> None:
+    drawn = "? Pick one\n❯ red\n\x1b[90m  green\n  blue\x1b[m"
+    play = Playbook(POLLING) >> drawn + HIDE >> 1.0 << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == ["red", "green", "blue"]
+
+
+def test_enter_takes_a_default_in_round_brackets() -> None:
+    play = Playbook(POLLING) >> "Is this OK? (yes) " >> 1.0 << Raised("yes_no")
+    assert typed(play, "enter") == b"y\r"
+
+
+def test_a_field_between_words_and_buttons_that_no_colour_marks_is_typed_into() -> None:
+    rows = ["┌─ Name ──────────────┐", "│ Enter a host name:  │", "│                     │", "│   Okay   Cancel     │"]
+    drawn = ALTERNATE + "\n".join([*rows, "└─────────────────────┘"]) + "\x1b[3;3H"
+    play = Playbook(TICKING) >> drawn >> 1.0 << Raised("free_text", "Enter a host name:")
+    assert typed(play, "gnu", as_text=True) == b"gnu\r"
+
+
+def test_a_request_for_a_name_is_no_yes_or_no() -> None:
+    Playbook(READING) >> "May I have your name? " >> 1.0 << Raised("free_text")

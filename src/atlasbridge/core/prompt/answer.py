@@ -21,6 +21,7 @@ _YES = {"y", "yes", "yeah", "yep", "ok", "okay", "true", "allow", "approve", "ac
 _NO = {"n", "no", "nope", "false", "deny", "reject", "refuse", "decline"}
 _AGREES = re.compile(r"\W*(?:yes|allow|approve|accept|ok|proceed|trust|submit|confirm|continue)\b")
 _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
+_COUNTED = re.compile(r"^\d{1,3}: ")  # the number of a list that does not count its places
 _DECLINES = re.compile(r"(?:don['’]?t|do not|not|never|stop|cancel|abort|quit|exit)\b")
 
 
@@ -165,6 +166,7 @@ def _find(prompt: Prompt, word: str) -> Choice | None:
     exact = [
         *(choice for choice in prompt.choices if choice.value == word),
         *(choice for choice in prompt.choices if low in (choice.value.lower(), choice.label.lower())),
+        *(choice for choice in prompt.choices if low == _COUNTED.sub("", choice.label).lower()),
     ]
     if exact:
         return exact[0]

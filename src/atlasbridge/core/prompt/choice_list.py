@@ -10,7 +10,7 @@ from atlasbridge.core.prompt.view import View
 LIST_ROWS = 40
 GAP_ROWS = 5
 _NUMBERED = re.compile(
-    r"(?:^|(?<=\s\s)|(?<=\t))[*>+-]?\s*[\[(]?(\d{1,3})(?:[\]).:]|\)\.| [-/=](?=\s))\s+(\S.*?)"
+    r"(?:^|(?<=\s\s)|(?<=\t))[*>+-]?\s*(?:[\[(]\s?)?(\d{1,3})(?:[\]).:]|\)\.| [-/=](?=\s))\s+(\S.*?)"
     r"(?=\s{2,}[\[(]?\d{1,3}[\]).:]\s|\s*$)"
 )
 _TABLED = re.compile(r"^\s*[*>]?\s*(\d{1,3})\s{3,}(\S.*)$")

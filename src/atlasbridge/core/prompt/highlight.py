@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from atlasbridge.core.prompt.lit_list import find_lit_list
+from atlasbridge.core.prompt.lit_list import find_lit_here, find_lit_list, find_words_here
 from atlasbridge.core.prompt.marked_list import find_counted, find_marked
 from atlasbridge.core.prompt.menu import Menu, find_below, find_menu, find_row, odd_one, unframed
 from atlasbridge.core.prompt.recognise_box import current_button, find_buttons, find_frame, find_list
@@ -41,7 +41,16 @@ def _menus(view: View) -> Iterator[Menu]:
             yield listed
         if len(buttons) >= 2:
             yield Menu(tuple(buttons), current_button(view, buttons), "colour")
-    finders = (partial(find_menu, pointers=POINTERS), find_row, find_below, find_marked, find_counted, find_lit_list)
+    finders = (
+        partial(find_menu, pointers=POINTERS),
+        find_row,
+        find_below,
+        find_marked,
+        find_counted,
+        find_lit_list,
+        find_lit_here,
+        find_words_here,
+    )
     for finder in finders:
         menu = finder(view)
         if menu is not None:

@@ -22,12 +22,13 @@ FOOT_ROWS = 6
 _PUSHED = re.compile(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
 _RULE = MenuRule("lit-list", score=0.85)
 _BAR_RULE = MenuRule("button-bar", score=0.85, across=True)
+_WORDS = re.compile(r"[^\W\d_]\w*(?: \w+)*")
 _BUTTON = re.compile(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
 
 
 def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if not view.alternate:
-        return None
+        return _in_the_text(view, facts, dialect)
     menu = None if facts.command in dialect.screen_programs else find_lit_list(view)
     if menu is not None:
         question, row = question_above(view, menu.top)
@@ -37,6 +38,36 @@ def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | 
         return None
     question, row = question_above(view, bar.top)
     return menu_finding(view, bar, _BAR_RULE, question or view.lines[bar.top].strip(), row, dialect)
+
+
+def _in_the_text(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """Below the lines that were written before: only where the cursor stands in the list itself."""
+    menu, rule = find_lit_here(view), _RULE
+    if menu is None:
+        menu, rule = find_words_here(view), _BAR_RULE
+    if menu is None or dialect.idles or facts.canonical is not False:
+        return None
+    question, row = question_above(view, menu.top)
+    return menu_finding(view, menu, rule, question, row, dialect) if question else None
+
+
+def find_lit_here(view: View) -> Menu | None:
+    """Rows below each other around the cursor, down to the last one, of which one is reversed."""
+    for block in _blocks(view):
+        lit = [at for at, item in enumerate(block) if view.style(item.row, item.col) & REVERSE]
+        around = block and block[0].row <= view.row <= block[-1].row and block[-1].row == view.bottom()
+        if around and len(lit) == 1 and 2 <= len(block) <= MOST_ITEMS:
+            return Menu(tuple(block), lit[0], "colour")
+    return None
+
+
+def find_words_here(view: View) -> Menu | None:
+    """Words side by side in the last row, one of them reversed, and the cursor in front of them."""
+    at = view.row
+    found = [Item(at, match.start(), match.group()) for match in _WORDS.finditer(view.lines[at])]
+    lit = [place for place, item in enumerate(found) if view.style(at, item.col) & REVERSE]
+    ahead = len(found) >= 2 and view.col <= found[0].col and at == view.bottom()
+    return Menu(tuple(found), lit[0], "colour") if ahead and len(lit) == 1 else None
 
 
 def find_button_bar(view: View) -> Menu | None:

@@ -12,9 +12,11 @@ from functools import lru_cache
 
 from atlasbridge.core.prompt.dialect import compiled
 from atlasbridge.core.prompt.view import View
+from atlasbridge.core.prompt.vt_style import DIM
 
 MAX_ITEMS = 60
 EXPLAINED_ROWS = 6
+GREY = 0x1000008  # the foreground "bright black"
 GROUP_INDENT = 3  # boxes of a group stand a little to the right of the group's own
 _FRAMES = {**dict.fromkeys(range(0x2500, 0x25A0), " "), **dict.fromkeys(map(ord, "|◆◇▲▼"), " ")}
 _BOXES = "◌◯○◉●◎◻◼☐☑☒⬡⬢□■▢▣✔✓✘"
@@ -30,6 +32,7 @@ _ROW = (
 _MARKED = re.compile(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
 _COUNTER = re.compile(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
 _TOGGLE = re.compile(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
+_SWITCH = re.compile(r"^\?\s.*\s(Yes)\s?/\s?(No)\s*$", re.IGNORECASE)  # one of them is lit, and no cursor is shown
 _DISABLED = re.compile(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
 _SEPARATOR = re.compile(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
 _HINT_ROW = re.compile(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
@@ -72,11 +75,12 @@ class Menu:
 
     @property
     def several(self) -> bool:
-        """A list where more than one may be marked: square boxes, a mark beside the pointer, or several marks."""
+        """A list where more than one may be marked: square boxes, a mark beside the pointer, several marks or none."""
         boxes = [item.box for item in self.items if item.box]
         square = sum(box[0] in "[☐☑☒◻◼□■▢▣" for box in boxes)
         beside = self.how == "pointer"
-        return len(boxes) >= 2 and (beside or square >= 2 or sum(item.checked for item in self.items) > 1)
+        marked = sum(item.checked for item in self.items)
+        return len(boxes) >= 2 and (beside or square >= 2 or marked > 1 or (self.how == "radio" and not marked))
 
 
 @lru_cache(maxsize=8)
@@ -147,7 +151,8 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     first = _item(rows, at, start)
     column = _column(start)
     above = _walk(rows, pattern, range(at - 1, -1, -1), column, bool(first.number), bool(start["box"]))
-    below = _walk(rows, pattern, range(at + 1, len(rows)), column, bool(first.number), bool(start["box"]))
+    below_from = at + 1 + _explained_by(view, rows, pattern, at, column)
+    below = _walk(rows, pattern, range(below_from, len(rows)), column, bool(first.number), bool(start["box"]))
     items = _honest([*reversed(above), first, *below])
     first = items[len(above)]
     if len(items) < 2 or sum(item.pointed for item in items) != 1:
@@ -163,6 +168,20 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     between = range(items[0].row + 1, items[-1].row)
     gaps = not first.number and any(_DISABLED.match(rows[row]) for row in between)
     return Menu(tuple(items), items.index(first), "pointer", gaps=gaps)
+
+
+def _explained_by(view: View, rows: list[str], pattern: re.Pattern[str], at: int, column: int) -> int:
+    """How many faded rows below the pointed one explain it: a choice in plain colour follows them."""
+    end = at + 1
+    while end < len(rows) and rows[end].strip() and _is_faded(view, end, rows[end]):
+        end += 1
+    match = pattern.match(rows[end]) if end < len(rows) else None
+    return end - at - 1 if match and _column(match) == column else 0
+
+
+def _is_faded(view: View, row: int, text: str) -> bool:
+    style = view.style(row, len(text) - len(text.lstrip()))
+    return bool(style & DIM) or style >> 8 & 0x3FFFFFF == GREY
 
 
 def _without_header(view: View, items: list[Item]) -> list[Item]:
@@ -295,7 +314,7 @@ def find_row(view: View) -> Menu | None:
         if len(marked) >= 2:
             filled = [place for place, item in enumerate(marked) if item.box in "●◉"]
             return Menu(tuple(marked), filled[0] if len(filled) == 1 else -1, "radio")
-        toggle = _TOGGLE.search(view.lines[at])
+        toggle = _TOGGLE.search(view.lines[at]) or (None if view.cursor_visible else _SWITCH.search(view.lines[at]))
         if toggle:
             pair = [Item(at, toggle.start(1), toggle[1]), Item(at, toggle.start(2), toggle[2])]
             return Menu(tuple(pair), odd_one(view, [(at, item.col) for item in pair]), "colour")

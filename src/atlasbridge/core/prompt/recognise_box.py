@@ -21,6 +21,7 @@ _PRESS = re.compile(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\
 _WORDS = re.compile(r"\S+(?: \S+)*")
 _NO_ROW = re.compile(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
 _ALONE = re.compile(r"ok|okay|continue|close|done|dismiss|got it", re.IGNORECASE)
+_OTHERWISE = re.compile(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|apply|submit", re.IGNORECASE)
 _BOX_MENU = MenuRule("box-list")
 
 
@@ -125,7 +126,8 @@ def _plain_buttons(view: View, at: int, frame: Frame) -> list[Item]:
     if not 1 <= len(words) <= 4 or any(len(item.label) > 24 for item in words):
         return []
     lit = [item for item in words if view.style(at, item.col) & REVERSE]
-    return words if len(lit) == 1 else []
+    named = len(words) > 1 and all(_ALONE.fullmatch(item.label) or _OTHERWISE.fullmatch(item.label) for item in words)
+    return words if len(lit) == 1 or named else []
 
 
 def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:

@@ -15,6 +15,7 @@ from atlasbridge.core.prompt.marked_list import find_counted, find_marked
 from atlasbridge.core.prompt.menu import Menu, find_across, find_below, find_menu, find_numbered, find_row, unframed
 from atlasbridge.core.prompt.model import Choice, PromptType, Step
 from atlasbridge.core.prompt.view import View
+from atlasbridge.core.prompt.vt_style import REVERSE
 
 QUESTION_ROWS = 14
 DIALOG_ROWS = 30
@@ -54,15 +55,20 @@ def _marked(view: View, dialect: Dialect) -> Finding | None:
 def _filtered(view: View, dialect: Dialect) -> Finding | None:
     """A line to type into, and below it what matches: a list with a highlight, or numbers to type."""
     asked = " ".join(view.before_cursor().split())
-    if len(asked) <= 3 or view.alternate:
+    if not asked or view.alternate:
         return None
     menu = find_below(view)
-    if menu:
+    if menu and (len(asked) > 3 or _is_reversed(view, menu)):
         return menu_finding(view, menu, _DEFAULT_RULE, asked, view.row, dialect)
-    counted = find_numbered(view, dialect.pointers)
+    counted = find_numbered(view, dialect.pointers) if len(asked) > 3 else None
     if counted and view.row < counted.top <= view.row + 2 and view.bottom() - counted.bottom <= 2:
         return menu_finding(view, counted, _TYPED_RULE, asked, view.row, dialect)
     return None
+
+
+def _is_reversed(view: View, menu: Menu) -> bool:
+    current = menu.items[menu.current]
+    return bool(view.style(current.row, current.col) & REVERSE)
 
 
 def _side_by_side(view: View, dialect: Dialect) -> Finding | None:

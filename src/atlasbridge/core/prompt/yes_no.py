@@ -68,7 +68,8 @@ def _yes_no_default(text: str) -> str:
         return "y"
     if re.search(r"\[n(?:o)?\](?!o)|\by/N\b|\byes/No\b|N/y|[\[(]default:? ?n|\byN\b", text):
         return "n"
-    return "y" if re.search(r"\[Y(?:es)?\]\W*$", text) else "n" if re.search(r"\[N(?:o)?\]\W*$", text) else ""
+    alone = re.search(r"\[(y)(?:es)?\]\W*$|\[(n)o?\]\W*$|[?:]\s*\((?:(y)(?:es)?|(n)o?)\)\W*$", text, re.IGNORECASE)
+    return next(group for group in alone.groups() if group).lower() if alone else ""
 
 
 def _capital(text: str, yes: str, no: str) -> str:
