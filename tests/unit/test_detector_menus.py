@@ -95,6 +95,17 @@ def test_an_unknown_full_screen_program_at_rest_is_unknown_and_has_no_default() 
     assert play.prompt.safe_default == ""
 
 
+def test_a_box_that_counts_down_by_itself_is_not_waiting() -> None:
+    play = Playbook(TICKING)
+    for left in range(9, 0, -1):
+        rows = ["┌" + "─" * 32 + "┐", "│ Rebooting soon" + " " * 17 + "│", "│  ┌" + "─" * 26 + "┐  │"]
+        rows += [f"│  │{left:^26}│  │", "│  └" + "─" * 26 + "┘  │", "├" + "─" * 32 + "┤"]
+        rows += ["│     \x1b[7m<  OK  >\x1b[m    <Cancel>     │", "└" + "─" * 32 + "┘"]
+        play >> "\x1b[H" + "\n".join(rows) >> 1.0
+    play << Nothing()
+    play >> 2.0 << Raised("multiple_choice", "Rebooting soon")  # and it stands still
+
+
 def test_a_live_display_with_a_timer_is_not_waiting() -> None:
     play = Playbook(TICKING)
     for second in range(8):

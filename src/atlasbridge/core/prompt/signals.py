@@ -20,6 +20,7 @@ KNOWN = 0.8  # a pattern this sure is no accident
 SURE = 0.9
 UNSEEN_S = 1.5
 AROUND_S = 0.5
+TICK_S = 1.5  # a clock that shows seconds has moved on by then
 OVERRIDES_BUSY = 100  # a rule of this priority is the tool's own word
 
 PROBE_SCORE = {ProbeState.READING: 0.95, ProbeState.POLLING: 0.65, ProbeState.UNKNOWN: 0.0, ProbeState.BUSY: 0.0}
@@ -116,6 +117,11 @@ def _around(found: Finding, probe: ProbeAnswer) -> bool:
     return found.row >= probe.rows or (found.barred and found.score >= SURE)
 
 
+def _may_count_down(found: Finding) -> bool:
+    """A row of the dialog is a number and nothing else."""
+    return found.structural and any(row.isdecimal() for row in found.excerpt.split("\n"))
+
+
 def _polling(
     found: Finding, probe: ProbeAnswer, moment: Moment, dialect: Dialect, structured: str, patience: Patience
 ) -> tuple[bool, str]:
@@ -128,6 +134,8 @@ def _polling(
             False,
             f"something moves: calm for {moment.calm_s:.2f} s, and it has a rhythm of {moment.rest_s / 2:.2f} s",
         )
+    if probe.timer and not structured and _may_count_down(found) and moment.settled_s < TICK_S:
+        return False, "a number that may count down by itself"
     if structured or found.structural:
         return True, "an event loop watches the terminal, and a dialog stands on the screen"
     if dialect.idles and (found.score < KNOWN or found.detached):
