@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import replace
 
 import pytest
 from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, Playbook, Raised, Withdrawn
@@ -93,6 +94,12 @@ def test_a_message_box_wants_enter() -> None:
 def test_an_unknown_full_screen_program_at_rest_is_unknown_and_has_no_default() -> None:
     play = Playbook(RAW) >> ALTERNATE + "hello\n~\n~\nf.txt 1,1 All\x1b[H" >> 0.4 << Raised("unknown", "hello")
     assert play.prompt.safe_default == ""
+
+
+def test_a_timer_says_nothing_before_it_has_fired() -> None:
+    slow = replace(TICKING, period_s=20.0)
+    play = Playbook(slow) >> ALTERNATE + "\x1b[?25l  PID  READ/s  COMMAND\n  4711  0.00 B  cc1" >> 20.0 << Nothing()
+    play >> 3.0 << Raised("unknown", "COMMAND")
 
 
 def test_a_box_that_counts_down_by_itself_is_not_waiting() -> None:

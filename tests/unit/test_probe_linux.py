@@ -94,6 +94,19 @@ def test_a_loop_that_also_waits_for_other_things_is_polling(start: Start, code: 
 
 
 @pytest.mark.parametrize(
+    ("code", "period_s"),
+    [
+        ("select.select([0], [], [], 30.5)", 30.5),
+        ("p = select.poll(); p.register(0, 1); p.poll(2500)", 2.5),
+        ("e = select.epoll(); e.register(0, 1); e.poll(12)", 12.0),
+    ],
+)
+def test_the_length_of_a_timer_is_seen(start: Start, code: str, period_s: float) -> None:
+    answer = start(*python(f"import select\nwhile True: {code}")).until(POLLING)
+    assert answer.period_s == pytest.approx(period_s, abs=0.01)
+
+
+@pytest.mark.parametrize(
     ("code", "serves"),
     [
         ("import select, socket; s = socket.create_server(('127.0.0.1', 0)); select.select([0, s], [], [])", True),

@@ -23,6 +23,7 @@ class ProbeAnswer:
     canonical: bool | None = None
     pid: int = 0
     timer: bool = False  # polling with a finite timeout: it may animate
+    period_s: float = 0.0  # how long that timeout is, where it can be seen
     command: str = ""  # name of the process that waits
     serves: bool = False  # it also waits for callers, or for files to change: work that comes by itself
     certain: bool = False  # busy, and no reader can have been overlooked

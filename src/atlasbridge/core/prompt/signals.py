@@ -149,7 +149,7 @@ def _polling(
         return True, "an event loop watches the terminal, and a line asks"
     if not probe.timer or probe.command in dialect.screen_programs:
         return True, "an event loop watches nothing but the terminal, and has come to rest"
-    if moment.settled_s >= patience.timer_s:
+    if moment.settled_s >= max(patience.timer_s, probe.period_s + TICK_S):
         return True, "an event loop with a timer that changes nothing"
     return False, "an event loop with a timer, and nothing asks"
 

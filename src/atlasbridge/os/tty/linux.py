@@ -60,8 +60,9 @@ class _Member:
         return main_idle and all(wait.idle or (reads and not wait.others) for wait in helpers)
 
     @property
-    def timer(self) -> bool:
-        return any(wait.timeout for wait in self.waits)
+    def timer(self) -> float:
+        """After how many seconds it wakes by itself; 0: never."""
+        return max((wait.timeout for wait in self.waits), default=0.0)
 
     @property
     def serves_others(self) -> bool:
@@ -158,7 +159,12 @@ class LinuxProbe:
             return _answer(ProbeState.READING, "waits for nothing but the terminal", process)
         others = sorted({other.split(":")[0] for wait in member.waits for other in wait.others})
         why = f"watches the terminal and {', '.join(others) or 'the time'}"
-        return replace(_answer(ProbeState.POLLING, why, process), timer=member.timer, serves=member.serves_others)
+        return replace(
+            _answer(ProbeState.POLLING, why, process),
+            timer=bool(member.timer),
+            period_s=member.timer,
+            serves=member.serves_others,
+        )
 
     def _inside(self, member: _Member, input_age_s: float | None, depth: int) -> ProbeAnswer | None:
         """What the terminal says that this program runs itself (script, expect, an agent's shell), if it has one."""

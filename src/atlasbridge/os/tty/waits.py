@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import struct
 from dataclasses import dataclass
 
 from atlasbridge.os.tty import procfs, sockdiag
@@ -17,6 +18,8 @@ _COMPAT = COMPAT.get(platform.machine().lower(), {})
 _DEV_TTY = os.makedev(5, 0)
 _PTS_MAJOR = 136
 _FOREVER_S = 3600  # a longer timeout is none
+_SOME_S = 1.0  # a timer whose length cannot be seen
+_SHORTEST_S = 0.001
 _MAX_NESTING = 3
 
 _POLLS = (Waits.POLL, Waits.PPOLL, Waits.SELECT, Waits.EPOLL, Waits.EPOLL_TIMESPEC, Waits.RESTART)
@@ -66,7 +69,7 @@ class Wait:
     call: Waits | None  # None: the thread runs
     reads: bool = False
     watches: bool = False
-    timeout: bool = False  # wakes by itself before long
+    timeout: float = 0.0  # wakes by itself after so many seconds, as far as that can be seen; 0: never
     others: tuple[str, ...] = ()  # further descriptors it waits for, but for wake-ups within the program
 
     @property
@@ -89,8 +92,8 @@ def classify(process: procfs.Process, tid: int, line: Line) -> Wait:
     if waits in _POLLS:
         return _wait_on_many(process, call, waits, line)
     if waits is Waits.FUTEX:
-        return Wait(waits, timeout=call.args[3] != 0)
-    return Wait(waits or Waits.SLEEP, timeout=waits is Waits.SLEEP)
+        return Wait(waits, timeout=_SOME_S if call.args[3] else 0.0)
+    return Wait(waits or Waits.SLEEP, timeout=_SOME_S if waits is Waits.SLEEP else 0.0)
 
 
 def _wait_on_one(process: procfs.Process, fd: int, waits: Waits, line: Line) -> Wait:
@@ -105,11 +108,11 @@ def _wait_on_many(process: procfs.Process, call: procfs.BlockedCall, waits: Wait
     except PermissionError:
         raise
     except OSError:  # memory that is no such list, or a process that is just leaving
-        return Wait(waits, timeout=True)
+        return Wait(waits, timeout=_SOME_S)
     ours = [fd for fd in fds if line.is_open_as(process, fd)]
     rest = [fd for fd in fds if fd not in ours]
     timers = any(procfs.timer_is_set(process.pid, fd) for fd in rest if "timerfd" in procfs.descriptor(process.pid, fd))
-    timeout = timers or _wakes_soon(process.pid, call, waits)
+    timeout = _wakes_after(process.pid, call, waits) or (_SOME_S if timers else 0.0)
     return Wait(waits, watches=bool(ours), timeout=timeout, others=_outside(process.pid, rest))
 
 
@@ -132,19 +135,20 @@ def _epoll_leaves(pid: int, fd: int, depth: int) -> list[int]:
     return leaves
 
 
-def _wakes_soon(pid: int, call: procfs.BlockedCall, waits: Waits) -> bool:
-    """Whether the call has a timeout that matters."""
+def _wakes_after(pid: int, call: procfs.BlockedCall, waits: Waits) -> float:
+    """The call's timeout in seconds; 0 when it has none that matters."""
     if waits in (Waits.POLL, Waits.RESTART, Waits.EPOLL):
-        milliseconds = call.args[3 if waits is Waits.EPOLL else 2] & 0xFFFFFFFF
-        return milliseconds < _FOREVER_S * 1000
-    address = call.args[{Waits.PPOLL: 2, Waits.SELECT: 4}.get(waits, 3)]
-    if address == 0:
-        return False
-    try:
-        seconds = int.from_bytes(procfs.read_memory(pid, address, 8), "little", signed=True)
-    except OSError:
-        return True
-    return seconds < _FOREVER_S
+        seconds = (call.args[3 if waits is Waits.EPOLL else 2] & 0xFFFFFFFF) / 1000
+    else:
+        address = call.args[{Waits.PPOLL: 2, Waits.SELECT: 4}.get(waits, 3)]
+        if address == 0:
+            return 0.0
+        try:
+            whole, part = struct.unpack("=qq", procfs.read_memory(pid, address, 16))
+        except (OSError, struct.error):
+            return _SOME_S
+        seconds = whole + part / (1e9 if part >= 1e6 else 1e6)  # select counts in either, by its number
+    return max(seconds, _SHORTEST_S) if seconds < _FOREVER_S else 0.0
 
 
 def _outside(pid: int, fds: list[int]) -> tuple[str, ...]:
