@@ -18,11 +18,13 @@ from atlasbridge.core.prompt.vt_style import REVERSE
 MOST_ITEMS = 12
 MOST_OTHER_ROWS = 6
 LONGEST_LABEL = 30
+MOST_BUTTONS = 4
 FOOT_ROWS = 6
 _PUSHED = re.compile(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
 _RULE = MenuRule("lit-list", score=0.85)
 _BAR_RULE = MenuRule("button-bar", score=0.85, across=True)
 _WORDS = re.compile(r"[^\W\d_]\w*(?: \w+)*")
+_APART = re.compile(r"(?<!\S)[^\W\d_]\w*(?: \w+)?(?=\s{3}|\s*$)")
 _BUTTON = re.compile(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
 
 
@@ -77,7 +79,17 @@ def find_button_bar(view: View) -> Menu | None:
         lit = [place for place, item in enumerate(found) if view.style(at, item.col) & REVERSE]
         if len(found) >= 2 and len(lit) == 1:
             return Menu(tuple(found), lit[0], "colour")
-    return None
+    return _plain_bar(view)
+
+
+def _plain_bar(view: View) -> Menu | None:
+    """`Quit     Cancel` and hardly anything else on the screen, one of them reversed."""
+    rows = [at for at, line in enumerate(view.lines) if unframed(line).strip()]
+    at = rows[-1] if rows else 0
+    found = [Item(at, match.start(), match.group()) for match in _APART.finditer(unframed(view.lines[at]))]
+    lit = [place for place, item in enumerate(found) if view.style(at, item.col) & REVERSE]
+    few = 2 <= len(found) <= MOST_BUTTONS and len(rows) - 1 <= MOST_OTHER_ROWS and not view.cursor_visible
+    return Menu(tuple(found), lit[0], "colour") if few and len(lit) == 1 else None
 
 
 def find_lit_list(view: View) -> Menu | None:

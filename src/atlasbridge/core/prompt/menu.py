@@ -103,7 +103,15 @@ def find_menu(view: View, pointers: str) -> Menu | None:
             menu = _around(view, rows, pattern, at, start)
             if menu:
                 return menu
-    return _radio(view, rows, pattern)
+    return _starred(view, rows, pointers) or _radio(view, rows, pattern)
+
+
+def _starred(view: View, rows: list[str], pointers: str) -> Menu | None:
+    """A star points where every row has a box behind it; elsewhere it is a bullet."""
+    pattern = _row_pattern(pointers + "*")
+    starts = [(at, match) for at, row in enumerate(rows) if (match := pattern.match(row)) and match["pointer"] == "*"]
+    at, start = starts[0] if len(starts) == 1 else (0, None)
+    return _around(view, rows, pattern, at, start) if start and start["box"] else None
 
 
 def find_numbered(view: View, pointers: str) -> Menu | None:
