@@ -102,6 +102,15 @@ def test_a_timer_says_nothing_before_it_has_fired() -> None:
     play >> 3.0 << Raised("unknown", "COMMAND")
 
 
+def test_a_line_that_says_how_far_it_is_is_no_question() -> None:
+    brisk = replace(TICKING, period_s=1.4)
+    play = Playbook(brisk)
+    for done in range(1, 10):
+        play >> f"\rUploading, part {done} of 9 (stage {done}):" >> 1.4
+    play << Nothing()
+    play >> 2.0 << Raised("free_text", "part 9 of 9")
+
+
 def test_a_box_that_counts_down_by_itself_is_not_waiting() -> None:
     play = Playbook(TICKING)
     for left in range(9, 0, -1):

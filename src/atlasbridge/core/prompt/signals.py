@@ -20,6 +20,8 @@ KNOWN = 0.8  # a pattern this sure is no accident
 SURE = 0.9
 UNSEEN_S = 1.5
 AROUND_S = 0.5
+BRISK_S = 2.0  # the period of a timer that may well draw how far the work is
+FIRED_S = 0.3
 TICK_S = 1.5  # a clock that shows seconds has moved on by then
 OVERRIDES_BUSY = 100  # a rule of this priority is the tool's own word
 
@@ -145,6 +147,8 @@ def _polling(
         return False, f"{probe.command} shows, it does not ask"
     if found.detached and (found.score < MEDIUM or probe.serves):
         return False, "an event loop that also takes lines, and nothing asks for one"
+    if found.score < KNOWN and 0 < probe.period_s <= BRISK_S and moment.settled_s < probe.period_s + FIRED_S:
+        return False, f"it wakes after {probe.period_s:.1f} s, and may only show how far it is"
     if found.score >= patience.threshold and found.type is not PromptType.TYPE_UNKNOWN:
         return True, "an event loop watches the terminal, and a line asks"
     if not probe.timer or probe.command in dialect.screen_programs:
