@@ -34,6 +34,8 @@ CHOICES = [
     (":: Select a fruit:\n   1 apple\n   2 fig\n   3 pear\n> ", READING, "pear", b"3\r"),
     (ALTERNATE + "Choose (space marks):\n\n* ( ) Java\n  ( ) Rust\n  ( ) Go" + HIDE, RAW, "1,3", b" \x1b[B\x1b[B \r"),
     (ALTERNATE + "Really quit?\n\n  \x1b[7m Quit \x1b[m      Cancel\x1b[H" + HIDE, TICKING, "Quit", b"\r"),
+    ("Warning: not aligned.\nIgnore/Cancel? ", RAW, "Ignore", b"Ignore\r"),
+    ("Error: cannot read it.\nRetry/Ignore/Cancel? ", RAW, "3", b"Cancel\r"),
     ("Pick a lane [slow]:\n [ 0] slow\n [ 1] fast\n > ", RAW, "fast", b"1\r"),
     ("> \x1b[s\n\x1b[7mapple\x1b[m\npear\nfig\x1b[u", RAW, "pear", b"\x1b[B\r"),
     ("What would you like to do?\n  a) Add user\n  q) Quit\n> ", READING, "q", b"q\r"),

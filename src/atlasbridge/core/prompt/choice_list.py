@@ -31,6 +31,7 @@ _GROUP = re.compile(
     r"[\[({<]((?:\[?\(?[\w?.*+!-]{1,24}\)?\]?(?:\s*[,/|]\s*|\s+or\s+)){1,30}\[?\(?[\w?.*+!-]{1,24}\)?\]?)[\])}>]"
 )
 _KEYS = re.compile(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,n,j,J,/,e,?]`: any sign is a key
+_SLASHED = re.compile(r"((?:[A-Z][A-Za-z']{1,15}/){1,5}[A-Z][A-Za-z']{1,15})\s*[?:]\s*$")  # `Retry/Ignore/Cancel?`
 _FRACTION = re.compile(r"\d+\s*/\s*\d+")
 _SPELLED = re.compile(r"(?:[\w'-]*[\[(]\w[\])][\w' -]*)(?:\s*[/,|]\s*[\w'-]*[\[(]\w[\])][\w' -]*)+")
 _MARKED_WORD = re.compile(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]{2,}|(?<!\w)\w\)[a-z][a-z'-]{2,}")
@@ -110,6 +111,9 @@ def _asks_to_choose(view: View, top: int, question: str, kind: str) -> bool:
 
 def inline_choices(text: str) -> list[str]:
     """The words a question offers in brackets, as they are written."""
+    slashed = _SLASHED.match(text)
+    if slashed:
+        return slashed[1].split("/")
     spelled = _SPELLED.search(text)
     words = [word.strip() for word in re.split(r"\s*[/,|]\s*", spelled[0]) if word.strip()] if spelled else []
     marked = marked_words(text)
