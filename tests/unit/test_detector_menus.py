@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, Playbook, Raised, Withdrawn
 
-from atlasbridge.core.prompt.answer import encode_answer
+from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.events import OutputReceived, StructuredEventReceived
-from atlasbridge.core.prompt.model import Answer, AnswerKind
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
 
 ALTERNATE = "\x1b[?1049h\x1b[H"
 
@@ -80,6 +80,17 @@ def test_a_password_box_asks_for_a_secret() -> None:
     drawn = box(["Enter the root password", "", "__________", "", "  <OK>   <Cancel>"], "<OK>")
     play = Playbook(RAW) >> drawn + "\x1b[?25h\x1b[4;4H" >> 0.4 << Raised("free_text", "Enter the root password")
     assert play.prompt.secret
+
+
+def test_a_form_of_several_fields_is_left_to_keys() -> None:
+    rows = ["┌" + "─" * 32 + "┐", "│ Log in" + " " * 25 + "│", "│  ┌" + "─" * 26 + "┐  │"]
+    rows += [f"│  │ {name:<25}│  │" for name in ("User:  bob", "Password:")]
+    rows += ["│  └" + "─" * 26 + "┘  │", "├" + "─" * 32 + "┤"]
+    rows += ["│     \x1b[7m<  OK  >\x1b[m    <Cancel>     │", "└" + "─" * 32 + "┘"]
+    play = Playbook(RAW) >> "\n".join(rows) + "\x1b[4;13H" >> 1.0 << Raised("unknown", "User: bob")
+    assert not play.prompt.constraints.get("secret")
+    assert play.prompt.safe_default == ""
+    assert isinstance(decide_answer(play.prompt, "carol"), Reject)
 
 
 def test_a_message_box_wants_enter() -> None:

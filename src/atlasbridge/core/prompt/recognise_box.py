@@ -50,6 +50,9 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
         return _focused_list(view, listed, text, frame, dialect)
     if listed is not None and not (field and view.row not in {item.row for item in listed.items}):
         return replace(menu_finding(view, listed, _BOX_MENU, text, frame.top, dialect), score=0.9)
+    if field and _is_sheet(view, frame):
+        kind, text = PromptType.TYPE_UNKNOWN, text or " ".join(words.split())
+        return Finding("box-sheet", kind, 0.9, cut(text), text, frame.top, line_mode=False, structural=True)
     if buttons and matches_any(dialect.secret, words):
         return _input(text, frame, {"secret": True})
     if len(buttons) >= 2 and field:
@@ -179,6 +182,16 @@ def _field(view: View, frame: Frame, buttons: list[Item]) -> bool:
     """The cursor stands inside the box, above the buttons: there is a field to type into."""
     inside = frame.top < view.row < frame.bottom and frame.left < view.col <= frame.right
     return inside and (not buttons or view.row < buttons[0].row)
+
+
+def _is_sheet(view: View, frame: Frame) -> bool:
+    """The cursor stands in a frame of several rows inside the box: a form of several fields, or an editor.  One line of
+    text and Enter would fill in half of it, and send it."""
+    return any(
+        frame.top < one.top < view.row < one.bottom < frame.bottom and one.left < view.col < one.right
+        for one in _frames(view)
+        if one.bottom - one.top > 2
+    )
 
 
 def _focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Dialect) -> Finding:
