@@ -21,7 +21,11 @@ start = pytest.fixture(stages)
 
 READING, POLLING, BUSY = ProbeState.READING, ProbeState.POLLING, ProbeState.BUSY
 _RAW = "import os, select, sys, time, tty; tty.setraw(0); name = os.ttyname(0)\n"
-_LEAVE = "if os.fork(): time.sleep(600)\nos.setsid(); line = os.open(name, os.O_RDWR | os.O_NOCTTY)\n"
+_LEAVE = (
+    "if os.fork(): time.sleep(600)\n"
+    "import ctypes, signal; ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: nothing outlives its test\n"
+    "os.setsid(); line = os.open(name, os.O_RDWR | os.O_NOCTTY)\n"
+)
 _CLOSE = "[os.close(fd) for fd in (0, 1, 2)]\n"
 _SERVE = (
     "import pty\npid, master = pty.fork()\nif not pid: os.execvp('bash', ['bash', '-c', sys.argv[1]])\n"
