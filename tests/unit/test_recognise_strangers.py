@@ -148,3 +148,15 @@ def test_a_field_between_words_and_buttons_that_no_colour_marks_is_typed_into() 
 
 def test_a_request_for_a_name_is_no_yes_or_no() -> None:
     Playbook(READING) >> "May I have your name? " >> 1.0 << Raised("free_text")
+
+
+@pytest.mark.parametrize("prompt", ["irb(main):002:1* ", "irb(main):002:0' "])
+def test_a_command_that_goes_on_is_asked_for_its_next_line(prompt: str) -> None:
+    Playbook(TICKING) >> f"irb(main):001:0> def f\n{prompt}" >> 1.0 << Raised("free_text", prompt.strip())
+
+
+def test_the_number_typed_at_a_select_is_not_its_end() -> None:
+    play = Playbook(RAW) >> "1) alpha\n2) beta\n#? " >> 1.0 << Raised("multiple_choice", "#?")
+    assert typed(play, "beta") == b"2\r"
+    play.reply() >> "2"
+    assert not play.detector.has_left(play.prompt.digest)

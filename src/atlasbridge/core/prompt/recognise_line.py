@@ -24,11 +24,12 @@ SURE = 0.85
 BACKSPACE = b"\x7f"  # the one key that every field knows
 _NOTHING_YET = ("›", "»", "·", "…", "‣")  # the cursor stands right behind the sign that ends the question
 _PREFILLED = re.compile(
-    r"^(?P<ask>.{2,}[:?>]\s+)(?P<value>[^\s\[\](){}<>'\"][^\[\](){}<>]*)$|^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$"
+    r"^(?P<ask>(?:#|.{2,})[:?>]\s+)(?P<value>[^\s\[\](){}<>'\"][^\[\](){}<>]*)$|^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$"
 )
 _IN_WORDS = re.compile(r"\(yes or no\)", re.IGNORECASE)  # on a full screen that otherwise takes single keys
 _BY_NUMBER = re.compile(r"\b(?:type|enter)\b.{0,12}\bnumber\b", re.IGNORECASE)
 _MARKER = re.compile(r"[>»›❯](?:\s|$)")
+_GOES_ON = re.compile(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line has not ended yet
 _ANGLED = re.compile(r"<[^<>]+>\s*$")
 _ANSWER_SO_FAR = re.compile(r"\s+[‣›»·…]\s*(?:true|false)?\s*$", re.IGNORECASE)
 _LIMIT = re.compile(
@@ -280,6 +281,7 @@ def keyed(word: str, as_written: bool = False, cased: bool = False) -> tuple[str
 def _plain(view: View, line: Line, facts: Facts) -> Finding:
     """Somebody reads a line here, and nothing says what: any text."""
     asks = line.text[-1:] in (":", "?", ">", "]", ")", "$", "#", "%", "=", "»", "›", "❯")
+    asks = asks or _GOES_ON.match(line.text) is not None
     score = 0.72 if asks and not line.detached else 0.5
     found = _base(view, line, facts, "line" if asks else "bare-line", PromptType.TYPE_FREE_TEXT, score)
     default = line.filled or _default(line.text)
