@@ -160,3 +160,10 @@ def test_the_number_typed_at_a_select_is_not_its_end() -> None:
     assert typed(play, "beta") == b"2\r"
     play.reply() >> "2"
     assert not play.detector.has_left(play.prompt.digest)
+
+
+def test_a_line_that_takes_several_numbers_gets_them_with_one_enter() -> None:
+    head = "  1. alpha  2. beta  3. gamma\n\n(Enter the items or ranges you want to select, separated by spaces.)\n\n"
+    play = Playbook(RAW) >> f"{head}Which parts do you want? " >> 1.0 << Raised("multiple_choice")
+    assert typed(play, "1,3") == b"1 3 \r"
+    assert typed(play, "1-2", as_text=True) == b"1-2\r"

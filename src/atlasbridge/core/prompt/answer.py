@@ -210,7 +210,8 @@ def _by_meaning(prompt: Prompt, word: str) -> Choice | None:
 def _text(prompt: Prompt, text: str) -> Answer | Reject:
     if prompt.type is PromptType.TYPE_YES_NO:
         return _spelled(prompt, text)
-    if prompt.type is PromptType.TYPE_MULTIPLE_CHOICE and not prompt.text_steps and not prompt.line_mode:
+    typed = prompt.text_steps or prompt.line_mode or prompt.constraints.get("allows_other")
+    if prompt.type is PromptType.TYPE_MULTIPLE_CHOICE and not typed:
         return _bad("This is a menu; words are not typed into it. " + _offer(prompt))
     if prompt.type is PromptType.TYPE_UNKNOWN and not prompt.end_steps:
         return _bad('Which keys this waits for is not known; type them with --keys, for example --keys "q".')

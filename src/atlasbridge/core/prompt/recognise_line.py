@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from atlasbridge.core.prompt.choice_list import inline_choices, listed_choices, marked_words
+from atlasbridge.core.prompt.choice_list import Listed, inline_choices, listed_choices, marked_words
 from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.prompt.finding import ENTER, Facts, Finding, excerpt_of, typed_line
 from atlasbridge.core.prompt.menu import unframed
@@ -30,6 +30,7 @@ _IN_WORDS = re.compile(r"\(yes or no\)", re.IGNORECASE)  # on a full screen that
 _BY_NUMBER = re.compile(r"\b(?:type|enter)\b.{0,12}\bnumber\b", re.IGNORECASE)
 _MARKER = re.compile(r"[>»›❯](?:\s|$)")
 _GOES_ON = re.compile(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line has not ended yet
+_TAKES_SEVERAL = re.compile(r"separated by (?:spaces|blanks)|(?:space|blank)[- ]separated", re.IGNORECASE)
 _ANGLED = re.compile(r"<[^<>]+>\s*$")
 _ANSWER_SO_FAR = re.compile(r"\s+[‣›»·…]\s*(?:true|false)?\s*$", re.IGNORECASE)
 _LIMIT = re.compile(
@@ -236,7 +237,19 @@ def _listed(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
     )
     core = line.text + "".join(label for _, label in listed.items)
     limit = {**found.constraints, "min_choice": 1, "max_choice": len(choices)}
-    return replace(found, choices=choices, core=core, constraints=limit, structural=True)
+    found = replace(found, choices=choices, core=core, constraints=limit, structural=True)
+    said = " ".join(view.lines[listed.row : line.row + 1])
+    return _several(found, listed) if _TAKES_SEVERAL.search(said) and not line.filled else found
+
+
+def _several(found: Finding, listed: Listed) -> Finding:
+    """The line takes several keys, with blanks between them, and one Enter at its end."""
+    choices = tuple(
+        replace(choice, steps=(Step(f"{key} ".encode(), "drained"),), default=False)
+        for choice, (key, _) in zip(found.choices, listed.items, strict=True)
+    )
+    limit = {**found.constraints, "multi_select": True, "allows_other": True}
+    return replace(found, choices=choices, constraints=limit, end_steps=(Step(ENTER),))
 
 
 def _offered(
