@@ -208,10 +208,10 @@ def test_output_that_is_read_and_not_yet_kept_counts_as_unseen():
     arrived, go_on = threading.Event(), threading.Event()
     keep = bench.output._pass_on
 
-    def slowly(chunk: bytes, beat: Beat) -> None:
+    def slowly(fd: int, chunk: bytes, beat: Beat) -> bool:
         arrived.set()
         go_on.wait(20)
-        keep(chunk, beat)
+        return keep(fd, chunk, beat)
 
     bench.output._pass_on = slowly  # type: ignore[method-assign]
     tool, bench.output._pty = os.pipe(), bench.pty  # the fake's own end is for typing

@@ -29,8 +29,19 @@ def test_the_ring_keeps_the_latest_and_counts_the_rest() -> None:
     for chunk in (b"aaaa", b"bbbb", b"cccc", b"dddd"):
         ring.append(chunk)
     assert ring.flooded
-    assert ring.take() == (b"ccccdddd", 8)
+    assert ring.take() == (b"bbbbccccdddd", 4), "not less than it is made for"
     assert ring.take() == (b"", 0)
+
+
+def test_after_megabytes_a_look_costs_no_more_than_the_last_of_it() -> None:
+    ring = Ring(256 << 10)
+    for number in range(1600):
+        ring.append(b"%04d" % number * 1024)
+    ring.append(b"Continue? ")
+    data, lost = ring.take()
+    assert data.endswith(b"1599Continue? ")
+    assert 64 << 10 <= len(data) < 72 << 10
+    assert lost + len(data) == 1600 * 4096 + len(b"Continue? ")
 
 
 def test_mode_switches_that_fell_out_of_the_ring_are_kept() -> None:

@@ -172,7 +172,7 @@ class Detector:
     def _output(self, data: bytes, lost: int, now: float) -> list[Command]:
         self.eye.feed(data, now)
         self._lines_since += data.count(b"\n")
-        self._raw += data
+        self._raw += data[-RAW_LIMIT:]
         if len(self._raw) > 2 * RAW_LIMIT:
             del self._raw[:-RAW_LIMIT]
         for notice in self.screen.take_notices():

@@ -20,8 +20,9 @@ from atlasbridge.core.session.wakeup import Wakeup
 
 STATUS_QUERY = b"\x1b]7501;?"  # "do you understand program status?", asked by tools that can say when they wait
 STATUS_ANSWER = b"\x1b]7501;?\x1b\\"
-_READ_BYTES = 8192
+_READ_BYTES = 4096
 _FULL_READ = 4095  # what Linux gives at most: there is probably more
+_BURST = 16  # full reads that are kept as one
 _REOPEN_S = 0.05
 _SCAN_BYTES = 1 << 20  # looked through for sequences at the start of a burst, and so much per second in a flood
 
@@ -89,8 +90,7 @@ class OutputRelay:
             except OSError:
                 chunk = b""
             if chunk:
-                more = len(chunk) >= _FULL_READ
-                self._pass_on(chunk, beat)
+                more = self._pass_on(fd, chunk, beat)
             elif self._is_over(beat):
                 break
         self.finished, self._fetching = True, False
@@ -105,24 +105,36 @@ class OutputRelay:
         self._wakeup.wait(_REOPEN_S)
         return False
 
-    def _pass_on(self, chunk: bytes, beat: Beat) -> None:
-        """The terminal first: whatever comes before it is felt at every key."""
+    def _pass_on(self, fd: int, chunk: bytes, beat: Beat) -> bool:
+        """The terminal first: whatever comes before it is felt at every key.  A full read means that more is there: it
+        is shown at once as well, and all else is done once for the whole burst.  Returns whether more is expected."""
         now = beat.busy_since = self._clock.now()
-        gone = None
+        burst: list[bytes] = []
+        shown = True
         with self.lock:
             attachment = self.attachment
-            if attachment is not None:
-                shown = chunk
-                if not attachment.output_is_terminal:
-                    shown = self._returns.feed(chunk, self._pty.flags().adds_returns)
-                done = attachment.write_some(shown)
-                if done < len(shown) and not self._show_slowly(attachment, shown[done:], beat):
-                    gone, self.attachment = attachment, None
-            self._ring.append(chunk, self._scan(chunk, now))
+            while chunk:
+                shown = attachment is None or self._show(attachment, chunk, beat)
+                burst.append(chunk)
+                if len(chunk) < _FULL_READ or len(burst) == _BURST or not shown:
+                    break
+                chunk = _read_on(fd)
+            if not shown:
+                self.attachment = None
+            whole = b"".join(burst)
+            self._ring.append(whole, self._scan(whole, now))
             self.last_output_at = now
         self._noticed()
-        if gone is not None:
-            self._lost(gone)  # outside the lock: whoever takes the seat waits for it
+        if attachment is not None and not shown:
+            self._lost(attachment)  # outside the lock: whoever takes the seat waits for it
+        return len(chunk) >= _FULL_READ
+
+    def _show(self, attachment: Attachment, chunk: bytes, beat: Beat) -> bool:
+        """False: this terminal takes no more."""
+        if not attachment.output_is_terminal:
+            chunk = self._returns.feed(chunk, self._pty.flags().adds_returns)
+        done = attachment.write_some(chunk)
+        return done == len(chunk) or self._show_slowly(attachment, chunk[done:], beat)
 
     def _scan(self, chunk: bytes, now: float) -> bool:
         """Answer the status query; True when the chunk switches terminal modes.
@@ -161,6 +173,14 @@ class OutputRelay:
         waiter = select.poll()
         waiter.register(self._pty.fileno(), select.POLLIN)
         return not self.blocked and not any(events & select.POLLIN for _, events in waiter.poll(0))
+
+
+def _read_on(fd: int) -> bytes:
+    """What else is there; nothing, or the end, is for the next round to find out."""
+    try:
+        return os.read(fd, _READ_BYTES)
+    except OSError:
+        return b""
 
 
 class ReturnStripper:
