@@ -167,3 +167,15 @@ def test_a_line_that_takes_several_numbers_gets_them_with_one_enter() -> None:
     play = Playbook(RAW) >> f"{head}Which parts do you want? " >> 1.0 << Raised("multiple_choice")
     assert typed(play, "1,3") == b"1 3 \r"
     assert typed(play, "1-2", as_text=True) == b"1-2\r"
+
+
+def test_a_value_that_was_not_liked_is_asked_for_again() -> None:
+    drawn = "│\n▲  Where to?\n│  x█\n└  must be relative\n" + HIDE
+    play = Playbook(TICKING) >> drawn >> 1.0 << Raised("free_text", "Where to?")
+    assert typed(play, "./zed", as_text=True) == b"\x15./zed\r"
+
+
+def test_keys_that_only_end_a_line_leave_it_a_line() -> None:
+    keys = " › Press Esc to exit pattern mode.\n › Press Enter to filter by a regex pattern.\n"
+    play = Playbook(POLLING) >> f"Pattern Mode Usage\n{keys}\n pattern › " >> 1.0 << Raised("free_text", "pattern ›")
+    assert typed(play, "foo", as_text=True) == b"foo\r"

@@ -286,6 +286,8 @@ def recognise_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None
     if len(rows) < 2 or view.bottom() - rows[-1][0] > 4:
         return None
     names = {"enter": ENTER, "return": ENTER, "space": b" ", "esc": b"\x1b", "tab": b"\t"}
+    if view.row > rows[-1][0] and view.before_cursor().strip() and all(key[1].lower() in names for _, key in rows):
+        return None  # these keys only end what is typed into the line below
     choices = tuple(
         Choice(
             match[1],
