@@ -107,6 +107,14 @@ def test_an_unknown_full_screen_program_at_rest_is_unknown_and_has_no_default() 
     assert play.prompt.safe_default == ""
 
 
+def test_a_page_that_is_still_coming_in_is_not_waiting() -> None:
+    play = Playbook(replace(POLLING, others=True, command="links"))
+    for rate in range(60, 30, -3):
+        play >> ALTERNATE + f"\x1b[?25lxxxx\x1b[24;1HReceived 110 kB of 400 kB, {rate} kB/s" >> 0.8
+    play << Nothing()
+    play >> 2.0 << Raised("unknown", "Received 110 kB")
+
+
 def test_a_timer_says_nothing_before_it_has_fired() -> None:
     slow = replace(TICKING, period_s=20.0)
     play = Playbook(slow) >> ALTERNATE + "\x1b[?25l  PID  READ/s  COMMAND\n  4711  0.00 B  cc1" >> 20.0 << Nothing()

@@ -25,6 +25,7 @@ class ProbeAnswer:
     timer: bool = False  # polling with a finite timeout: it may animate
     period_s: float = 0.0  # how long that timeout is, where it can be seen
     command: str = ""  # name of the process that waits
+    others: bool = False  # polling, and not the terminal alone: news may come from elsewhere
     serves: bool = False  # it also waits for callers, or for files to change: work that comes by itself
     certain: bool = False  # busy, and no reader can have been overlooked
     rows: int = 0  # height of the terminal inside this one that it is about: below, the program around it draws

@@ -151,6 +151,8 @@ def _polling(
         return False, f"it wakes after {probe.period_s:.1f} s, and may only show how far it is"
     if found.score >= patience.threshold and found.type is not PromptType.TYPE_UNKNOWN:
         return True, "an event loop watches the terminal, and a line asks"
+    if probe.others and found.type is PromptType.TYPE_UNKNOWN and moment.settled_s < patience.silence_s:
+        return False, "a screen that says nothing, and news may come from elsewhere: give it time"
     if not probe.timer or probe.command in dialect.screen_programs:
         return True, "an event loop watches nothing but the terminal, and has come to rest"
     if moment.settled_s >= max(patience.timer_s, probe.period_s + TICK_S):

@@ -159,12 +159,8 @@ class LinuxProbe:
             return _answer(ProbeState.READING, "waits for nothing but the terminal", process)
         others = sorted({other.split(":")[0] for wait in member.waits for other in wait.others})
         why = f"watches the terminal and {', '.join(others) or 'the time'}"
-        return replace(
-            _answer(ProbeState.POLLING, why, process),
-            timer=bool(member.timer),
-            period_s=member.timer,
-            serves=member.serves_others,
-        )
+        answer = replace(_answer(ProbeState.POLLING, why, process), others=bool(others), serves=member.serves_others)
+        return replace(answer, timer=bool(member.timer), period_s=member.timer)
 
     def _inside(self, member: _Member, input_age_s: float | None, depth: int) -> ProbeAnswer | None:
         """What the terminal says that this program runs itself (script, expect, an agent's shell), if it has one."""
