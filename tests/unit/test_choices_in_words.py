@@ -220,4 +220,4 @@ def test_a_list_that_counts_from_zero_has_a_zero() -> None:
 def test_a_filled_field_below_its_question_belongs_to_it() -> None:
     play = Playbook(POLLING) >> "🎤 What is your project called?\n   abc" >> 0.3 << Raised("free_text", "called?")
     assert play.prompt.excerpt == "🎤 What is your project called?"
-    assert play.prompt.text_steps[0].keys == b"\x15"
+    assert play.prompt.text_steps[0].keys == b"\x7f\x7f\x7f"

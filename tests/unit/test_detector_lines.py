@@ -244,7 +244,7 @@ def test_a_line_that_is_filled_in_is_cleared_first() -> None:
     menu = "Please select the area.\n\n  1. Africa   3. Asia\n  2. America  4. Etc\n\nGeographic area: 4"
     play = Playbook(RAW) >> menu >> 0.2 << Raised("multiple_choice", "Geographic area:")
     assert [choice.label for choice in play.prompt.choices] == ["Africa", "America", "Asia", "Etc"]
-    assert [step.keys for step in play.prompt.choices[2].steps] == [b"\x15", b"3", b"\r"]
+    assert [step.keys for step in play.prompt.choices[2].steps] == [b"\x7f", b"3", b"\r"]
 
 
 def test_a_menu_that_counts_from_zero_is_chosen_by_position() -> None:

@@ -53,7 +53,7 @@ def test_a_choice_is_offered_and_taken(drawn: str, probe: ProbeAnswer, said: str
 
 YES_NO = [
     ("Clear<y>? ", RAW, "y", b"y"),
-    ("Should man be installed 'setuid man'? [yes/no] no", RAW, "y", b"\x15yes\r"),
+    ("Should man be installed 'setuid man'? [yes/no] no", RAW, "y", b"\x7f\x7fyes\r"),
     ('"f" may be a binary file.  See it anyway? ', RAW, "n", b"n"),
     ("? Want to answer? (y/N) ‣ false" + HIDE, POLLING, "y", b"y\r"),
     ("? Want it? › no / yes" + HIDE, POLLING, "y", b"\x1b[C\r"),

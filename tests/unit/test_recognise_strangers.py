@@ -36,6 +36,7 @@ CHOICES = [
     (ALTERNATE + "Really quit?\n\n  \x1b[7m Quit \x1b[m      Cancel\x1b[H" + HIDE, TICKING, "Quit", b"\r"),
     ("Warning: not aligned.\nIgnore/Cancel? ", RAW, "Ignore", b"Ignore\r"),
     ("Error: cannot read it.\nRetry/Ignore/Cancel? ", RAW, "3", b"Cancel\r"),
+    ("? Do what? \x1b[s\n❯ Up\n  Down\x1b[24;1HPress j and k\x1b[u", TICKING, "Down", b"\x1b[B\r"),
     ("Pick a lane [slow]:\n [ 0] slow\n [ 1] fast\n > ", RAW, "fast", b"1\r"),
     ("> \x1b[s\n\x1b[7mapple\x1b[m\npear\nfig\x1b[u", RAW, "pear", b"\x1b[B\r"),
     ("What would you like to do?\n  a) Add user\n  q) Quit\n> ", READING, "q", b"q\r"),
@@ -179,3 +180,8 @@ def test_keys_that_only_end_a_line_leave_it_a_line() -> None:
     keys = " › Press Esc to exit pattern mode.\n › Press Enter to filter by a regex pattern.\n"
     play = Playbook(POLLING) >> f"Pattern Mode Usage\n{keys}\n pattern › " >> 1.0 << Raised("free_text", "pattern ›")
     assert typed(play, "foo", as_text=True) == b"foo\r"
+
+
+def test_a_line_that_comes_filled_in_is_emptied_with_the_key_that_every_field_knows() -> None:
+    play = Playbook(RAW) >> "[?] Your town: Rome" >> 1.0 << Raised("free_text", "Your town:")
+    assert typed(play, "Oslo", as_text=True) == b"\x7f\x7f\x7f\x7fOslo\r"

@@ -18,7 +18,6 @@ from atlasbridge.core.prompt.view import View
 from atlasbridge.core.prompt.vt_style import REVERSE
 from atlasbridge.core.prompt.yes_no import typing_hint, yes_no_choices
 
-KILL_LINE = b"\x15"
 FOOT_ROWS = 6
 SURE = 0.85
 BACKSPACE = b"\x7f"  # the one key that every field knows
@@ -163,7 +162,7 @@ def _base(view: View, line: Line, facts: Facts, rule: str, kind: PromptType, sco
         found, line_mode=facts.canonical is not False, constraints=limits(line.text), detached=line.detached
     )
     if line.filled:
-        found = replace(found, filled=line.filled, text_steps=(Step(KILL_LINE, "drained"),))
+        found = replace(found, filled=line.filled, text_steps=(Step(BACKSPACE * len(line.filled), "drained"),))
     return found
 
 

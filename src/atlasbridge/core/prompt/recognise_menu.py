@@ -89,7 +89,7 @@ def _side_by_side(view: View, dialect: Dialect) -> Finding | None:
 def _by_looks(view: View, dialect: Dialect) -> Finding | None:
     menu = find_menu(view, dialect.pointers.translate(_BULLETS) if dialect.idles else dialect.pointers)
     menu = menu or (find_counted(view) if view.alternate else None)
-    if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS:
+    if menu is None or (view.bottom() - menu.bottom > 2 * NEAR_ROWS and not _asked_right_above(view, menu)):
         return None
     if not _believable(view, menu, hinted=dialect.idles and not menu.numbered) or _asked_below(view, menu):
         return None
@@ -267,7 +267,14 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     around = "\n".join(view.lines[max(0, menu.top - 4) : view.bottom() + 1])
     if hinted:
         return bool(_ARROWS.search(around))
-    return menu.upwards or bool(_HINT.search(around)) or view.bottom() - menu.bottom <= 2
+    at_the_end = view.bottom() - menu.bottom <= 2
+    return menu.upwards or bool(_HINT.search(around)) or at_the_end or _asked_right_above(view, menu)
+
+
+def _asked_right_above(view: View, menu: Menu) -> bool:
+    """The cursor stands behind words in the row above the menu; what stands at the foot of the screen explains it."""
+    asks = view.cursor_visible and view.row == menu.top - 1 and not view.after_cursor()
+    return asks and menu.how == "pointer" and any(map(str.isalpha, view.before_cursor()))
 
 
 def _asked_below(view: View, menu: Menu) -> bool:
