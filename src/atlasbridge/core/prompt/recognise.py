@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from atlasbridge.core.prompt.asking_line import Line
 from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled, matches_any, steady
 from atlasbridge.core.prompt.finding import Facts, Finding, cut
 from atlasbridge.core.prompt.lit_list import recognise_lit_list
 from atlasbridge.core.prompt.menu import unframed
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType, Step
 from atlasbridge.core.prompt.recognise_box import recognise_box, recognise_keys
-from atlasbridge.core.prompt.recognise_line import Line, finding_of, recognise_footer, recognise_line
+from atlasbridge.core.prompt.recognise_line import finding_of, recognise_footer, recognise_line
 from atlasbridge.core.prompt.recognise_menu import recognise_dialog, recognise_menu
 from atlasbridge.core.prompt.view import View
 from atlasbridge.core.prompt.vt_style import REVERSE

@@ -1,14 +1,15 @@
 """Questions at the cursor of a line: yes or no, press Enter, one of a list, a secret, or any text.
 
-The dialect's rules name the patterns; this module finds the line, its choices, defaults and limits, and what exactly
+The dialect's rules name the patterns; this module finds the choices, defaults and limits, and what exactly
 must be typed.  Menus and boxes are left to their own modules.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from atlasbridge.core.prompt.asking_line import Line, asking_line
 from atlasbridge.core.prompt.choice_list import Listed, inline_choices, listed_choices, marked_words
 from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.prompt.finding import ENTER, Facts, Finding, excerpt_of, typed_line
@@ -22,16 +23,11 @@ FOOT_ROWS = 6
 SURE = 0.85
 BACKSPACE = b"\x7f"  # the one key that every field knows
 _NOTHING_YET = ("›", "»", "·", "…", "‣")  # the cursor stands right behind the sign that ends the question
-_PREFILLED = re.compile(
-    r"^(?P<ask>(?:#|.{2,})[:?>]\s+)(?P<value>[^\s\[\](){}<>'\"][^\[\](){}<>]*)$|^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$"
-)
 _IN_WORDS = re.compile(r"\(yes or no\)", re.IGNORECASE)  # on a full screen that otherwise takes single keys
 _BY_NUMBER = re.compile(r"\b(?:type|enter)\b.{0,12}\bnumber\b", re.IGNORECASE)
 _MARKER = re.compile(r"[>»›❯](?:\s|$)")
 _GOES_ON = re.compile(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line has not ended yet
 _TAKES_SEVERAL = re.compile(r"separated by (?:spaces|blanks)|(?:space|blank)[- ]separated", re.IGNORECASE)
-_ANGLED = re.compile(r"<[^<>]+>\s*$")
-_ANSWER_SO_FAR = re.compile(r"\s+[‣›»·…]\s*(?:true|false)?\s*$", re.IGNORECASE)
 _LIMIT = re.compile(
     r"(?:max(?:imum|\.)?(?: of)?|up to|at most|limit:?)\s*(\d{1,4})\s*(?:char|letter|digit|symbol)"
     r"|(\d{1,2})[- ]letter code",
@@ -40,47 +36,6 @@ _LIMIT = re.compile(
 _RANGE = re.compile(r"[\[(](\d{1,4})\s*(?:-|–|\.\.|to)\s*(\d{1,4})(?:,[^\])]*)?[\])]")
 _DEFAULT = re.compile(r"(?:\bdefault:?\s+|[\[(](?:default:?\s*)?)([^\]\[()]{1,60})[\])]\s*[:?>]?\s*$", re.IGNORECASE)
 _ASKED_BELOW = re.compile(r"^(?P<ask>\W{0,3}[^\W\d_][^:?]{1,60}(?:\[[^\]]*\])?[:?])\s(?P<filled>\S.*)?$")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """The line that asks: its text without what is already filled in, and where it stands."""
-
-    text: str
-    row: int
-    filled: str = ""
-    detached: bool = False  # the cursor stands on an empty line below it
-
-
-def asking_line(view: View, facts: Facts) -> Line | None:
-    """The logical line of the cursor; on an empty line the last line above it that says something."""
-    before = view.before_cursor()
-    start = view.line_start(view.row)
-    if not view.cursor_visible and facts.canonical is False:
-        before = _ANSWER_SO_FAR.sub("", view.lines[view.row])  # a hidden cursor says nothing
-    if unframed(before).strip():
-        filled = _PREFILLED.match(before) if facts.canonical is False and not before.endswith(" ") else None
-        value = (filled["value"] or filled["word"]) if filled else ""
-        if filled and value[-1] not in ":?>])…%#$" and not before.endswith("...") and _may_be_filled(filled):
-            return Line((filled["ask"] or filled["asked"]).strip(), start, value)
-        above = view.lines[start - 1].strip() if start and facts.canonical is False and before.startswith("  ") else ""
-        if above.endswith(("?", ":")) and before.strip()[-1] not in ":?>])…%#$":
-            return Line(above, start - 1, before.strip())  # a field of its own below the question
-        return Line(before.strip(), start)
-    for at in range(view.row - 1, -1, -1):
-        if unframed(view.lines[at]).strip():
-            start = view.line_start(at)
-            return Line("".join(view.lines[start : at + 1]).strip(), start, detached=True)
-    return None
-
-
-def _may_be_filled(found: re.Match[str]) -> bool:
-    """Behind choices in brackets only one of them stands by itself; other words go on with the sentence, as they do
-    behind a key in angles (`Type <RET> for more`)."""
-    if found["ask"] and _ANGLED.search(found["ask"]):
-        return False
-    offered = inline_choices(found["asked"]) if found["asked"] else []
-    return not offered or found["word"].lower() in (word.strip("[]()").lower() for word in offered)
 
 
 def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = False) -> Finding | None:
