@@ -63,6 +63,17 @@ PROBES = [
     for timer in (True, False)
     for command in ("", "less")
 ]
+PROBES += [
+    ProbeAnswer(state, canonical=False, echo=False, timer=bool(period_s), period_s=period_s, others=more, serves=more)
+    for state in (ProbeState.READING, ProbeState.POLLING)
+    for period_s in (0.0, 0.5, 20.0)
+    for more in (True, False)
+]
+PROBES += [
+    ProbeAnswer(ProbeState.BUSY, canonical=False, echo=False, certain=certain, rows=rows)
+    for certain in (True, False)
+    for rows in (0, 5, 23)
+]
 
 
 def stream(chance: random.Random) -> Iterator[tuple[Event, float]]:

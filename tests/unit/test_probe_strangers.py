@@ -82,6 +82,11 @@ def test_a_sleep_in_a_terminal_of_single_keys_is_busy_beyond_doubt(start: Start)
     stage.until_true(lambda answer: answer.state is BUSY and answer.certain)
 
 
+def test_a_computation_in_a_terminal_of_single_keys_is_busy_beyond_doubt(start: Start) -> None:
+    stage = start(*python(_RAW + "while True: sum(range(10000))"))
+    stage.until_true(lambda answer: answer.state is BUSY and answer.canonical is False and answer.certain)
+
+
 def test_a_loop_that_sleeps_between_two_glances_may_be_a_reader(start: Start) -> None:
     code = _RAW + "os.set_blocking(0, False)\nwhile True:\n    sys.stdin.buffer.raw.read(1); time.sleep(0.2)"
     stage = start(*python(code))

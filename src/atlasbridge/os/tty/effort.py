@@ -16,15 +16,16 @@ _MOST_GROUPS = 16
 
 
 class Share:
-    """Processors used by one group of late."""
+    """Processors used by one group of late, or used and `queued` for: on a loaded machine the two go together."""
 
-    def __init__(self) -> None:
+    def __init__(self, queued: bool) -> None:
+        self._queued = queued
         self._used = (0, 0.0, 0.0)  # group, its processor seconds, when
         self._share = 0.0
 
     def of(self, group: int, pids: Iterable[int]) -> float:
         """0 until there are two looks to compare."""
-        now, used = time.monotonic(), sum(map(_processor_seconds, pids))
+        now, used = time.monotonic(), sum(_processor_seconds(pid, self._queued) for pid in pids)
         last_group, last_used, then = self._used
         if group == last_group and now - then < _SHORTEST_SPAN_S:
             return self._share
@@ -52,14 +53,14 @@ class Stillness:
         return now - since
 
 
-def _processor_seconds(pid: int) -> float:
-    """Processor time a process has used, and its main thread has queued for: on a loaded machine the two go together.
+def _processor_seconds(pid: int, queued: bool) -> float:
+    """Processor time a process has used, and that its main thread has queued for.
 
     The kernel gives every process a clock of its own, with a number that can be computed.
     """
     try:
-        queued = procfs.read_bytes(f"/proc/{pid}/schedstat").split()[1:2]
-        return time.clock_gettime((~pid << 3) | 2) + sum(map(int, queued)) / 1e9
+        waited = procfs.read_bytes(f"/proc/{pid}/schedstat").split()[1:2] if queued else []
+        return time.clock_gettime((~pid << 3) | 2) + sum(map(int, waited)) / 1e9
     except (OSError, OverflowError, ValueError):
         return 0.0
 

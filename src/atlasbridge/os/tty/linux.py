@@ -83,7 +83,8 @@ class LinuxProbe:
         self._line = Line.of(_terminal_number(master_fd))
         self._strangers = Strangers(self._line)
         self._mode: tuple[bool | None, bool | None] = (None, None)  # echo, canonical
-        self._share = Share()
+        self._share = Share(queued=True)
+        self._computing = Share(queued=False)
         self._stillness = Stillness()
 
     def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
@@ -134,9 +135,14 @@ class LinuxProbe:
             return served
         answer = _judge_absent(members, secret)
         if answer.state is ProbeState.BUSY:
-            still_s = self._stillness.of(members[0].process.group, [member.process.pid for member in members])
-            answer = replace(answer, certain=still_s >= _STILL_S)
+            answer = replace(answer, certain=self._reads_surely_not(members, depth))
         return answer
+
+    def _reads_surely_not(self, members: list[_Member], depth: int) -> bool:
+        """Whoever reads the terminal in turns of sleep runs now and then, and never much."""
+        group, pids = members[0].process.group, [member.process.pid for member in members]
+        computes = depth == 0 and self._computing.of(group, pids) > _BUSY_SHARE
+        return self._stillness.of(group, pids) >= _STILL_S or computes
 
     def _judge_loop(self, member: _Member, input_age_s: float | None, share: float, depth: int) -> ProbeAnswer:
         """A program that watches the terminal by poll, or reads it in a helper thread."""
