@@ -11,16 +11,16 @@ import fcntl
 import os
 import termios
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
-from atlasbridge.os.tty import procfs, sockdiag
+from atlasbridge.os.tty import procfs
 from atlasbridge.os.tty.effort import Share, Stillness
+from atlasbridge.os.tty.members import Member, examine, group_members
 from atlasbridge.os.tty.procfs import Process
 from atlasbridge.os.tty.strangers import Strangers
 from atlasbridge.os.tty.syscalls import Waits
-from atlasbridge.os.tty.waits import Line, Wait, classify
+from atlasbridge.os.tty.waits import Line
 from atlasbridge.os.tty.work import is_at_work, pending_request
 
 _TIOCGPTN = 0x80045430
@@ -28,52 +28,6 @@ _BUSY_SHARE = 0.5  # of one processor, between two looks
 _STILL_S = 1.0  # whoever reads the terminal in turns of sleep has run at least once in this time
 _MAX_DEPTH = 3  # terminals inside terminals
 _MAX_CHILDREN = 64
-
-
-@dataclass(slots=True)
-class _Member:
-    """One process of the foreground group, and what its threads wait for (the main thread first)."""
-
-    process: Process
-    waits: list[Wait] = field(default_factory=list)
-    denied: bool = False
-
-    @property
-    def reads_in_main(self) -> bool:
-        return bool(self.waits) and self.waits[0].reads
-
-    @property
-    def attends(self) -> bool:
-        return any(wait.reads or wait.watches for wait in self.waits)
-
-    @property
-    def only_the_terminal(self) -> bool:
-        """No thread waits for anything but the terminal, a wake-up of the program's own, or another thread."""
-        attending = [wait for wait in self.waits if wait.reads or wait.watches]
-        rest = [wait for wait in self.waits if not (wait.reads or wait.watches)]
-        reads = any(wait.reads for wait in attending)
-        if any(wait.timeout or wait.others for wait in attending):
-            return False
-        helpers = rest if self.waits[0] in attending else rest[1:]
-        main_idle = self.waits[0] in attending or self.waits[0].idle
-        # A runtime's own threads doze with timeouts beside a blocked read; beside a poll they may draw.
-        return main_idle and all(wait.idle or (reads and not wait.others) for wait in helpers)
-
-    @property
-    def timer(self) -> float:
-        """After how many seconds it wakes by itself; 0: never."""
-        return max((wait.timeout for wait in self.waits), default=0.0)
-
-    @property
-    def serves_others(self) -> bool:
-        """Its work comes by itself: from callers, or from files that change."""
-        others = {other for wait in self.waits for other in wait.others}
-        return any("inotify" in other for other in others) or sockdiag.listens(map(sockdiag.socket_inode, others))
-
-    @property
-    def relays(self) -> bool:
-        """A server without a terminal of its own: all it does with one is to relay."""
-        return self.process.terminal == 0
 
 
 class LinuxProbe:
@@ -99,9 +53,9 @@ class LinuxProbe:
     def _judge(
         self, line: Line, group: int, child: int, input_age_s: float | None, secret: bool, depth: int
     ) -> ProbeAnswer:
-        members: list[_Member] = []
-        for process in _group_members(group, child):
-            member = _examine(process, line)
+        members: list[Member] = []
+        for process in group_members(group, child):
+            member = examine(process, line)
             if member.reads_in_main:
                 return _answer(ProbeState.READING, "blocks in read on the terminal", process)
             members.append(member)
@@ -116,13 +70,13 @@ class LinuxProbe:
         if self._mode == (True, True):
             return None
         for process in self._strangers.look((group, self._mode), time.monotonic()):
-            member = _examine(process, self._line)
+            member = examine(process, self._line)
             if member.attends:
                 return self._inside(member, input_age_s, 0) or self._judge_loop(member, input_age_s, 0.0, 0)
         return None
 
     def _judge_members(
-        self, members: list[_Member], input_age_s: float | None, secret: bool, share: float, depth: int
+        self, members: list[Member], input_age_s: float | None, secret: bool, share: float, depth: int
     ) -> ProbeAnswer:
         attending = [member for member in members if member.attends]
         parents = {member.process.parent for member in members if member.attends}
@@ -138,13 +92,13 @@ class LinuxProbe:
             answer = replace(answer, certain=self._reads_surely_not(members, depth))
         return answer
 
-    def _reads_surely_not(self, members: list[_Member], depth: int) -> bool:
+    def _reads_surely_not(self, members: list[Member], depth: int) -> bool:
         """Whoever reads the terminal in turns of sleep runs now and then, and never much."""
         group, pids = members[0].process.group, [member.process.pid for member in members]
         computes = depth == 0 and self._computing.of(group, pids) > _BUSY_SHARE
         return self._stillness.of(group, pids) >= _STILL_S or computes
 
-    def _judge_loop(self, member: _Member, input_age_s: float | None, share: float, depth: int) -> ProbeAnswer:
+    def _judge_loop(self, member: Member, input_age_s: float | None, share: float, depth: int) -> ProbeAnswer:
         """A program that watches the terminal by poll, or reads it in a helper thread."""
         process = member.process
         if any(wait.call is None for wait in member.waits):
@@ -168,7 +122,7 @@ class LinuxProbe:
         answer = replace(_answer(ProbeState.POLLING, why, process), others=bool(others), serves=member.serves_others)
         return replace(answer, timer=bool(member.timer), period_s=member.timer)
 
-    def _inside(self, member: _Member, input_age_s: float | None, depth: int) -> ProbeAnswer | None:
+    def _inside(self, member: Member, input_age_s: float | None, depth: int) -> ProbeAnswer | None:
         """What the terminal says that this program runs itself (script, expect, an agent's shell), if it has one."""
         if depth >= _MAX_DEPTH:
             return None
@@ -215,39 +169,7 @@ def _flags(fd: int) -> tuple[bool | None, bool | None]:
     return bool(local & termios.ECHO), bool(local & termios.ICANON)
 
 
-def _group_members(group: int, child: int) -> Iterator[Process]:
-    """The living processes of a group: its leader first, then the child's family, then, if none is there, all."""
-    if group <= 0:
-        return
-    leader = procfs.read_process(group)
-    found = leader is not None and leader.state not in "ZX" and leader.group == group
-    if found and leader is not None:
-        yield leader
-    first = procfs.read_process(child)
-    family = [first] if first is not None and first.state not in "ZX" else []
-    for process in [*family, *procfs.descendants(child)]:
-        if process.group == group and process.pid != group:
-            found = True
-            yield process
-    if not found:
-        yield from (process for process in procfs.every_process() if process.group == group)
-
-
-def _examine(process: Process, line: Line) -> _Member:
-    member = _Member(process)
-    if process.state in "Tt":
-        return member
-    try:
-        for tid in procfs.threads(process.pid):
-            member.waits.append(classify(process, tid, line))
-            if member.reads_in_main:
-                break
-    except PermissionError:
-        member.denied = True
-    return member
-
-
-def _judge_absent(members: list[_Member], secret: bool) -> ProbeAnswer:
+def _judge_absent(members: list[Member], secret: bool) -> ProbeAnswer:
     """Nobody in the group is seen to wait for the terminal."""
     denied = [member for member in members if member.denied]
     if denied:
@@ -269,7 +191,7 @@ def _terminals_of(pid: int) -> list[int]:
     return sorted({index for fd in masters if (index := procfs.terminal_index(pid, fd)) is not None})
 
 
-def _relayed(answer: ProbeAnswer, member: _Member, index: int) -> ProbeAnswer:
+def _relayed(answer: ProbeAnswer, member: Member, index: int) -> ProbeAnswer:
     """What a terminal inside this one says, with that terminal's own flags."""
     why = f"inside a terminal of {member.process.command}: {answer.why}"
     echo, canonical, rows = _inner_state(index)
