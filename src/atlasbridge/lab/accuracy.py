@@ -152,11 +152,15 @@ the prompt was raised with the right type, question and choices, and that the an
 _LIMITS = """
 ## What is known to be hard
 
-- A prompt of a program that reads the terminal from another session (screen, tmux's own command line) is raised only
-  when its words leave no doubt.
-- A question that goes on by itself after some seconds is raised like any other; it is withdrawn when it goes on.
+- Inside tmux and screen nobody can tell which of several panes has the keyboard: while one of them reads, a line that
+  asks is raised. Their own lists are not seen while the program in the pane works.
+- A question that goes on by itself after some seconds is raised like any other; it is withdrawn when it goes on. One
+  that shows how the seconds run out is not raised.
+- A line that ends like a question and is really a status, in a program that also listens to the keyboard and changes it
+  only every few seconds, is taken for a question.
+- What a live display (top, htop) asks after a key of the person in front of it is raised only in a line at its foot.
 - A list that scrolls offers the rows that can be seen, and says so (`constraints.scrolls`).
-- Of a form with several fields only the one with the cursor is typed into.
+- A form of several fields is raised, and answered by keys only.
 - The prompt for the next command is raised 0.6 s after it came to rest while somebody at the terminal types commands
   into it; every other prompt is raised as soon as it stands.
 
