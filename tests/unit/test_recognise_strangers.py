@@ -37,6 +37,7 @@ CHOICES = [
     ("Warning: not aligned.\nIgnore/Cancel? ", RAW, "Ignore", b"Ignore\r"),
     ("Error: cannot read it.\nRetry/Ignore/Cancel? ", RAW, "3", b"Cancel\r"),
     ("? Do what? \x1b[s\n❯ Up\n  Down\x1b[24;1HPress j and k\x1b[u", TICKING, "Down", b"\x1b[B\r"),
+    ("[1] t/b\n[2] t/a\n\nSet 1 of 1, preserve files [1 - 2, all, quit]: ", READING, "t/a", b"2\r"),
     ("Pick a lane [slow]:\n [ 0] slow\n [ 1] fast\n > ", RAW, "fast", b"1\r"),
     ("> \x1b[s\n\x1b[7mapple\x1b[m\npear\nfig\x1b[u", RAW, "pear", b"\x1b[B\r"),
     ("What would you like to do?\n  a) Add user\n  q) Quit\n> ", READING, "q", b"q\r"),
@@ -185,3 +186,11 @@ def test_keys_that_only_end_a_line_leave_it_a_line() -> None:
 def test_a_line_that_comes_filled_in_is_emptied_with_the_key_that_every_field_knows() -> None:
     play = Playbook(RAW) >> "[?] Your town: Rome" >> 1.0 << Raised("free_text", "Your town:")
     assert typed(play, "Oslo", as_text=True) == b"\x7f\x7f\x7f\x7fOslo\r"
+
+
+def test_a_letter_typed_below_its_question_is_not_its_end() -> None:
+    play = Playbook(RAW) >> "Delete 'foo'?  (y/n)\n" >> 1.0 << Raised("yes_no", "Delete 'foo'?")
+    play.reply() >> "y"
+    assert not play.detector.has_left(play.prompt.digest)
+    play >> "\r\n"
+    assert play.detector.has_left(play.prompt.digest)

@@ -16,6 +16,7 @@ from atlasbridge.core.prompt.view import View
 _PREFILLED = re.compile(
     r"^(?P<ask>(?:#|.{2,})[:?>]\s+)(?P<value>[^\s\[\](){}<>'\"][^\[\](){}<>]*)$|^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$"
 )
+_BEGUN = re.compile(r"\w{1,20}")
 _ANGLED = re.compile(r"<[^<>]+>\s*$")
 _ANSWER_SO_FAR = re.compile(r"\s+[‣›»·…]\s*(?:true|false)?\s*$", re.IGNORECASE)
 
@@ -44,12 +45,19 @@ def asking_line(view: View, facts: Facts) -> Line | None:
         above = view.lines[start - 1].strip() if start and facts.canonical is False and before.startswith("  ") else ""
         if above.endswith(("?", ":")) and before.strip()[-1] not in ":?>])…%#$":
             return Line(above, start - 1, before.strip())  # a field of its own below the question
-        return Line(before.strip(), start)
+        return _below_its_question(view, before, start, facts) or Line(before.strip(), start)
     for at in range(view.row - 1, -1, -1):
         if unframed(view.lines[at]).strip():
             start = view.line_start(at)
             return Line("".join(view.lines[start : at + 1]).strip(), start, detached=True)
     return None
+
+
+def _below_its_question(view: View, before: str, start: int, facts: Facts) -> Line | None:
+    """A word at the edge of the line below a question that ends its own: the answer to it, half typed."""
+    above = view.lines[start - 1].rstrip() if start and facts.canonical is False and view.cursor_visible else ""
+    begun = _BEGUN.fullmatch(before) and above.endswith(("?", ")", "]"))
+    return Line(above.strip(), start - 1, before.strip(), detached=True) if begun else None
 
 
 def _may_be_filled(found: re.Match[str]) -> bool:

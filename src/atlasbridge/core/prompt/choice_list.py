@@ -21,7 +21,7 @@ _LETTERED = re.compile(
 )
 _CHOOSING = re.compile(
     r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|enter an?|your answer|type)\b"
-    r"|#\?|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|\[\d+\s*[-–]\s*\d+\]|\(\d+\s*[-–]\s*\d+\)|\bdefault\b|\((?:\w|\d+)\):?$",
+    r"|#\?|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|[\[(]\d+\s*[-–]\s*\d+[\]),]|\bdefault\b|\((?:\w|\d+)\):?$",
     re.IGNORECASE,
 )
 _CHOSEN = re.compile(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
