@@ -38,6 +38,8 @@ CHOICES = [
     ("Error: cannot read it.\nRetry/Ignore/Cancel? ", RAW, "3", b"Cancel\r"),
     ("? Do what? \x1b[s\n❯ Up\n  Down\x1b[24;1HPress j and k\x1b[u", TICKING, "Down", b"\x1b[B\r"),
     ("[1] t/b\n[2] t/a\n\nSet 1 of 1, preserve files [1 - 2, all, quit]: ", READING, "t/a", b"2\r"),
+    ("Type of package: (single, indep)\n[s/i/l/p]?\n", TICKING, "i", b"i\r"),
+    ("  1> blue\n  2> red\n  3> green\n\nFavourite colour? : 1", RAW, "red", b"\x7f2\r"),
     ("Pick a lane [slow]:\n [ 0] slow\n [ 1] fast\n > ", RAW, "fast", b"1\r"),
     ("> \x1b[s\n\x1b[7mapple\x1b[m\npear\nfig\x1b[u", RAW, "pear", b"\x1b[B\r"),
     ("What would you like to do?\n  a) Add user\n  q) Quit\n> ", READING, "q", b"q\r"),
@@ -60,6 +62,9 @@ YES_NO = [
     ("? Ship it? Yes/\x1b[4;36mNo\x1b[m" + HIDE, RAW, b"\x1b[D\r"),
     (":: Deploy now? (y/N)\n> ", READING, b"y\r"),
     (ALTERNATE + "\x1b[24;1HErase everything? (yes or no) ", TICKING, b"yes\r"),
+    ("Type yes to continue: ", READING, b"yes\r"),
+    ("Do you want to run this program?[N/Yes] (note need to type Yes if you do):", READING, b"Yes\r"),
+    ("Please type yes or no: ", READING, b"yes\r"),
     ("هل تريد المتابعة؟ (نعم/لا) ", READING, "نعم\r".encode()),
     ("האם להמשיך? (כן/לא) ", READING, "כן\r".encode()),
 ]
@@ -194,3 +199,23 @@ def test_a_letter_typed_below_its_question_is_not_its_end() -> None:
     assert not play.detector.has_left(play.prompt.digest)
     play >> "\r\n"
     assert play.detector.has_left(play.prompt.digest)
+
+
+def test_a_list_whose_last_row_is_the_last_line_is_offered_whole() -> None:
+    play = (
+        Playbook(RAW) >> "Choose an env:\n   a. dev\n   b. stage\n   c. prod\n\n " >> 1.0 << Raised("multiple_choice")
+    )
+    assert [choice.label for choice in play.prompt.choices] == ["dev", "stage", "prod"]
+    play.reply() >> "b"
+    assert not play.detector.has_left(play.prompt.digest)
+
+
+@pytest.mark.parametrize("asked", ["Pass: ", "Kennwort: ", "Mot de passe : ", "请输入密码：", "パスワード: "])
+def test_a_password_is_secret_in_other_words_too(asked: str) -> None:
+    play = Playbook(RAW) >> asked >> 1.0 << Raised("free_text")
+    assert play.prompt.secret
+
+
+def test_the_panels_of_a_file_manager_are_no_keys() -> None:
+    rows = ["┌──────────────┬───┐", "│ b            │  0│", "│ c            │  0│", "└──────────────┴───┘"]
+    Playbook(RAW) >> ALTERNATE + "\n".join(rows) + "\n$ " >> 1.0 << Raised("unknown")

@@ -6,7 +6,7 @@ What the line asks, and how it is answered, is left to `recognise_line`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from atlasbridge.core.prompt.choice_list import inline_choices
 from atlasbridge.core.prompt.finding import Facts
@@ -46,18 +46,25 @@ def asking_line(view: View, facts: Facts) -> Line | None:
         if above.endswith(("?", ":")) and before.strip()[-1] not in ":?>])…%#$":
             return Line(above, start - 1, before.strip())  # a field of its own below the question
         return _below_its_question(view, before, start, facts) or Line(before.strip(), start)
-    for at in range(view.row - 1, -1, -1):
+    return _last_words(view, view.row)
+
+
+def _below_its_question(view: View, before: str, start: int, facts: Facts) -> Line | None:
+    """A letter or a word alone, below a question that ended its own line: the answer to it, half typed."""
+    word = before.strip()
+    if facts.canonical is not False or not view.cursor_visible or not _BEGUN.fullmatch(word):
+        return None
+    asked = _last_words(view, start)
+    asks = asked is not None and (len(word) == 1 or asked.text.endswith(("?", ")", "]")))
+    return replace(asked, filled=word) if asked and asks else None
+
+
+def _last_words(view: View, row: int) -> Line | None:
+    for at in range(row - 1, -1, -1):
         if unframed(view.lines[at]).strip():
             start = view.line_start(at)
             return Line("".join(view.lines[start : at + 1]).strip(), start, detached=True)
     return None
-
-
-def _below_its_question(view: View, before: str, start: int, facts: Facts) -> Line | None:
-    """A word at the edge of the line below a question that ends its own: the answer to it, half typed."""
-    above = view.lines[start - 1].rstrip() if start and facts.canonical is False and view.cursor_visible else ""
-    begun = _BEGUN.fullmatch(before) and above.endswith(("?", ")", "]"))
-    return Line(above.strip(), start - 1, before.strip(), detached=True) if begun else None
 
 
 def _may_be_filled(found: re.Match[str]) -> bool:

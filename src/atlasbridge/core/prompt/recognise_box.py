@@ -16,7 +16,7 @@ from atlasbridge.core.prompt.view import View
 from atlasbridge.core.prompt.vt_style import REVERSE
 
 _BUTTON = re.compile(r"<\s*([^<>]{1,24}?)\s*>|\[\s+([^\[\]]{1,24}?)\s+\]")
-_GUTTER_KEY = re.compile(r"^│\s+(\w)\s{2,}(\S.*)$")
+_GUTTER_KEY = re.compile(r"^│\s+(\w)\s{2,}([^\s│][^│]*)$")
 _PRESS = re.compile(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
 _WORDS = re.compile(r"\S+(?: \S+)*")
 _NO_ROW = re.compile(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls

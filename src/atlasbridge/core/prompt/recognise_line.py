@@ -56,7 +56,8 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     if ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score >= 0.9 and not spelled:
         return ruled  # a list further up belongs to an earlier question
     found = None if spelled else _listed(view, line, facts, dialect)
-    if found is None and not line.detached and (spelled or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
+    asks = not line.detached or (line.text.endswith("?") and facts.canonical is False)
+    if found is None and asks and (spelled or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
         found = _offered(view, line, facts, dialect, spelled)
     return found or ruled or _plain(view, line, facts)
 
@@ -171,7 +172,10 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
 
 def _listed(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
     """A list above, and a line that asks for one of it."""
-    listed = listed_choices(view, line.row, line.text)
+    listed = listed_choices(view, view.row if line.detached else line.row, line.text)
+    if not listed and line.filled.isdigit():  # a number stands there already: the default, if the list has it
+        listed = listed_choices(view, line.row, f"{line.text} ({line.filled})")
+        listed = listed if listed and line.filled in dict(listed.items) else None
     if not listed:
         return None
     found = _base(view, line, facts, "list-" + listed.kind, PromptType.TYPE_MULTIPLE_CHOICE, 0.88)

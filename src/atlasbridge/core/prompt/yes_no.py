@@ -14,6 +14,7 @@ _YES_TOKEN = re.compile(r"\byes\b", re.IGNORECASE)
 _NO_TOKEN = re.compile(r"\bno\b", re.IGNORECASE)
 _QUOTED_YES = re.compile(r"[\"'`“‘<](yes|y)[\"'`”’>]", re.IGNORECASE)
 _QUOTED_NO = re.compile(r"[\"'`“‘<](no|n)[\"'`”’>]", re.IGNORECASE)
+_TOLD_YES = re.compile(r"\b(?:type|enter|write|answer)(?:\s+in)?\s+(yes)\b(?!\W{1,3}(?:or\W+)?no\b)", re.IGNORECASE)
 
 
 def typing_hint(view: View) -> str:
@@ -57,6 +58,9 @@ def spoken_words(text: str) -> tuple[str, str]:
     if quoted:
         refused = _QUOTED_NO.search(text)
         return quoted[1], refused[1] if refused else "NO" if quoted[1].isupper() else "no"
+    told = _TOLD_YES.search(text)
+    if told:
+        return told[1], "NO" if told[1].isupper() else "no"
     yes, no = _YES_TOKEN.search(text), _NO_TOKEN.search(text)
     if yes and no and re.search(r"\byes\W{1,3}(?:or\W)?no\b|\bno\W{1,3}(?:or\W)?yes\b", text, re.IGNORECASE):
         return yes[0], no[0]
