@@ -31,6 +31,7 @@ _IGNORED = (
     signal.SIGTTOU,
     signal.SIGTSTP,
 )
+_M_ARENA_MAX = -8  # as malloc.h of glibc has it
 _SWITCH_INTERVAL_S = 0.0005  # the relays must not wait long for the thread that judges the screen
 
 
@@ -116,6 +117,7 @@ def _host_session(
     from atlasbridge.core.session.host import SessionHost  # not before the fork: the client never needs it
 
     _leave_tool()
+    _keep_one_heap()
     journal.note("session started", tool=plan.tool, pid=pty.pid)
     host = SessionHost(plan, pty, size, parts, settings, clock, journal)
     host.listen(home.sessions / f"{short_id(plan.session_id)}.sock")
@@ -137,6 +139,16 @@ def _leave_tool() -> None:
                 os.close(fd)
         except OSError:
             continue  # the listing's own descriptor
+
+
+def _keep_one_heap() -> None:
+    """The C library gives every thread a heap of its own, and a flood leaves each of them large."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+    except (ImportError, OSError, AttributeError):
+        pass  # another C library
 
 
 def _say(client: socket.socket, message: dict[str, Any]) -> None:
