@@ -219,3 +219,12 @@ def test_a_password_is_secret_in_other_words_too(asked: str) -> None:
 def test_the_panels_of_a_file_manager_are_no_keys() -> None:
     rows = ["┌──────────────┬───┐", "│ b            │  0│", "│ c            │  0│", "└──────────────┴───┘"]
     Playbook(RAW) >> ALTERNATE + "\n".join(rows) + "\n$ " >> 1.0 << Raised("unknown")
+
+
+def test_a_listing_above_a_debugger_is_no_menu() -> None:
+    (
+        Playbook(POLLING)
+        >> "Break on start in a.js:1\n> 1 let x=1; x=2;\n  2 \ndebug> "
+        >> 1.0
+        << Raised("free_text", "debug>")
+    )

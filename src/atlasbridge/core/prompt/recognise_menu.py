@@ -280,7 +280,7 @@ def _asked_right_above(view: View, menu: Menu) -> bool:
 def _asked_below(view: View, menu: Menu) -> bool:
     """The cursor stands behind a question further down: what looks like a menu is what was written before."""
     below = view.cursor_visible and view.row > menu.bottom and not menu.upwards
-    asks = re.search(r"[^\W\d_]{3}.*[?:)\]]", view.before_cursor())  # half an answer may stand behind it
+    asks = re.search(r"[^\W\d_]{3}.*[?:)\]>]", view.before_cursor())  # half an answer may stand behind it
     return below and asks is not None and not _ARROWS.search("\n".join(view.lines))
 
 
