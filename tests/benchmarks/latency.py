@@ -78,6 +78,20 @@ def of_prompts(source: str, rounds: int) -> tuple[list[float], list[float]]:
     return raised, typed
 
 
+def of_first_prompts(sessions: int) -> list[float]:
+    """Milliseconds from rest to raised for the first question of a session, asked as soon as a tool can."""
+    raised = []
+    with Product() as product:
+        log = product.folder / "log"
+        with product.client() as events:
+            stream = events.stream("events", follow=True)
+            for _ in range(sessions):
+                product.detached("bash", "-c", f'printf $EPOCHREALTIME > {log}; read -p "Continue? (y/n) " x')
+                next(event for event in stream if event.get("event") == "prompt.raised")
+                raised.append((time.time() - float(log.read_text())) * 1e3)
+    return raised
+
+
 @dataclass(frozen=True, slots=True)
 class Flood:
     raised_ms: float

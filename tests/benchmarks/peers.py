@@ -11,6 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 NAIVE = HERE / "naive_relay.py"
+BARE = HERE / "bare_relay.py"
 PEXPECT = HERE / "pexpect_relay.py"
 
 
@@ -65,6 +66,7 @@ def all_peers(tool: str) -> list[Peer]:
             redraws=True,
         ),
         Peer("screen", ("screen", "-c", "/dev/null"), "screen", "screen", redraws=True),
+        Peer("bare Python", (sys.executable, str(BARE))),
         Peer("naive (executor, 1 KB)", (sys.executable, str(NAIVE))),
     ]
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from atlasbridge.core.daemon.client import HubClient
 from atlasbridge.core.home import Home
+from tests.support.sessions import host_pids
 
 ATLAS = str(Path(sys.executable).parent / "atlasbridge")
 
@@ -46,6 +47,10 @@ class Product:
 
     def client(self) -> HubClient:
         return HubClient(Home(self.home))
+
+    def host(self, _started: int = 0) -> int:
+        """The process of the one session; 0 before there is one."""
+        return next(iter(host_pids(self.home)), 0)
 
     def hub_pid(self) -> int:
         return int(json.loads(self.call("hub", "status", "--json"))["pid"])

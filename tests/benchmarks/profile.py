@@ -1,0 +1,81 @@
+"""Where the time goes: the processor time of a relay by whose it is, and what the imports of a start consist of."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.benchmarks.measure import MARK, scratch
+from tests.benchmarks.peers import Peer
+from tests.benchmarks.product import wait
+
+_TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
+_STILL_S = 0.4
+_IMPORTS = textwrap.dedent("""
+    import json, sys, time
+    begun = time.perf_counter()
+    import atlasbridge.cli.run, atlasbridge.bootstrap, atlasbridge.core.session.client, atlasbridge.core.session.launch
+    client = time.perf_counter()
+    import atlasbridge.core.session.host
+    host = time.perf_counter()
+    import dataclasses, re
+    spent = {"dataclasses": 0.0, "expressions": 0.0}
+    def timed(function, name):
+        def call(*given, **named):
+            since = time.perf_counter()
+            try:
+                return function(*given, **named)
+            finally:
+                spent[name] += time.perf_counter() - since
+        return call
+    dataclasses._process_class = timed(dataclasses._process_class, "dataclasses")
+    re._compile = timed(re._compile, "expressions")
+    late = time.perf_counter()
+    import atlasbridge.core.session.hubside, atlasbridge.core.session.typist, atlasbridge.core.prompt.detector
+    spent = {"client": client - begun, "host": host - client, "judging": time.perf_counter() - late, **spent}
+    print(json.dumps({name: seconds * 1e3 for name, seconds in spent.items()}))
+""")
+
+
+def relay_ms(
+    tool: str, peer: Peer, file: Path, env: dict[str, str], relay: Callable[[int], int]
+) -> tuple[float, float]:
+    """Milliseconds of processor time that the relaying process spends on `file`, in the interpreter or its own code,
+    and in the kernel.  `relay` finds that process, given the one that was started."""
+    with scratch() as folder:
+        argv = peer.argv(["sh", "-c", f"cat {file}; sleep 600"], folder)
+        with subprocess.Popen([tool, "drain", MARK, *argv], env=env, stdout=subprocess.DEVNULL) as run:
+            try:
+                return _times_at_rest(wait(lambda: relay(run.pid)))
+            finally:
+                run.kill()
+
+
+def child_of(pid: int) -> int:
+    return int((Path(f"/proc/{pid}/task/{pid}/children").read_text().split() or [0])[0])
+
+
+def _times_at_rest(pid: int) -> tuple[float, float]:
+    """When they have grown, and grow no more."""
+    times, since = (0, 0), time.monotonic()
+    while time.monotonic() - since < _STILL_S or sum(times) * _TICK_MS < 100:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        now = int(fields[11]), int(fields[12])
+        if now != times:
+            times, since = now, time.monotonic()
+        time.sleep(0.02)
+    return times[0] * _TICK_MS, times[1] * _TICK_MS
+
+
+def imports_ms() -> dict[str, float]:
+    """What is imported by the client, by the host before the tool starts, and for judging once it runs; of the last:
+    how much goes into making dataclasses and compiling regular expressions."""
+    run = subprocess.run([sys.executable, "-c", _IMPORTS], capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(run.stdout)
+    return found
