@@ -128,6 +128,20 @@ def test_the_gate_holds_keys_back_and_lets_them_follow() -> None:
     os.close(write_fd)
 
 
+def test_what_the_terminal_itself_answers_passes_the_gate() -> None:
+    """A tool that asks for the cursor's place while an answer is typed would wait for it, and we for the tool."""
+    read_fd, write_fd = os.pipe()
+    inlet = Inlet(write_fd, ManualClock(), lambda: None)
+    with inlet.injection(1.0):
+        inlet.send(b"\x1b[B")
+        inlet.type(b"ab\x1b[12;40Rc")
+        assert os.read(read_fd, 100) == b"\x1b[B\x1b[12;40R"
+        inlet.send(b"\r")
+    assert os.read(read_fd, 100) == b"\rabc"
+    os.close(read_fd)
+    os.close(write_fd)
+
+
 def test_a_second_injection_waits_only_so_long() -> None:
     inlet = Inlet(-1, ManualClock(), lambda: None)
     with inlet.injection(1.0), pytest.raises(GateTimeout), inlet.injection(0.01):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.prompt.reports import part_reports
 
 
 class GateTimeout(Exception):
@@ -43,9 +44,12 @@ class Inlet:
         """Keys of the person at the terminal: now, or behind the injection that is under way."""
         with self._lock:
             if self._holding:
+                data, reports = part_reports(data)
                 self._held += data
-            else:
-                self.send(data)
+                if not reports:
+                    return
+                data = reports  # the tool may wait for them in the middle of what is typed
+            self.send(data)
 
     def send(self, data: bytes) -> bool:
         """Write now, past the gate; what the tool does not take is queued.  False: there is no terminal any more."""
