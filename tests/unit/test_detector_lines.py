@@ -18,7 +18,7 @@ from tests.support.playbook import (
 )
 
 from atlasbridge.core.prompt.commands import RaisePrompt, RequestWakeup
-from atlasbridge.core.prompt.events import OutputReceived, ProbeAnswer, ProbeAnswered
+from atlasbridge.core.prompt.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState
 
 YES_NO = [
     "rm: remove regular file 'a.txt'? ",
@@ -238,6 +238,12 @@ def test_what_the_terminal_itself_sends_is_no_keystroke_of_a_person() -> None:
 def test_a_key_without_enter_answers_where_the_program_reads_single_keys() -> None:
     play = Playbook(ONE_KEY) >> "Continue? [y/N] " >> 0.2 << Raised("yes_no")
     assert [step.keys for step in play.prompt.choices[0].steps] == [b"y"]
+
+
+def test_below_a_terminal_inside_this_one_the_program_around_it_asks_and_takes_keys() -> None:
+    inside = ProbeAnswer(ProbeState.READING, "inside", echo=True, canonical=True, rows=23)
+    play = Playbook(inside) >> "\x1b[?1049h$ cat\n\x1b[24;1H\x1b[7mkill-session 0? (y/n) " >> 0.5 << Raised("yes_no")
+    assert [step.keys for step in play.prompt.choices[0].steps] == [b"y"], "an Enter would go to the program inside"
 
 
 def test_a_line_that_is_filled_in_is_cleared_first() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.support.session_fakes import PROMPT, Bench
 
 from atlasbridge.core.prompt.commands import RaisePrompt, WithdrawPrompt
-from atlasbridge.core.prompt.events import OutputReceived, ProbeState, ReplyTyped, WakeupDue
+from atlasbridge.core.prompt.events import OutputReceived, ProbeAnswer, ProbeState, ReplyTyped, WakeupDue
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, Step
 from atlasbridge.core.session.tty import LineFlags
 from atlasbridge.core.session.typist import Typist
@@ -84,6 +84,20 @@ def test_a_busy_tool_gets_nothing(bench: Bench) -> None:
     outcome = typist(bench, Step(b"y\r")).type("p1", YES)
     assert outcome.outcome == "stale"
     assert bench.pty.typed() == b""
+
+
+def test_a_tool_that_is_caught_at_work_by_the_last_look_alone_is_waited_for(bench: Bench) -> None:
+    """An event loop works for a moment now and then; that alone does not make a reply stale."""
+    states = iter([ProbeState.POLLING, ProbeState.BUSY, ProbeState.BUSY])
+    look = bench.probe.look
+
+    def changing(quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
+        bench.probe.state = next(states, ProbeState.POLLING)
+        return look(quiet_s, input_age_s)
+
+    bench.probe.look = changing  # type: ignore[method-assign]
+    assert typist(bench, Step(b"y\r")).type("p1", YES).outcome == "typed"
+    assert bench.pty.typed() == b"y\r"
 
 
 def test_a_tool_that_is_busy_for_a_moment_is_waited_for(bench: Bench) -> None:

@@ -30,6 +30,7 @@ from atlasbridge.core.prompt.finding import Facts, Finding
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.picture import digest_of, prompt_of
 from atlasbridge.core.prompt.recognise import stated
+from atlasbridge.core.prompt.reports import part_reports
 from atlasbridge.core.prompt.signals import OVERRIDES_BUSY, Moment, Patience, decide_raise, gather, reads_unseen
 from atlasbridge.core.prompt.structured import ToolSays
 from atlasbridge.core.prompt.view import View, begins_with
@@ -38,10 +39,6 @@ _LATER = 0.1  # the longer nothing happens, the later it may be noticed: by a te
 RAW_LIMIT = 8192
 _REACTS_S = 0.5
 REDRAW_S = 0.3  # a tool that draws its whole screen anew may show nothing for a moment
-_TERMINAL_SPEAKS = re.compile(
-    rb"\x1b\[\??[\d;:]*(?:\$y|[cRnutIO])|\x1b\[<[\d;]*[mM]|\x1b\[M...|\x1b[\]P_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[>[\d;]*c",
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +183,7 @@ class Detector:
         return [RequestWakeup(min(now + self.settings.first_look_s, self._dirty_since + self.settings.look_every_s))]
 
     def _keys(self, data: bytes, now: float) -> list[Command]:
-        typed = _TERMINAL_SPEAKS.sub(b"", data)
+        typed, _ = part_reports(data)
         if not typed:
             return []
         self._keys_since_raise = True
@@ -218,8 +215,7 @@ class Detector:
         if self.eye.notice_change():
             self._votes.clear()
         self._votes.append(probe.state)
-        reading = probe.state is ProbeState.READING
-        self._facts = Facts(probe.canonical, probe.echo, reading, probe.command)
+        self._facts = _facts_of(probe, view.row)
         found = self.eye.recognise(self._facts)
         self.eye.notice_finding(found)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
@@ -377,6 +373,13 @@ class Detector:
         if self._answered:
             return now + settings.look_every_s
         return now + max(settings.look_every_s, min(settled * _LATER, settings.slow_look_s))
+
+
+def _facts_of(probe: ProbeAnswer, row: int) -> Facts:
+    """What is known of the terminal that the cursor's row belongs to: below an inner one, keys go to who draws both."""
+    around = 0 < probe.rows <= row
+    canonical, echo = (False, False) if around else (probe.canonical, probe.echo)
+    return Facts(canonical, echo, probe.state is ProbeState.READING, probe.command)
 
 
 def _question(core: str) -> str:

@@ -24,6 +24,10 @@ Encode = Callable[[Prompt, Answer, object], tuple[Step, ...]]
 Compared = tuple[Prompt, LineFlags, tuple[Step, ...]]
 
 
+class _AtWork(Outcome):
+    """Refused because the tool works; it may have done so for a moment only."""
+
+
 class Typist:
     def __init__(self, walk: Walk, encode: Encode) -> None:
         self._walk = walk
@@ -47,14 +51,21 @@ class Typist:
 
     def _type_once(self, prompt_id: str, answer: Answer) -> Outcome:
         for _ in range(_BUSY_LOOKS):
-            if self._look() is not ProbeState.BUSY:
-                break
+            outcome = self._type_now(prompt_id, answer)
+            if not isinstance(outcome, _AtWork):
+                return outcome
             self._walk.pause(_BUSY_PAUSE_S)  # an event loop may be caught in the middle of a turn
+        with self._watch.lock:
+            return self._refuse(prompt_id, outcome)
+
+    def _type_now(self, prompt_id: str, answer: Answer) -> Outcome:
         with self._watch.lock:
             known = self._watch.typed.get(prompt_id)
             if known is not None:  # typed by another thread while this one waited for the gate
                 return known
             compared = self._compare_freshly(prompt_id, answer)
+            if isinstance(compared, _AtWork):
+                return compared
             if isinstance(compared, Outcome):
                 return self._refuse(prompt_id, compared)
             # From here on the answer counts as typed, whatever happens: it is never typed a second time.
@@ -76,11 +87,6 @@ class Typist:
             self._watch.typed.watch_until(prompt_id, self._clock.now() + self._settings.effect_timeout_s)
         self._watch.wake()
         return outcome
-
-    def _look(self) -> ProbeState:
-        with self._watch.lock:
-            self._watch.absorb()
-            return self._watch.look().state
 
     def _refuse(self, prompt_id: str, why: Outcome) -> Outcome:
         """Nothing is typed and this id is spent.  Should the tool ask all the same, it is raised under a new id."""
@@ -111,7 +117,7 @@ class Typist:
         prompt = watch.detector.open_prompt or watch.open[1]  # with keys that fit the highlight as it is now
         looked = watch.look()
         if looked.state is ProbeState.BUSY and not watch.detector.despite_busy:
-            return Outcome("stale", f"the tool does not wait any more ({looked.why})")
+            return _AtWork("stale", f"the tool does not wait any more ({looked.why})")
         steps = tuple(self._encode(prompt, answer, watch.screen))
         if not steps:
             return Outcome("failed", "this answer has no keys")
