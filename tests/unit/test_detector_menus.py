@@ -82,6 +82,14 @@ def test_a_password_box_asks_for_a_secret() -> None:
     assert play.prompt.secret
 
 
+@pytest.mark.parametrize("typed", ["********", "a b: c"])
+def test_what_is_typed_into_the_field_of_a_box_does_not_make_it_another(typed: str) -> None:
+    drawn = box(["Enter it", "", "Phrase: {}", "", "  <OK>   <Cancel>"], "<OK>") + "\x1b[?25h\x1b[4;{}H"
+    play = Playbook(RAW) >> drawn.format("_" * 10, 12) >> 0.5 << Raised("free_text", "Phrase:")
+    play.reply() >> drawn.format(typed.ljust(10, "_"), 12 + len(typed))
+    assert not play.detector.has_left(play.prompt.digest)
+
+
 def test_a_form_of_several_fields_is_left_to_keys() -> None:
     rows = ["┌" + "─" * 32 + "┐", "│ Log in" + " " * 25 + "│", "│  ┌" + "─" * 26 + "┐  │"]
     rows += [f"│  │ {name:<25}│  │" for name in ("User:  bob", "Password:")]

@@ -25,6 +25,9 @@ _OTHERWISE = re.compile(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|sav
 _BOX_MENU = MenuRule("box-list")
 
 
+_LABEL = re.compile(r"[^:]+:(?=\s|_|$)")  # of a field, in its row
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """The rows and columns inside a box."""
@@ -44,13 +47,14 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     buttons = find_buttons(view, frame)
     listed = find_list(view, frame, buttons)
     field = _field(view, frame, buttons) and view.cursor_visible
-    text = _question(view, frame, inside, buttons, listed, view.row if field and listed is None else -1)
+    sheet = field and _is_sheet(view, frame)
+    text = _question(view, frame, inside, buttons, listed, view.row if field and not sheet and listed is None else -1)
     focus = re.search(r"[─━]\| .* \|[─━]", view.lines[frame.top]) is not None  # drawn by prompt_toolkit
     if listed is not None and focus and listed.items[0].box:
         return _focused_list(view, listed, text, frame, dialect)
     if listed is not None and not (field and view.row not in {item.row for item in listed.items}):
         return replace(menu_finding(view, listed, _BOX_MENU, text, frame.top, dialect), score=0.9)
-    if field and _is_sheet(view, frame):
+    if sheet:
         kind, text = PromptType.TYPE_UNKNOWN, text or " ".join(words.split())
         return Finding("box-sheet", kind, 0.9, cut(text), text, frame.top, line_mode=False, structural=True)
     if buttons and matches_any(dialect.secret, words):
@@ -269,8 +273,9 @@ def _text_of(inside: list[str], buttons: list[Item], listed: Menu | None, frame:
     lines = []
     for at, line in enumerate(inside, frame.top + 1):
         words = " ".join(unframed(line).split())
-        if at == field_row and ":" not in words:
-            continue
+        if at == field_row:
+            label = _LABEL.match(words)
+            words = label[0] if label else ""
         if at not in skip and any(map(str.isalnum, words)):
             lines.append(words)
     return "\n".join(lines)
