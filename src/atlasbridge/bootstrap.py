@@ -349,9 +349,12 @@ def _of_another_package(home: Home, plan: Plan) -> bool:
     if plan.dialect:
         return False
     from atlasbridge.adapters.announced import is_announced
+
+    if not is_announced(plan.tool):
+        return False  # nearly always, and before anything costly is imported
     from atlasbridge.adapters.dialect_files import FALLBACK, dialect_for
 
-    return dialect_for(plan.command[0], home.root / "dialects") == FALLBACK and is_announced(plan.tool)
+    return dialect_for(plan.command[0], home.root / "dialects") == FALLBACK
 
 
 def _probe(pty: Pty) -> WaitingProbe:

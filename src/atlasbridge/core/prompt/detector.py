@@ -368,8 +368,9 @@ class Detector:
         turned = len(self._votes) < 2 or self._votes[-2] is ProbeState.BUSY  # it waits, and did not a look ago
         if probe.state is not ProbeState.BUSY and (turned or settled < patience.polling_s + 0.1):
             between = patience.settle_s - settings.first_look_s
-            step = patience.settle_s - settled if settled < patience.settle_s else between
-            return now + max(step, 0.002)
+            due = patience.settle_s if settled < patience.settle_s else patience.polling_s
+            step = due - settled if settled < due else between
+            return now + max(min(step, between), 0.002)
         if self._answered:
             return now + settings.look_every_s
         return now + max(settings.look_every_s, min(settled * _LATER, settings.slow_look_s))
