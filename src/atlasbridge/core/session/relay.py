@@ -108,7 +108,7 @@ class OutputRelay:
     def _pass_on(self, fd: int, chunk: bytes, beat: Beat) -> bool:
         """The terminal first: whatever comes before it is felt at every key.  A full read means that more is there: it
         is shown at once as well, and all else is done once for the whole burst.  Returns whether more is expected."""
-        now = beat.busy_since = self._clock.now()
+        beat.busy_since = self._clock.now()
         burst: list[bytes] = []
         shown = True
         with self.lock:
@@ -116,14 +116,14 @@ class OutputRelay:
             while chunk:
                 shown = attachment is None or self._show(attachment, chunk, beat)
                 burst.append(chunk)
+                self.last_output_at = self._clock.now()  # of every chunk: a burst may take long, and is no pause
                 if len(chunk) < _FULL_READ or len(burst) == _BURST or not shown:
                     break
                 chunk = _read_on(fd)
             if not shown:
                 self.attachment = None
             whole = b"".join(burst)
-            self._ring.append(whole, self._scan(whole, now))
-            self.last_output_at = now
+            self._ring.append(whole, self._scan(whole, self.last_output_at))
         self._noticed()
         if attachment is not None and not shown:
             self._lost(attachment)  # outside the lock: whoever takes the seat waits for it
