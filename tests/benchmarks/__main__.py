@@ -185,6 +185,9 @@ def at_rest(report: Report, effort: Effort) -> None:
     for moment, client, host in resting.attached():
         report.add(f"| {moment} | {client:.1f} | {host:.1f} | {client + host:.1f} |")
         report.target(f"client and host, {moment}", "under 20 MB", f"{client + host:.1f} MB", client + host < 20)
+    report.add(
+        "", f"An interpreter with the same modules of its library and nothing of ours: {resting.interpreter():.1f} MB."
+    )
     report.add("", "| sessions without a terminal | host, MB each (PSS) | hub, MB (PSS) |", "|---|---|---|")
     rows = resting.crowd(effort.sessions)
     report.add(*(f"| {count} | {host:.1f} | {hub:.1f} |" for count, host, hub in rows), "")

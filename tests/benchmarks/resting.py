@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 
 from tests.benchmarks.measure import cpu_ticks, pss_kb, wakeups
@@ -45,6 +47,17 @@ def attached() -> list[tuple[str, float, float]]:
             rows.append((moment, pss_kb(terminal.pid) / 1024, pss_kb(host) / 1024))
             terminal.type("x\r")
     return rows
+
+
+def interpreter() -> float:
+    """MB (PSS) of a Python process that has imported what client and host need of its library, and nothing of ours."""
+    code = "import dataclasses, json, pathlib, socket, threading, typing; print(flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        found = pss_kb(process.pid) / 1024
+        process.kill()
+    return found
 
 
 def crowd(counts: tuple[int, ...]) -> list[tuple[int, float, float]]:

@@ -88,7 +88,7 @@ class LinuxProbe:
         if served is not None:
             return served
         answer = _judge_absent(members, secret)
-        if answer.state is ProbeState.BUSY:
+        if answer.state is ProbeState.BUSY and (depth or self._mode != (True, True)):
             answer = replace(answer, certain=self._reads_surely_not(members, depth))
         return answer
 
