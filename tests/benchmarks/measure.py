@@ -64,8 +64,9 @@ def payload(path: Path, megabytes: int) -> None:
 
 
 def throughput(tool: str, peer: Peer, producer: str, size: int, env: dict[str, str]) -> float:
-    """MB/s of what `producer` writes, from the first byte at the terminal to the mark after the last.  A peer that draws
-    a screen of its own may draw the mark in two pieces: it is given another try."""
+    """MB/s of what `producer` writes, from the first byte at the terminal to the mark after the last.
+
+    A peer that draws a screen of its own may draw the mark in two pieces: it is given another try."""
     for _ in range(3 if peer.redraws else 1):
         seconds = _drained_s(tool, peer, producer, env)
         if seconds > 0:
