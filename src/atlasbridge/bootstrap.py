@@ -235,7 +235,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
         settings = replace(detector_settings(detection, plan.environ), folder=plan.cwd)
         if _hooked(home, plan):
             settings = replace(settings, hook_s=HOOK_WAIT_S)
-        dialect = _dialect(home, plan)
+        dialect = find_dialect(home, plan.dialect, plan.command[0])
         if plan.environ.get("ATLASBRIDGE_CAPTURE_PROMPTS") == "1":
             from atlasbridge.lab.capture import FOLDER, CapturingDetector
 
@@ -284,11 +284,7 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
 def check_dialect(home: Home, plan: Plan) -> None:
     """Before anything starts, where a person had a say in the rules; packaged ones are known to be good."""
     if plan.dialect or (home.root / "dialects").is_dir():
-        _dialect(home, plan)
-
-
-def _dialect(home: Home, plan: Plan) -> Any:
-    return find_dialect(home, plan.dialect, plan.command[0])
+        find_dialect(home, plan.dialect, plan.command[0])
 
 
 def find_dialect(home: Home, name: str, command: str) -> Dialect:
@@ -346,12 +342,10 @@ def warn_of_version(command: str) -> str:
 
 def _of_another_package(home: Home, plan: Plan) -> bool:
     """Whether an installed package has an adapter for this tool, and nothing of ours claims it."""
-    if plan.dialect:
-        return False
     from atlasbridge.adapters.announced import is_announced
 
-    if not is_announced(plan.tool):
-        return False  # nearly always, and before anything costly is imported
+    if plan.dialect or not is_announced(plan.tool):  # nearly always, and before anything costly is imported
+        return False
     from atlasbridge.adapters.dialect_files import FALLBACK, dialect_for
 
     return dialect_for(plan.command[0], home.root / "dialects") == FALLBACK
