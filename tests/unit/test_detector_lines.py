@@ -235,6 +235,12 @@ def test_what_the_terminal_itself_sends_is_no_keystroke_of_a_person() -> None:
     assert not play.detector._keys_since_raise
 
 
+def test_a_key_in_the_longer_spelling_of_a_terminal_is_a_keystroke_of_a_person() -> None:
+    play = Playbook(BUSY) >> "x" >> 0.2
+    play >> Keys("\x1b[27u")
+    assert play.detector._keys_since_raise
+
+
 def test_a_key_without_enter_answers_where_the_program_reads_single_keys() -> None:
     play = Playbook(ONE_KEY) >> "Continue? [y/N] " >> 0.2 << Raised("yes_no")
     assert [step.keys for step in play.prompt.choices[0].steps] == [b"y"]

@@ -142,6 +142,18 @@ def test_what_the_terminal_itself_answers_passes_the_gate() -> None:
     os.close(write_fd)
 
 
+@pytest.mark.parametrize("gesture", [b"\x1b[27u", b"\x1b[13;2u", b"\x1b[<0;5;5M", b"\x1b[I", b"\x1b[A"])
+def test_what_the_person_does_at_the_terminal_waits_behind_the_gate_however_it_is_written(gesture: bytes) -> None:
+    read_fd, write_fd = os.pipe()
+    inlet = Inlet(write_fd, ManualClock(), lambda: None)
+    with inlet.injection(1.0):
+        inlet.type(gesture)
+        inlet.send(b"y\r")
+    assert os.read(read_fd, 100) == b"y\r" + gesture
+    os.close(read_fd)
+    os.close(write_fd)
+
+
 def test_a_second_injection_waits_only_so_long() -> None:
     inlet = Inlet(-1, ManualClock(), lambda: None)
     with inlet.injection(1.0), pytest.raises(GateTimeout), inlet.injection(0.01):

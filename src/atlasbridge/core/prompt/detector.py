@@ -30,7 +30,7 @@ from atlasbridge.core.prompt.finding import Facts, Finding
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.picture import digest_of, prompt_of
 from atlasbridge.core.prompt.recognise import stated
-from atlasbridge.core.prompt.reports import part_reports
+from atlasbridge.core.prompt.reports import keys_of
 from atlasbridge.core.prompt.signals import OVERRIDES_BUSY, Moment, Patience, decide_raise, gather, reads_unseen
 from atlasbridge.core.prompt.structured import ToolSays
 from atlasbridge.core.prompt.view import View, begins_with
@@ -183,7 +183,7 @@ class Detector:
         return [RequestWakeup(min(now + self.settings.first_look_s, self._dirty_since + self.settings.look_every_s))]
 
     def _keys(self, data: bytes, now: float) -> list[Command]:
-        typed, _ = part_reports(data)
+        typed = keys_of(data)
         if not typed:
             return []
         self._keys_since_raise = True

@@ -1,17 +1,23 @@
-"""What a terminal says by itself among the keys of its person: where the cursor is, what it can, mouse and focus."""
+"""What comes from a terminal among the keys of its person: its own answers to what the tool asked it (where the cursor
+is, what it can), and what the mouse and the focus did."""
 
 from __future__ import annotations
 
 import re
 
-_REPORTS = re.compile(
-    rb"\x1b\[\??[\d;:]*(?:\$y|[cRnutIO])|\x1b\[<[\d;]*[mM]|\x1b\[M...|\x1b[\]P_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[>[\d;]*c",
-    re.DOTALL,
+_ANSWERS = re.compile(
+    rb"\x1b\[\?[\d;:]*(?:\$y|[cnu])|\x1b\[[\d;]*(?:\$y|[cRnt])|\x1b\[>[\d;]*c|\x1b[\]P_][^\x07\x1b]*(?:\x07|\x1b\\)"
 )
+_GESTURES = re.compile(rb"\x1b\[<[\d;]*[mM]|\x1b\[M...|\x1b\[[IO]", re.DOTALL)
 
 
-def part_reports(data: bytes) -> tuple[bytes, bytes]:
-    """The keys, and the reports among them."""
+def part_answers(data: bytes) -> tuple[bytes, bytes]:
+    """What the person did, and the terminal's answers among it."""
     if b"\x1b" not in data:
         return data, b""
-    return _REPORTS.sub(b"", data), b"".join(_REPORTS.findall(data))
+    return _ANSWERS.sub(b"", data), b"".join(_ANSWERS.findall(data))
+
+
+def keys_of(data: bytes) -> bytes:
+    """Only what was typed on the keyboard."""
+    return _GESTURES.sub(b"", part_answers(data)[0])

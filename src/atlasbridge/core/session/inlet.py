@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.prompt.reports import part_reports
+from atlasbridge.core.prompt.reports import part_answers
 
 
 class GateTimeout(Exception):
@@ -44,11 +44,10 @@ class Inlet:
         """Keys of the person at the terminal: now, or behind the injection that is under way."""
         with self._lock:
             if self._holding:
-                data, reports = part_reports(data)
-                self._held += data
-                if not reports:
+                held, data = part_answers(data)  # the tool may wait for these in the middle of what is typed
+                self._held += held
+                if not data:
                     return
-                data = reports  # the tool may wait for them in the middle of what is typed
             self.send(data)
 
     def send(self, data: bytes) -> bool:
