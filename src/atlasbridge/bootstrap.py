@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
+from atlasbridge.core.values import replace
 
 if TYPE_CHECKING:
     from atlasbridge.channels.introduction import Introduction

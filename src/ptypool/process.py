@@ -18,8 +18,7 @@ import termios
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from ptypool.errors import SpawnFailed, SpawnStage
 from ptypool.terminal import TermiosAttributes, above_stdio, open_terminal
@@ -31,16 +30,14 @@ _FD_CEILING = 1 << 20
 _FORK_WARNS = sys.version_info >= (3, 12)
 
 
-@dataclass(frozen=True, slots=True)
-class SpawnedProcess:
+class SpawnedProcess(NamedTuple):
     """A running child and the terminal's master side (close-on-exec, blocking); both belong to the caller."""
 
     pid: int
     master_fd: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Program:
+class _Program(NamedTuple):
     """All that the child needs, in bytes, so that it has nothing left to compute between fork and exec."""
 
     candidates: tuple[bytes, ...]

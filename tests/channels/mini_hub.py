@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 
 from atlasbridge.core.clock import Clock, SystemClock, iso
@@ -17,6 +16,7 @@ from atlasbridge.core.ports import Channel, InboundReply, Receipt
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import replace
 
 
 class MiniHub:

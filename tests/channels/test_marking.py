@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tests.channels import prompts
 from tests.channels.conftest import ADA, serving, telegram_settings
 from tests.channels.mini_hub import MiniHub
@@ -18,6 +16,7 @@ from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.channels.telegram.picking import render_rows
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.prompt.model import Choice
+from atlasbridge.core.values import replace
 
 WITH_NO = replace(prompts.MULTI, choices=(*prompts.MULTI.choices, Choice("4", "Forget it", refuses=True)))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +19,7 @@ from atlasbridge.channels.telegram.templates import Body, cut_text, render_promp
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType
+from atlasbridge.core.values import replace
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 values = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)

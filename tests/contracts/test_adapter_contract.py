@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from atlasbridge.adapters.contract import CHECKS, Run, check_adapter, run_check
 from atlasbridge.adapters.generic import GenericAdapter
 from atlasbridge.adapters.pty import PtyAdapter
 from atlasbridge.adapters.registry import BUILT_IN, AdapterRegistry
+from atlasbridge.core.values import replace
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "echo_adapter" / "echo_adapter.py"
 CLAUDE_SCREEN = (

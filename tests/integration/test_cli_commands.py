@@ -56,7 +56,7 @@ def test_kill_is_passed_to_the_host_and_an_unknown_session_is_an_error(hub: HubP
 
 
 def test_what_an_agent_draws_reaches_no_terminal_as_a_control_sequence(hub: HubProcess):
-    from dataclasses import replace
+    from atlasbridge.core.values import replace
 
     with FakeHost(hub.home) as host:
         host.raise_prompt(replace(YES_NO, excerpt="Run?\x1b[2J\x07 (y/n)"))

@@ -192,7 +192,10 @@ def test_no_sequence_is_touched(home: Path, tmp_path: Path) -> None:
         assert bytes(terminal.output) == SEQUENCES
 
 
-HEAVY = ("asyncio", "pydantic", "httpx", "click", "rich", "starlette", "uvicorn", "sqlite3", "ssl", "subprocess")
+HEAVY = (
+    *("asyncio", "pydantic", "httpx", "click", "rich", "starlette", "uvicorn", "sqlite3", "ssl", "subprocess"),
+    *("dataclasses", "inspect"),
+)
 
 
 def test_neither_client_nor_host_imports_what_it_does_not_need() -> None:

@@ -7,7 +7,7 @@ what the world lets it type is counted, because in the end only that matters.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -21,6 +21,7 @@ from atlasbridge.core.routing.gate import decide_reply
 from atlasbridge.core.scheduler.deadlines import Deadlines
 from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.values import replace
 
 ALLOWED = ("telegram:1", "slack:T/U1", "cli:local")
 STRANGERS = ("telegram:666", "slack:T/U9", "web:nobody")

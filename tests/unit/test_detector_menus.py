@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import replace
 
 import pytest
 from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, Playbook, Raised, Withdrawn
@@ -11,6 +10,7 @@ from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, P
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.events import OutputReceived, StructuredEventReceived
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
+from atlasbridge.core.values import replace
 
 ALTERNATE = "\x1b[?1049h\x1b[H"
 

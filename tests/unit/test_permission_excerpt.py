@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from atlasbridge.adapters.dialect_files import load_dialect
@@ -14,6 +12,7 @@ from atlasbridge.core.prompt.recognise import recognise
 from atlasbridge.core.prompt.redact import redact_rows
 from atlasbridge.core.prompt.screen import Screen
 from atlasbridge.core.prompt.view import View
+from atlasbridge.core.values import replace
 
 KEY = "sk-lab-0123456789abcdef0123456789abcdef"
 

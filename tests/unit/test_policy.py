@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from atlasbridge.core.prompt.model import Prompt, PromptType
@@ -20,6 +18,7 @@ from atlasbridge.core.routing.policy import (
     decide_ttl,
 )
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import replace
 
 SESSION = SessionRecord("s", "claude", ("claude",), "/", 1, 1, "")
 CHANNELS = [("local", False), ("web", False), ("telegram", True)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from tests.support.playbook import BUSY, POLLING, RAW, READING, TICKING, Nothing, Playbook, Raised
 
@@ -12,6 +10,7 @@ from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.highlight import is_highlighted
 from atlasbridge.core.prompt.model import Answer, PromptType, Reject
 from atlasbridge.core.prompt.view import View
+from atlasbridge.core.values import replace
 
 ALTERNATE = "\x1b[?1049h\x1b[H"
 HIDE = "\x1b[?25l"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from tests.support.session_fakes import PROMPT, Bench
@@ -14,6 +13,7 @@ from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, Step
 from atlasbridge.core.session.tty import LineFlags
 from atlasbridge.core.session.typist import Typist
 from atlasbridge.core.session.walk import Walk
+from atlasbridge.core.values import replace
 
 YES = Answer(AnswerKind.YES)
 

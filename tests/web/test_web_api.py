@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -18,6 +17,7 @@ from tests.web.conftest import bearer
 from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.model import PromptState
 from atlasbridge.core.session.model import SessionState
+from atlasbridge.core.values import replace
 
 API = "/api/v1"
 

@@ -183,7 +183,7 @@ def test_a_refusal_is_told_in_words_and_the_card_can_be_used_again(hub: Threaded
 
 
 def sample_closed(record: object) -> object:
-    from dataclasses import replace
+    from atlasbridge.core.values import replace
 
     return replace(record, state=PromptState.RESOLVED, decided_by="telegram:7")  # type: ignore[type-var]
 

@@ -13,7 +13,7 @@ import inspect
 import re
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from atlasbridge.adapters.base import (
     AdapterError,
@@ -26,6 +26,7 @@ from atlasbridge.adapters.base import (
     validate_event,
 )
 from atlasbridge.core.clock import SystemClock, iso
+from atlasbridge.core.values import replace
 
 ASKING = (
     sys.executable,

@@ -10,7 +10,6 @@ import threading
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from getpass import getpass
 from typing import Any
 
@@ -21,6 +20,7 @@ from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, p
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.client import HubClient
 from atlasbridge.core.errors import HubUnavailable
+from atlasbridge.core.values import replace
 
 
 @click.command("approvals")

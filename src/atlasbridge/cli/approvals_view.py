@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge.cli.printing import ago
+from atlasbridge.core.values import frozen, replace
 from atlasbridge.core.visible import visible
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ ARMING_S = 0.8  # a key pressed for the prompt before must not answer the one th
 KEYS = "↑ ↓ choose   y n   1-9 choice   Enter   d default   t text   c cancel   q quit"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Board:
     """The open prompts and which of them keys go to: by its id, never by its place in the list."""
 
@@ -46,7 +46,7 @@ class Board:
         return now - self.selected_at >= ARMING_S
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Intention:
     """`do` is "quit", "up", "down", "text", "answer" (with `value`) or "" for a key that means nothing here."""
 

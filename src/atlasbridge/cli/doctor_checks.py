@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from atlasbridge.bootstrap import load_configuration
@@ -17,13 +16,14 @@ from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import MAX_SOCKET_PATH, Home
 from atlasbridge.core.store.fault import sqlite_warning
+from atlasbridge.core.values import frozen
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_SQLITE = (3, 35)
 LEAST_FREE_BYTES = 200 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """`state` is "ok", "warning" or "fault"; `fix` puts it right where that is safe."""
 

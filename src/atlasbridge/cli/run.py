@@ -9,9 +9,9 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
+from atlasbridge.core.values import field, mutable
 
 USAGE = "usage: atlasbridge run [OPTIONS] TOOL [ARGS...]     or: atlasbridge run [OPTIONS] -- CMD..."
 HELP = f"""{USAGE}
@@ -37,7 +37,7 @@ class UsageError(ConfigError):
         super().__init__(message, USAGE)
 
 
-@dataclass(slots=True)
+@mutable
 class RunOptions:
     label: str = ""
     channels: list[str] | None = None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from atlasbridge.cli.printing import home
 from atlasbridge.cli.setup_file import read_table, write_table
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.errors import ChannelError, ConfigError
+from atlasbridge.core.values import frozen
 
 CHANNELS = ("web", "telegram", "slack")
 TOKENS = {"telegram": ("bot_token",), "slack": ("bot_token", "app_token")}
@@ -32,7 +32,7 @@ TRIES = 3
 ASK = {"bot_token": "Bot token", "app_token": "App-level token (xapp-...)"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Token:
     """`value` is used now; `written` goes into the file: the value itself, or where it is kept."""
 
@@ -40,7 +40,7 @@ class Token:
     written: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wish:
     """What the flags say."""
 

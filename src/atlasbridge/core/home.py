@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.values import frozen
 
 MAX_SOCKET_PATH = 100  # sun_path holds 104 bytes on macOS and 108 on Linux
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Home:
     root: Path
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from atlasbridge.core.prompt.events import ProbeAnswer
 from atlasbridge.core.prompt.model import PromptRecord, Reject
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import field, frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InboundReply:
     """What a channel received.  The channel has checked nothing but that it could read it; the gate decides.
 
@@ -32,7 +32,7 @@ class InboundReply:
     context: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Receipt:
     """What became of a prompt or a reply, for the person: stage is "received", "typed", "taken", "still_there",
     "withdrawn", "expired", "default_typed", "canceled", "failed", "answered_elsewhere", "reminder"."""

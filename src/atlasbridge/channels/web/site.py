@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from atlasbridge import __version__
@@ -21,6 +21,7 @@ from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.ports import Desk, InboundReply, Receipt
 from atlasbridge.core.prompt.model import PromptRecord, Reject
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+
+from atlasbridge.core.values import frozen
 
 GENESIS: Final = "genesis"
 _FIRST: Final = ("seq", "ts", "event")
@@ -32,7 +33,7 @@ class Head(NamedTuple):
 START: Final = Head(0, GENESIS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fault:
     """The first entry that is not what it must be."""
 

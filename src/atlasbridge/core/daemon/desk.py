@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,10 @@ from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.verify import AuditVerdict
+from atlasbridge.core.values import frozen, replace
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Launcher:
     """A session that may be started from afar, because the configuration says so.  `start` returns its id."""
 

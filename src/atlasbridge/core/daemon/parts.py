@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HubParts:
     ledger: Ledger
     clock: Clock

@@ -6,7 +6,6 @@ So a loop that goes wrong, or somebody who tries, neither fills the disk nor dis
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
@@ -14,6 +13,7 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.model import Refusal
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.values import mutable
 from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ WINDOW_S = 60.0
 SINGLE = 20  # entries of their own in each window, for each person and reason
 
 
-@dataclass(slots=True)
+@mutable
 class _Window:
     recorded: int = 0
     more: int = 0

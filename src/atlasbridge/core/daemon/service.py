@@ -6,7 +6,6 @@ import asyncio
 import logging
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
@@ -28,13 +27,14 @@ from atlasbridge.core.routing.courier import Courier
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.values import frozen
 
 log = logging.getLogger(__name__)
 
 ALARM_RETRY_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChannelPlan:
     """A channel that is configured: how to build it once there is a desk for it."""
 
@@ -43,7 +43,7 @@ class ChannelPlan:
     build: Callable[[Desk], Channel]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HubPlan:
     """What a configuration asks of the hub."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from atlasbridge.core.routing.courier import CourierSettings
 from atlasbridge.core.routing.policy import PolicySettings
+from atlasbridge.core.values import field, frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retention:
     """How long what has ended is kept."""
 
@@ -19,7 +18,7 @@ class Retention:
     listed_s: float = 7 * 86_400.0  # an ended session is listed for so long
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HubSettings:
     policy: PolicySettings = field(default_factory=PolicySettings)
     courier: CourierSettings = field(default_factory=CourierSettings)

@@ -6,12 +6,12 @@ What the line asks, and how it is answered, is left to `recognise_line`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 
 from atlasbridge.core.prompt.choice_list import inline_choices
 from atlasbridge.core.prompt.finding import Facts
 from atlasbridge.core.prompt.menu import unframed
 from atlasbridge.core.prompt.view import View
+from atlasbridge.core.values import frozen, replace
 
 _PREFILLED = re.compile(
     r"^(?P<ask>(?:#|.{2,})[:?>]\s+)(?P<value>[^\s\[\](){}<>'\"][^\[\](){}<>]*)$|^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$"
@@ -21,7 +21,7 @@ _ANGLED = re.compile(r"<[^<>]+>\s*$")
 _ANSWER_SO_FAR = re.compile(r"\s+[‣›»·…]\s*(?:true|false)?\s*$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """The line that asks: its text without what is already filled in, and where it stands."""
 

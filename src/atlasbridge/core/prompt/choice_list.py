@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from atlasbridge.core.prompt.view import View
+from atlasbridge.core.values import frozen
 
 LIST_ROWS = 40
 GAP_ROWS = 5
@@ -39,7 +39,7 @@ _WORD_IN_H = re.compile(r"^[a-z]*[aeiou][a-z]*[cgpst]h$|^(?:zsh|ksh|csh|tcsh|mks
 _LETTERS = re.compile(r"\S\s.*[\[(]([a-zA-Z?]{2,14})[\])]\W*\w?$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listed:
     """`items` are (what is typed, label), in the order of their keys; `current` is the key of the marked one."""
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RaisePrompt:
     prompt: Prompt
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WithdrawPrompt:
     """The open prompt is no longer there.  `reason` is "answered_at_terminal", "moved_on", "answered" or "exited"."""
 
@@ -20,14 +19,14 @@ class WithdrawPrompt:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestWakeup:
     """Call `handle(WakeupDue(), now)` at `at`, on the clock of `now`.  Only the newest request counts."""
 
     at: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestProbe:
     """Look at the foreground process group now and answer with `ProbeAnswered`."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import dataclass, field, replace
 
 from atlasbridge.core.prompt.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
 from atlasbridge.core.prompt.dialect import Dialect
@@ -34,6 +33,7 @@ from atlasbridge.core.prompt.reports import keys_of
 from atlasbridge.core.prompt.signals import OVERRIDES_BUSY, Moment, Patience, decide_raise, gather, reads_unseen
 from atlasbridge.core.prompt.structured import ToolSays
 from atlasbridge.core.prompt.view import View, begins_with
+from atlasbridge.core.values import field, frozen, mutable, replace
 
 _LATER = 0.1  # the longer nothing happens, the later it may be noticed: by a tenth of the silence
 RAW_LIMIT = 8192
@@ -41,7 +41,7 @@ _REACTS_S = 0.5
 REDRAW_S = 0.3  # a tool that draws its whole screen anew may show nothing for a moment
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DetectorSettings:
     patience: Patience = field(default_factory=Patience)
     first_look_s: float = 0.02
@@ -54,7 +54,7 @@ class DetectorSettings:
     secrets: tuple[str, ...] = ()  # values that must never leave, such as the child's secret environment
 
 
-@dataclass(slots=True)
+@mutable
 class _Answered:
     """The prompt that was just answered: only this one is not raised again, and only until something moved."""
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
 from atlasbridge.core.errors import DialectError
+from atlasbridge.core.values import frozen, replace
 
 REGIONS = ("line", "tail", "footer", "screen", "title")
 TYPES = ("yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown")
 CHOOSE = ("digit", "digit_enter", "digit_shows", "arrows", "hotkey")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """A pattern in a region that says what is asked.  The named group `ask`, where there is one, is the question."""
 
@@ -43,7 +43,7 @@ class Rule:
     no: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MenuRule:
     """How a menu that looks like this is chosen.  Keys are names (`enter`, `right`, `esc`) with blanks between them."""
 
@@ -71,7 +71,7 @@ class MenuRule:
     follow_keys: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """A pattern in a region that says something about the whole tool: busy, or a state in its window title."""
 
@@ -80,7 +80,7 @@ class Mark:
     state: str = "busy"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dialect:
     """`idles`: the tool has an input box of its own, so a line or a screen that it does not know is no question yet."""
 
@@ -248,11 +248,11 @@ class _Reader:
 
     def _table(self, table: dict[str, Any], section: str, number: int, kind: type[Any], fixed: dict[str, Any]) -> Any:
         needle = f"[[{section}]]"
-        kinds = {item.name: item.type for item in fields(kind)}
+        kinds = kind.__annotations__
         for key, value in table.items():
             if key not in kinds:
                 raise self.fail(needle, f"unknown setting {key!r} in [[{section}]] number {number + 1}", number)
-            wanted = {"str": str, "bool": bool, "int": int, "float": (int, float)}[str(kinds[key])]
+            wanted = {"str": str, "bool": bool, "int": int, "float": (int, float)}[kinds[key]]
             if not isinstance(value, wanted):  # type: ignore[arg-type]
                 raise self.fail(needle, f"`{key}` has the wrong kind of value: {value!r}", number)
         for key in (
@@ -275,6 +275,5 @@ class _Reader:
         try:
             return kind(**{**fixed, **table})
         except TypeError:
-            missing = [item.name for item in fields(kind) if item.name in ("id", "pattern", "type")]
-            lacking = ", ".join(name for name in missing if name not in table)
+            lacking = ", ".join(name for name in ("id", "pattern", "type") if name in kinds and name not in table)
             raise self.fail(needle, f"[[{section}]] number {number + 1} lacks {lacking}", number) from None

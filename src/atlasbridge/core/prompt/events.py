@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from atlasbridge.core.values import frozen
 
 
 class ProbeState(StrEnum):
@@ -15,7 +16,7 @@ class ProbeState(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProbeAnswer:
     state: ProbeState
     why: str = ""
@@ -31,7 +32,7 @@ class ProbeAnswer:
     rows: int = 0  # height of the terminal inside this one that it is about: below, the program around it draws
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputReceived:
     """Bytes the tool wrote.  `lost` counts bytes before them that were dropped in a flood."""
 
@@ -39,17 +40,17 @@ class OutputReceived:
     lost: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WakeupDue:
     """The moment asked for by the last `RequestWakeup` has come."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProbeAnswered:
     answer: ProbeAnswer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StructuredEventReceived:
     """The tool said something itself, beside the stream: a hook or an event API."""
 
@@ -58,27 +59,27 @@ class StructuredEventReceived:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeysTyped:
     """By the person at the terminal."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplyTyped:
     """By the host, in answer to the open prompt."""
 
     prompt_digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resized:
     rows: int
     cols: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChildExited:
     pass
 

@@ -6,7 +6,6 @@ It says what is there and since when; what that means is decided in `detector`.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
 from itertools import pairwise
 
 from atlasbridge.core.prompt.dialect import Dialect
@@ -16,6 +15,7 @@ from atlasbridge.core.prompt.recognise import recognise
 from atlasbridge.core.prompt.screen import Screen
 from atlasbridge.core.prompt.signals import Moment
 from atlasbridge.core.prompt.view import View
+from atlasbridge.core.values import replace
 
 GRAIN_S = 1e-4  # a wake-up may be early by the clock's grain
 SLOWEST_RHYTHM_S = 1.3

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType, Step
 from atlasbridge.core.prompt.view import View
+from atlasbridge.core.values import field, frozen
 
 ENTER = b"\r"
 CONTEXT_ROWS = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """What the operating system said about the terminal at this moment; None: not known."""
 
@@ -28,7 +28,7 @@ class Facts:
         return self.canonical is False and self.echo is True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """A prompt on a picture.  `core` is the text that identifies it: it stays the same while a person types."""
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from atlasbridge.core.prompt.dialect import compiled
 from atlasbridge.core.prompt.view import View
 from atlasbridge.core.prompt.vt_style import DIM
+from atlasbridge.core.values import frozen, replace
 
 MAX_ITEMS = 60
 EXPLAINED_ROWS = 6
@@ -38,7 +38,7 @@ _SEPARATOR = re.compile(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choice
 _HINT_ROW = re.compile(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     row: int
     col: int  # of the label
@@ -53,7 +53,7 @@ class Item:
         return any(char in CHECKED for char in self.box)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Menu:
     items: tuple[Item, ...]
     current: int  # index of the highlighted item, -1 when it cannot be seen

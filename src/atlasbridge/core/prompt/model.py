@@ -6,9 +6,10 @@ A `Prompt` is what stands on the screen; a `PromptRecord` is that prompt with it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from atlasbridge.core.values import field, frozen
 
 EXCERPT_LIMIT = 200
 
@@ -46,7 +47,7 @@ class PromptState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """Keys to type, and what must be true before the next step.
 
@@ -69,7 +70,7 @@ class Step:
         return cls(data["keys"].encode("latin-1"), data.get("until", ""))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """One offered answer.  `value` is what a person says to choose it, `steps` is what chooses it."""
 
@@ -97,7 +98,7 @@ class Choice:
         return cls(str(data["value"]), str(data["label"]), steps, **flags)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """What one signal said: `structured`, `pattern`, `probe` or `silence`."""
 
@@ -113,7 +114,7 @@ class Evidence:
         return cls(str(data["signal"]), float(data["score"]), str(data["detail"]))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prompt:
     """A waiting moment as it stands on the screen.  All text is already visible-safe and redacted."""
 
@@ -202,7 +203,7 @@ class AnswerKind(StrEnum):
     KEYS = "keys"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """A reply that is valid for its prompt: what the host turns into keys.  Never contains an Enter of its own."""
 
@@ -232,7 +233,7 @@ class Refusal(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reject:
     """A refused reply: the reason for machines, and one sentence for the person."""
 
@@ -240,7 +241,7 @@ class Reject:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptRecord:
     """A prompt with its life, as the store keeps it and channels show it."""
 

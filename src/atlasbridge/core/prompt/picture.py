@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from _blake2 import blake2s  # as hashlib has it, but without loading OpenSSL into every session
-from dataclasses import replace
 
 from atlasbridge.core.prompt.dialect import Dialect, compiled, steady
 from atlasbridge.core.prompt.finding import Finding, cut
@@ -11,6 +10,7 @@ from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, Promp
 from atlasbridge.core.prompt.redact import redact_rows
 from atlasbridge.core.prompt.signals import combine
 from atlasbridge.core.prompt.view import View
+from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible
 
 # Compiled when first used.

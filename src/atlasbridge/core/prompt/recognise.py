@@ -5,8 +5,6 @@ Pure: the same picture, facts and dialect always give the same finding.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from atlasbridge.core.prompt.asking_line import Line
 from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled, matches_any, steady
 from atlasbridge.core.prompt.finding import Facts, Finding, cut
@@ -18,6 +16,7 @@ from atlasbridge.core.prompt.recognise_line import finding_of, recognise_footer,
 from atlasbridge.core.prompt.recognise_menu import recognise_dialog, recognise_menu
 from atlasbridge.core.prompt.view import View
 from atlasbridge.core.prompt.vt_style import REVERSE
+from atlasbridge.core.values import replace
 
 SILENT = "(the program waits, and has written nothing)"
 TAIL_ROWS = 10

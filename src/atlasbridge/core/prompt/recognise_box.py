@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from atlasbridge.core.prompt.dialect import Dialect, MenuRule, matches_any
 from atlasbridge.core.prompt.finding import ENTER, Facts, Finding, cut
@@ -14,6 +13,7 @@ from atlasbridge.core.prompt.recognise_line import BACKSPACE
 from atlasbridge.core.prompt.recognise_menu import menu_finding, move_steps, question_above
 from atlasbridge.core.prompt.view import View
 from atlasbridge.core.prompt.vt_style import REVERSE
+from atlasbridge.core.values import frozen, replace
 
 _BUTTON = re.compile(r"<\s*([^<>]{1,24}?)\s*>|\[\s+([^\[\]]{1,24}?)\s+\]")
 _GUTTER_KEY = re.compile(r"^│\s+(\w)\s{2,}([^\s│][^│]*)$")
@@ -28,7 +28,7 @@ _BOX_MENU = MenuRule("box-list")
 _LABEL = re.compile(r"[^:]+:(?=\s|_|$)")  # of a field, in its row
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Frame:
     """The rows and columns inside a box."""
 

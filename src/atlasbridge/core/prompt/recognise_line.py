@@ -7,7 +7,6 @@ must be typed.  Menus and boxes are left to their own modules.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from atlasbridge.core.prompt.asking_line import Line, asking_line
 from atlasbridge.core.prompt.choice_list import Listed, inline_choices, listed_choices, marked_words
@@ -18,6 +17,7 @@ from atlasbridge.core.prompt.model import Choice, PromptType, Step
 from atlasbridge.core.prompt.view import View
 from atlasbridge.core.prompt.vt_style import REVERSE
 from atlasbridge.core.prompt.yes_no import typing_hint, yes_no_choices
+from atlasbridge.core.values import replace
 
 FOOT_ROWS = 6
 SURE = 0.85

@@ -6,7 +6,6 @@ The dialect's `[[menu]]` entries say how a menu of a tool is chosen: its digit, 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from atlasbridge.core.prompt.dialect import Dialect, MenuRule, compiled, matches_any
 from atlasbridge.core.prompt.finding import ENTER, Facts, Finding
@@ -16,6 +15,7 @@ from atlasbridge.core.prompt.menu import Menu, find_across, find_below, find_men
 from atlasbridge.core.prompt.model import Choice, PromptType, Step
 from atlasbridge.core.prompt.view import View
 from atlasbridge.core.prompt.vt_style import REVERSE
+from atlasbridge.core.values import replace
 
 QUESTION_ROWS = 14
 DIALOG_ROWS = 30

@@ -5,12 +5,11 @@ Each signal gives evidence with a score.  `decide_raise` answers a single questi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from atlasbridge.core.prompt.dialect import Dialect
 from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.finding import Finding
 from atlasbridge.core.prompt.model import Evidence, PromptType
+from atlasbridge.core.values import frozen
 
 HIGH = 0.85
 MEDIUM = 0.60
@@ -28,7 +27,7 @@ OVERRIDES_BUSY = 100  # a rule of this priority is the tool's own word
 PROBE_SCORE = {ProbeState.READING: 0.95, ProbeState.POLLING: 0.65, ProbeState.UNKNOWN: 0.0, ProbeState.BUSY: 0.0}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Moment:
     """How long things have been as they are, in seconds."""
 
@@ -39,7 +38,7 @@ class Moment:
     attended: bool = False  # a person at the terminal has just sent a line at this very prompt
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Patience:
     """How long to wait before each kind of certainty is good enough."""
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from atlasbridge.core.prompt.vt_style import REVERSE
+from atlasbridge.core.values import field, frozen, replace
 
 _MARKS = re.compile(r"^\W+|\W+$")
 CARET_ROWS = 8
@@ -39,7 +39,7 @@ class ScreenLike(Protocol):
     def wrapped(self, row: int) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     lines: tuple[str, ...]
     row: int = 0

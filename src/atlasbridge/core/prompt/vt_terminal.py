@@ -6,11 +6,11 @@ Its methods are what control functions do.  Which sequence calls which is in `vt
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from atlasbridge.core.prompt.vt_grid import Grid
 from atlasbridge.core.prompt.vt_style import PLAIN
 from atlasbridge.core.prompt.vt_width import CHARSETS
+from atlasbridge.core.values import frozen, replace
 
 MAX_KEPT = 256  # notices and answers nobody fetches
 _MAX_TITLE = 1000
@@ -29,7 +29,7 @@ _ASCII = ("B", "B", "B", "B")
 Args = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice:
     """Something the tool told the terminal beside the screen: kind is "title", "bell" or "osc<number>"."""
 
@@ -37,7 +37,7 @@ class Notice:
     payload: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SavedCursor:
     y: int = 0
     x: int = 0

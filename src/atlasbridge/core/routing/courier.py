@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.ports import Channel, InboundReply, Receipt
 from atlasbridge.core.prompt.model import Refusal, Reject
+from atlasbridge.core.values import frozen, mutable
 
 log = logging.getLogger(__name__)
 
 Answerer = Callable[[InboundReply], Awaitable[Receipt | Reject]]
 
 
-@dataclass(slots=True)
+@mutable
 class Errand:
     """Something to do with the channel.  After a failure it is tried again for as long as it is `wanted`."""
 
@@ -26,7 +26,7 @@ class Errand:
     attempts: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CourierSettings:
     call_timeout_s: float = 10.0
     first_retry_s: float = 1.0

@@ -6,13 +6,13 @@ Pure; it never judges whether a command is dangerous.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from atlasbridge.core.prompt.model import Prompt, PromptType
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import field, frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grant:
     """A standing answer that a person wrote into the configuration, for one exact question of one tool."""
 
@@ -22,7 +22,7 @@ class Grant:
     name: str = "grant"  # who answered, for the records
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PolicySettings:
     prompt_ttl_s: float = 600.0
     idle_ttl_s: float = 86_400.0
@@ -43,7 +43,7 @@ class PolicySettings:
     grants: tuple[Grant, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Audience:
     """`ask` get the prompt; `tell` only hear that something waits, because they may not carry it."""
 

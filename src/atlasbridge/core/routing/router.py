@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from atlasbridge.core.ports import Channel, Receipt
@@ -14,6 +13,7 @@ from atlasbridge.core.routing.courier import Courier, Errand
 from atlasbridge.core.routing.policy import PolicySettings, decide_audience
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.values import replace
 
 LOCAL = "local"  # there even when no courier serves it: the hub's own socket
 SECRET_ELSEWHERE = "A secret is asked for. It is answered at the terminal or on the page, never here."

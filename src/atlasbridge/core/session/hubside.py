@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from atlasbridge.core.clock import Clock
@@ -21,6 +20,7 @@ from atlasbridge.core.session.supervisor import Beat
 from atlasbridge.core.session.typed import Outcome
 from atlasbridge.core.session.typist import Typist
 from atlasbridge.core.session.watch import StallWatchdog
+from atlasbridge.core.values import replace
 
 _AFTER_TYPING = ("taken", "still_there")
 _FAREWELL_LOOK_S = 0.01

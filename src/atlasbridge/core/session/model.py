@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from atlasbridge.core.values import frozen
 
 
 class SessionState(StrEnum):
@@ -15,7 +16,7 @@ class SessionState(StrEnum):
     TERMINATED = "terminated"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionRecord:
     session_id: str
     tool: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.session.plan import Plan
 from atlasbridge.core.session.tty import Pty, Size
+from atlasbridge.core.values import frozen
 
 if TYPE_CHECKING:
     from atlasbridge.core.ports import WaitingProbe
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from atlasbridge.core.session.watch import DetectorLike
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HostParts:
     """What the edges give to a session; made by the composition root, used once the tool runs."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from atlasbridge.core.values import field, frozen
 
 PRIVATE_PREFIX = "ATLASBRIDGE_"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     command: tuple[str, ...]
     session_id: str

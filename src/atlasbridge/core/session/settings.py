@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from atlasbridge.core.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionSettings:
     detach_key: str = "^] d"  # a prefix key and a letter; the prefix twice sends it once
     ring_bytes: int = 256 * 1024  # output kept for the screen while nobody has looked at it

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.session.journal import Journal
 from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.values import mutable
 
 
 class Beat:
@@ -35,7 +35,7 @@ class Beat:
 Loop = Callable[[Beat], None]
 
 
-@dataclass(slots=True)
+@mutable
 class _Task:
     name: str
     loop: Loop

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Size:
     """Of a terminal: in characters, and in pixels where the terminal tells (0: it does not)."""
 
@@ -23,7 +23,7 @@ class Size:
         return self if self.rows and self.cols else Size(self.rows or 24, self.cols or 80, self.width, self.height)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LineFlags:
     """How a terminal treats lines.  The defaults stand where nothing is known."""
 
@@ -42,7 +42,7 @@ class SpawnRefused(AtlasBridgeError):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ending:
     """How the client's part ended: its exit status, and what to say on standard error."""
 

@@ -6,19 +6,20 @@ Also follows the last answer until its effect is known: the prompt left the scre
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from atlasbridge.core.values import frozen
 
 _KEEP = 512  # far more prompts than a hub can still ask about
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     outcome: str  # "typed", "stale" or "failed"; later "taken" or "still_there"
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Watched:
     prompt_id: str
     digest: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.prompt.events import ProbeState
@@ -20,6 +19,7 @@ from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.session.tty import LineFlags, Pty
 from atlasbridge.core.session.typed import Outcome
 from atlasbridge.core.session.watch import StallWatchdog
+from atlasbridge.core.values import frozen
 
 LOOK_S = 0.003
 _MOST_MOVES = 30
@@ -33,7 +33,7 @@ _UNSEEN = ("", "drained", "redrawn", "settled", "left?")  # conditions that woul
 GONE = Outcome("failed", "the terminal is gone")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Typing:
     """What was compared just before the first key."""
 

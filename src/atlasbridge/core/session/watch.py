@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Protocol
 
 from atlasbridge.core.clock import Clock
@@ -37,6 +36,7 @@ from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.session.supervisor import Beat
 from atlasbridge.core.session.typed import TypedBook
 from atlasbridge.core.session.wakeup import Wakeup
+from atlasbridge.core.values import replace
 
 _UNREAD_S = 10.0  # input that is left unread for so long says nothing of what the tool does now
 _MOST_PUT_OFF = 5  # judgements in a row; a tool that never stops to write is judged all the same

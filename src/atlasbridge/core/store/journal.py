@@ -11,7 +11,6 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,12 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.reconcile import find_sound_end, read_adoptable
+from atlasbridge.core.values import frozen
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Work:
     """One transaction under way: its connection, and one reading of each clock for everything in it."""
 

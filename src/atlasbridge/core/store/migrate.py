@@ -8,17 +8,17 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.store.database import Database, sync_folder
 from atlasbridge.core.store.fault import store_error
+from atlasbridge.core.values import frozen
 
 FOLDER = Path(__file__).with_name("migrations")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Migration:
     version: int
     name: str

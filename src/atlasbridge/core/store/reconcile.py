@@ -7,15 +7,15 @@ must be able to name it.  Only what was written last may be torn, in part or in 
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
 
 from atlasbridge.core.audit.chain import Fault, check_chain, digest, parse_entry
 from atlasbridge.core.audit.log import Line, lines_back, read_lines
 from atlasbridge.core.store import audit_events
+from atlasbridge.core.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SoundEnd:
     size: int  # of the file up to here
     seq: int  # of the last entry before here

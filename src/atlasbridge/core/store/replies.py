@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import Answer, AnswerKind, PromptRecord
+from atlasbridge.core.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplyRecord:
     prompt_id: str
     session_id: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,10 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.log import read_lines
 from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
+from atlasbridge.core.values import as_dict, frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuditVerdict:
     """`ok`, or the first bad entry and where it stands: "audit.log", "table" or "head".
 
@@ -44,7 +44,7 @@ class AuditVerdict:
         return f"Entry {self.bad_entry} of the {self.where} {self.problem}."
 
     def to_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return as_dict(self)
 
 
 def verify(connection: sqlite3.Connection, audit_path: Path, size: int | None = None) -> AuditVerdict:

@@ -11,9 +11,9 @@ import fcntl
 import os
 import termios
 import time
-from dataclasses import replace
 
 from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
+from atlasbridge.core.values import replace
 from atlasbridge.os.tty import procfs
 from atlasbridge.os.tty.effort import Share, Stillness
 from atlasbridge.os.tty.members import Member, examine, group_members

@@ -13,10 +13,10 @@ import fcntl
 import struct
 import termios
 import time
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
+from atlasbridge.core.values import frozen, replace
 
 _PROC_PGRP_ONLY = 2
 _BSD_INFO, _TASK_INFO = 3, 4
@@ -26,7 +26,7 @@ _BUSY_SHARE = 0.5
 _SHORTEST_SPAN_S = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MacProcess:
     pid: int
     parent: int
@@ -35,7 +35,7 @@ class MacProcess:
     command: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MacTask:
     running_threads: int
     processor_s: float

@@ -6,14 +6,14 @@ Says what is there; what it means for a person is decided in `linux`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from atlasbridge.core.values import field, mutable
 from atlasbridge.os.tty import procfs, sockdiag
 from atlasbridge.os.tty.procfs import Process
 from atlasbridge.os.tty.waits import Line, Wait, classify
 
 
-@dataclass(slots=True)
+@mutable
 class Member:
     """One process of the foreground group, and what its threads wait for (the main thread first)."""
 

@@ -10,14 +10,15 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from atlasbridge.core.values import frozen
 
 _MAX_WALK = 512
 _READING_EVENTS = 0x43  # POLLIN, POLLPRI, POLLRDNORM; the same bits for poll and epoll
 _epoll_targets = re.compile(rb"tfd:\s+(\d+) events:\s+([0-9a-f]+)").findall
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Process:
     pid: int
     command: str
@@ -29,7 +30,7 @@ class Process:
     started: int  # clock ticks after boot
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BlockedCall:
     number: int
     args: tuple[int, ...]

@@ -8,7 +8,8 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from atlasbridge.core.values import frozen
 
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20
@@ -22,7 +23,7 @@ _UNIX_SHOW_PEER, _UNIX_PEER = 4, 2
 _STREAMING_MS = 300
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Connection:
     inode: int
     state: int

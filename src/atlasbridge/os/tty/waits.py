@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import platform
 import struct
-from dataclasses import dataclass
 
+from atlasbridge.core.values import frozen
 from atlasbridge.os.tty import procfs, sockdiag
 from atlasbridge.os.tty.syscalls import COMPAT, NATIVE, Waits
 
@@ -25,7 +25,7 @@ _MAX_NESTING = 3
 _POLLS = (Waits.POLL, Waits.PPOLL, Waits.SELECT, Waits.EPOLL, Waits.EPOLL_TIMESPEC, Waits.RESTART)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """A terminal, known by its number and, where it could be seen, by the file system it lives in."""
 
@@ -62,7 +62,7 @@ class Line:
 NOWHERE = Line((1 << 20) - 1, -1)  # no descriptor is this terminal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wait:
     """`reads`: blocked in read on the terminal; `watches`: in poll, select or epoll with the terminal among others."""
 

@@ -1,0 +1,110 @@
+"""Value classes: as much of `dataclasses` as a session needs, at a fraction of its price.
+
+The standard module imports `inspect` and compiles half a dozen functions for every class; with sixty classes that is
+felt at each start.  Here one function is compiled for a class, and all classes share the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Never, TypeVar, dataclass_transform
+
+T = TypeVar("T")
+
+
+class _Made:
+    """A default that is made anew for each object."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+
+def field(*, default_factory: Callable[[], T]) -> T:
+    """For a default that must not be shared, such as a list."""
+    made: Any = _Made(default_factory)
+    return made  # type: ignore[no-any-return]  # what a checker sees is the default's own type
+
+
+class _Value:
+    """What all of them have in common: equal when of one class and with equal values."""
+
+    __slots__ = ()
+    __match_args__: tuple[str, ...] = ()
+    _values: Callable[[Any], Any] = staticmethod(lambda self: ())
+
+    def __eq__(self, other: object) -> bool:
+        return self._values(self) == self._values(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in as_dict(self).items())
+        return f"{self.__class__.__qualname__}({shown})"
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return self.__class__, tuple(as_dict(self).values())
+
+
+class _Frozen(_Value):
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash(self._values(self))
+
+    def __setattr__(self, name: str, value: object) -> Never:
+        raise AttributeError(f"{self.__class__.__qualname__} is not to be changed: {name}")
+
+    def __delattr__(self, name: str) -> Never:
+        raise AttributeError(f"{self.__class__.__qualname__} is not to be changed: {name}")
+
+
+class _Mutable(_Value):
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen(cls: type[T]) -> type[T]:
+    """Class decorator: a value that never changes, made of the annotated names."""
+    return _with_slots(cls, _Frozen)
+
+
+@dataclass_transform(field_specifiers=(field,))
+def mutable(cls: type[T]) -> type[T]:
+    """The same, but its fields may be set."""
+    return _with_slots(cls, _Mutable)
+
+
+def as_dict(item: object) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in item.__match_args__}  # type: ignore[attr-defined]
+
+
+def replace(item: T, **changes: Any) -> T:
+    """A copy with some values changed."""
+    return item.__class__(**as_dict(item) | changes)
+
+
+def _with_slots(cls: type[T], base: type) -> type[T]:
+    """Slots must be there when a class is made: it is made again, with all that its body says."""
+    names = tuple(cls.__annotations__)
+    body = {name: value for name, value in vars(cls).items() if name not in (*names, "__dict__", "__weakref__")}
+    made: Any = type(cls.__name__, (base,), {**body, "__slots__": names, "__match_args__": names})
+    if names:
+        made._values = staticmethod(attrgetter(*names))
+    made.__init__ = _initialiser(made, {name: vars(cls)[name] for name in names if name in vars(cls)})
+    made.__qualname__ = cls.__qualname__
+    return made  # type: ignore[no-any-return]
+
+
+def _initialiser(made: Any, defaults: dict[str, Any]) -> Callable[..., None]:
+    """`__init__` with the fields as arguments, which sets each slot by itself: no refusal stands in its way."""
+    names = made.__match_args__
+    known = {f"_default_{name}": value for name, value in defaults.items()}
+    known |= {f"_set_{name}": vars(made)[name].__set__ for name in names}
+    arguments = ["self", *(f"{name}=_default_{name}" if name in defaults else name for name in names)]
+    lines = []
+    for name in names:
+        fresh = isinstance(defaults.get(name), _Made)
+        value = f"{name}.make() if {name} is _default_{name} else {name}" if fresh else name
+        lines.append(f"    _set_{name}(self, {value})")
+    exec(f"def __init__({', '.join(arguments)}):\n" + ("\n".join(lines) or "    pass"), known)
+    return known["__init__"]  # type: ignore[no-any-return]
