@@ -136,9 +136,10 @@ def pss_kb(pid: int) -> int:
     return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))
 
 
-def cpu_ticks(pid: int) -> int:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
+def cpu_s(pid: int) -> float:
+    """Processor time of all threads, by the scheduler's clock: ticks are too coarse for what idles."""
+    tasks = os.listdir(f"/proc/{pid}/task")
+    return sum(int(Path(f"/proc/{pid}/task/{task}/schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
 def wakeups(pid: int) -> int:

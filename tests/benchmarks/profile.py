@@ -24,8 +24,9 @@ _IMPORTS = textwrap.dedent("""
     client = time.perf_counter()
     import atlasbridge.core.session.host
     host = time.perf_counter()
-    import dataclasses, re
-    spent = {"dataclasses": 0.0, "expressions": 0.0}
+    import re
+    import atlasbridge.core.values as values
+    spent = {"values": 0.0, "expressions": 0.0}
     def timed(function, name):
         def call(*given, **named):
             since = time.perf_counter()
@@ -34,7 +35,7 @@ _IMPORTS = textwrap.dedent("""
             finally:
                 spent[name] += time.perf_counter() - since
         return call
-    dataclasses._process_class = timed(dataclasses._process_class, "dataclasses")
+    values._with_slots = timed(values._with_slots, "values")
     re._compile = timed(re._compile, "expressions")
     late = time.perf_counter()
     import atlasbridge.core.session.hubside, atlasbridge.core.session.typist, atlasbridge.core.prompt.detector
@@ -75,7 +76,7 @@ def _times_at_rest(pid: int) -> tuple[float, float]:
 
 def imports_ms() -> dict[str, float]:
     """What is imported by the client, by the host before the tool starts, and for judging once it runs; of the last:
-    how much goes into making dataclasses and compiling regular expressions."""
+    how much goes into making value classes and compiling regular expressions."""
     run = subprocess.run([sys.executable, "-c", _IMPORTS], capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(run.stdout)
     return found

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from tests.benchmarks.measure import cpu_ticks, pss_kb, wakeups
+from tests.benchmarks.measure import cpu_s, pss_kb, wakeups
 from tests.benchmarks.product import ATLAS, Product, wait
 from tests.support.sessions import host_pids
 from tests.support.terminal import Terminal
@@ -30,9 +30,9 @@ def idling(seconds: float) -> dict[str, tuple[float, float]]:
 
 
 def _watched(pid: int, seconds: float) -> tuple[float, float]:
-    ticks, woken = cpu_ticks(pid), wakeups(pid)
+    spent, woken = cpu_s(pid), wakeups(pid)
     time.sleep(seconds)
-    return (cpu_ticks(pid) - ticks) / seconds, (wakeups(pid) - woken) / seconds
+    return (cpu_s(pid) - spent) / seconds * 100, (wakeups(pid) - woken) / seconds
 
 
 def attached() -> list[tuple[str, float, float]]:
@@ -51,7 +51,7 @@ def attached() -> list[tuple[str, float, float]]:
 
 def interpreter() -> float:
     """MB (PSS) of a Python process that has imported what client and host need of its library, and nothing of ours."""
-    code = "import dataclasses, json, pathlib, socket, threading, typing; print(flush=True); input()"
+    code = "import json, pathlib, re, socket, threading, typing; print(flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 TAIL = "\0"
 ZWJ = "\u200d"
@@ -24,7 +25,6 @@ _NARROW = (
 )
 _WIDE = r"\u3041-\u3096\u30a0-\u30ff\u3131-\u318e\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60"
 is_narrow = re.compile(f"[{_NARROW}]*").fullmatch
-segments = re.compile(f"([{_NARROW}]+)|([{_WIDE}]+)|(.)", re.S).findall
 has_cluster = re.compile("[\U00100000-\U0010ffff]").search
 
 _widths: dict[str, int] = {}
@@ -34,6 +34,16 @@ CHARSETS: dict[str, dict[int, str]] = {
     "0": {ord("_"): " ", **dict(enumerate(_LINES, ord("`")))},  # DEC special graphics
     "A": {ord("#"): "£"},
 }
+
+
+@cache
+def _segments() -> re.Pattern[str]:
+    return re.compile(f"([{_NARROW}]+)|([{_WIDE}]+)|(.)", re.S)  # takes long, and many sessions need it never
+
+
+def segments(text: str) -> list[tuple[str, str, str]]:
+    """Runs of narrow characters, runs of wide ones, and the others one by one."""
+    return _segments().findall(text)
 
 
 def width(char: str) -> int:

@@ -41,8 +41,13 @@ class Attachment:
 
         `patience` bounds the waits (a tenth of a second each) for those who have other things to do.
         """
+        done = self.write_some(data)
+        return done == len(data) or self.write_rest(data[done:], patience)
+
+    def write_rest(self, data: bytes, patience: int = -1) -> bool:
+        """The same, for what `write_some` left: the terminal takes nothing at the moment, or is gone."""
+        done = 0
         try:
-            done = self._put(data)
             while done < len(data):
                 if not self._wait(patience):
                     return False

@@ -74,22 +74,23 @@ class SessionHost:
             lambda loop: self._supervisor.start("response_consumer", loop),
             journal,
         )
+        self._inlet = Inlet(pty.fileno(), clock, lambda: self._keyboard.wake())
         self._keyboard = InputRelay(
             pty,
+            self._inlet,
             DetachKey(settings.detach_key),
             settings.input_backlog_bytes,
             typed=self._judgement.keys_typed,
             left=lambda attachment: self._seat.vacate(attachment, "detached"),
             lost=lambda attachment: self._seat.vacate(attachment, "closed"),
         )
-        self._inlet = self._keyboard.inlet = Inlet(pty.fileno(), clock, self._keyboard.wake)
         self._ring = Ring(settings.ring_bytes)
         self._output = OutputRelay(
             pty,
             self._inlet,
             self._ring,
             clock,
-            noticed=self._judgement.notice,
+            ended=self._judgement.notice,
             lost=self._output_lost,
             done=self._wakeup.set,
         )

@@ -40,28 +40,28 @@ class Inlet:
         """Whether something waits for the tool to read."""
         return bool(self._queue)
 
-    def type(self, data: bytes) -> None:
-        """Keys of the person at the terminal: now, or behind the injection that is under way."""
+    def type(self, data: bytes) -> bool:
+        """Keys of the person at the terminal: now, or behind the injection that is under way.  False: some wait."""
         with self._lock:
             if self._holding:
                 held, data = part_answers(data)  # the tool may wait for these in the middle of what is typed
                 self._held += held
-                if not data:
-                    return
-            self.send(data)
+            if data:
+                self._put(data)
+            return not (self._queue or self._held)
 
     def send(self, data: bytes) -> bool:
         """Write now, past the gate; what the tool does not take is queued.  False: there is no terminal any more."""
         with self._lock:
-            self.last_input_at = self._clock.now()
-            if self._queue:
-                self._queue += data
-                return True
-            done = self._write(data)
-            if 0 <= done < len(data):
-                self._queue += data[done:]
-                self._wake()
-            return done >= 0
+            return self._put(data)
+
+    def _put(self, data: bytes) -> bool:
+        self.last_input_at = self._clock.now()
+        done = 0 if self._queue else self._write(data)
+        if 0 <= done < len(data):
+            self._queue += data[done:]
+            self._wake()
+        return done >= 0
 
     def flush(self) -> None:
         """Write what is queued, as far as the tool takes it."""
@@ -74,15 +74,12 @@ class Inlet:
 
     def _write(self, data: bytes) -> int:
         """How many bytes the terminal took; -1: it is gone."""
-        done = 0
         try:
-            while done < len(data):
-                done += os.write(self._fd, data[done:] if done else data)
+            return os.write(self._fd, data)
         except BlockingIOError:
-            pass
+            return 0
         except OSError:
             return -1
-        return done
 
     @contextmanager
     def injection(self, timeout_s: float) -> Iterator[None]:

@@ -17,7 +17,7 @@ from atlasbridge.core.session.supervisor import Beat
 from atlasbridge.core.session.tty import Pty
 from atlasbridge.core.session.wakeup import Wakeup
 
-_READ_BYTES = 65536
+_READ_BYTES = 4096
 _END_FIRST_S, _END_LAST_S = 0.03, 1.0  # how often to look whether the tool has read all of a piped input
 _RAW_LOOKS = 8  # a program that reads keys, not lines, gets its end-of-file only when it clearly waits for more
 
@@ -26,6 +26,7 @@ class InputRelay:
     def __init__(
         self,
         pty: Pty,
+        inlet: Inlet,
         detach_key: DetachKey,
         backlog_bytes: int,
         typed: Callable[[bytes], None],
@@ -33,6 +34,7 @@ class InputRelay:
         lost: Callable[[Attachment], None],
     ) -> None:
         self._pty = pty
+        self._inlet = inlet
         self._detach_key = detach_key
         self._backlog_bytes = backlog_bytes
         self._typed = typed  # the person typed
@@ -45,8 +47,8 @@ class InputRelay:
         self._current: Attachment | None = None
         self._end: _EndOfInput | None = None
         self._last_input = b""
+        self._only_keys: list[tuple[int, int]] | None = None  # what a poll finds when there is nothing else
         self._stopped = False
-        self.inlet: Inlet | None = None
 
     def wake(self) -> None:
         self._wakeup.set()
@@ -67,10 +69,15 @@ class InputRelay:
             if self._next:
                 self._take_switch()
             waiter, timeout_ms = self._waiter()
-            beat.busy_since = None
+            beat.rest()
             ready = waiter.poll(timeout_ms)
-            beat.work()
-            self._serve(ready)
+            while ready == self._only_keys:
+                if beat.retired or not self._read(beat):
+                    break  # there is something else to wait for now
+                ready = waiter.poll(timeout_ms)
+            else:
+                beat.work()
+                self._serve(ready, beat)
 
     def _take_switch(self) -> None:
         while self._next:
@@ -82,19 +89,17 @@ class InputRelay:
 
     def _waiter(self) -> tuple[select.poll, float | None]:
         """What to wait for now, and how long; made anew only when it changes."""
-        inlet, current = self.inlet, self._current
-        source = sink = -1
-        if inlet is not None and inlet.waiting:
-            sink = self._pty.fileno()
+        inlet, current = self._inlet, self._current
+        sink = self._pty.fileno() if inlet.waiting else -1
         if self._end is not None:
-            return self._poll_for(source, sink), self._end.pause_s * 1000
-        if current is not None and not current.closed and (inlet is None or inlet.backlog < self._backlog_bytes):
-            source = current.input_fd
-        return self._poll_for(source, sink), None
+            return self._poll_for(-1, sink), self._end.pause_s * 1000
+        wanted = current is not None and not current.closed and inlet.backlog < self._backlog_bytes
+        return self._poll_for(current.input_fd if current is not None and wanted else -1, sink), None
 
     def _poll_for(self, source: int, sink: int) -> select.poll:
         if self._watched != (source, sink):
             self._watched = (source, sink)
+            self._only_keys = [(source, select.POLLIN)] if source >= 0 > sink else None
             self._poll = select.poll()
             self._poll.register(self._wakeup.fileno(), select.POLLIN)
             if source >= 0:
@@ -103,52 +108,62 @@ class InputRelay:
                 self._poll.register(sink, select.POLLOUT)
         return self._poll
 
-    def _serve(self, ready: list[tuple[int, int]]) -> None:
-        inlet, current = self.inlet, self._current
+    def _serve(self, ready: list[tuple[int, int]], beat: Beat) -> None:
         source, sink = self._watched
         readable = False
         for fd, _ in ready:
             if fd == source:
                 readable = True
-            elif fd == sink and inlet is not None:
-                inlet.flush()
+            elif fd == sink:
+                self._inlet.flush()
             else:
                 self._wakeup.clear()
-        if inlet is None or current is None or current.closed or self._next:
-            return
-        if self._end is not None:
+        if readable:
+            self._read(beat)
+        elif self._end is not None and self._current is not None and not self._current.closed:
             self._end.look()
-        elif readable:
-            self._read(current, inlet)
 
-    def _read(self, current: Attachment, inlet: Inlet) -> None:
+    def _read(self, beat: Beat) -> bool:
+        """Pass on what was typed.  True: the tool has it all, and there is nothing to do but to wait for more.
+
+        Keys wait for nobody, so that no sign of life is needed before they are passed on."""
+        current = self._current
+        if current is None or current.closed or self._next:
+            return False
         try:
             data = os.read(current.input_fd, _READ_BYTES)
         except BlockingIOError:
-            return
+            return True
         except OSError:
             data = b""
         if not data:
-            self._input_ended(current, inlet)
-            return
-        leave = False
+            beat.work()
+            self._input_ended(current)
+            return False
         if current.input_is_terminal:
             data, leave = self._detach_key.feed(data)
+            if leave:
+                beat.work()
+                self._type(data)
+                self._left(current)
+                return False
         else:
             self._last_input = data
-        if data:
-            inlet.type(data)
-            self._typed(data)
-        if leave:
-            self._left(current)
+        return self._type(data)
 
-    def _input_ended(self, current: Attachment, inlet: Inlet) -> None:
+    def _type(self, data: bytes) -> bool:
+        taken = self._inlet.type(data)
+        if data:
+            self._typed(data)
+        return taken
+
+    def _input_ended(self, current: Attachment) -> None:
         if current.input_is_terminal:
             self._current = None
             current.close_input()
             self._lost(current)
         else:
-            self._end = _EndOfInput(self._pty, inlet, self._last_input)
+            self._end = _EndOfInput(self._pty, self._inlet, self._last_input)
 
 
 class _EndOfInput:

@@ -32,7 +32,7 @@ _IGNORED = (
     signal.SIGTSTP,
 )
 _M_ARENA_MAX = -8  # as malloc.h of glibc has it
-_SWITCH_INTERVAL_S = 0.0005  # the relays must not wait long for the thread that judges the screen
+_SWITCH_INTERVAL_S = 0.00002  # a relay needs the interpreter several times a chunk, and must not wait for the judge
 
 
 def launch(

@@ -22,7 +22,7 @@ STATUS_QUERY = b"\x1b]7501;?"  # "do you understand program status?", asked by t
 STATUS_ANSWER = b"\x1b]7501;?\x1b\\"
 _READ_BYTES = 4096
 _FULL_READ = 4095  # what Linux gives at most: there is probably more
-_BURST = 16  # full reads that are kept as one
+_BURST = 4  # full reads that are passed on as one
 _REOPEN_S = 0.05
 _SCAN_BYTES = 1 << 20  # looked through for sequences at the start of a burst, and so much per second in a flood
 
@@ -34,7 +34,7 @@ class OutputRelay:
         inlet: Inlet,
         ring: Ring,
         clock: Clock,
-        noticed: Callable[[], None],
+        ended: Callable[[], None],
         lost: Callable[[Attachment], None],
         done: Callable[[], None] = lambda: None,
     ) -> None:
@@ -42,9 +42,9 @@ class OutputRelay:
         self._inlet = inlet
         self._ring = ring
         self._clock = clock
-        self._noticed = noticed  # there is output
+        self._ended = ended  # nothing more will come: for the one who judges what came,
+        self._done = done  # and for the one who waits for the end
         self._lost = lost  # a terminal takes no more
-        self._done = done  # nothing more will come
         self._wakeup = Wakeup()
         self._tail = b""
         self._scan_room = float(_SCAN_BYTES)
@@ -94,7 +94,7 @@ class OutputRelay:
             elif self._is_over(beat):
                 break
         self.finished, self._fetching = True, False
-        self._noticed()
+        self._ended()
         self._done()
 
     def _is_over(self, beat: Beat) -> bool:
@@ -106,28 +106,20 @@ class OutputRelay:
         return False
 
     def _pass_on(self, fd: int, chunk: bytes, beat: Beat) -> bool:
-        """The terminal first: whatever comes before it is felt at every key.  A full read means that more is there: it
-        is shown at once as well, and all else is done once for the whole burst.  Returns whether more is expected."""
-        beat.busy_since = self._clock.now()
-        burst: list[bytes] = []
-        shown = True
+        """The terminal first: whatever comes before it is felt at every key.  Returns whether more is expected."""
+        beat.busy_since = self.last_output_at = self._clock.now()
+        more = len(chunk) >= _FULL_READ
+        if more:
+            chunk, more = _read_on(fd, chunk)
         with self.lock:
             attachment = self.attachment
-            while chunk:
-                shown = attachment is None or self._show(attachment, chunk, beat)
-                burst.append(chunk)
-                self.last_output_at = self._clock.now()  # of every chunk: a burst may take long, and is no pause
-                if len(chunk) < _FULL_READ or len(burst) == _BURST or not shown:
-                    break
-                chunk = _read_on(fd)
+            shown = attachment is None or self._show(attachment, chunk, beat)
             if not shown:
                 self.attachment = None
-            whole = b"".join(burst)
-            self._ring.append(whole, self._scan(whole, self.last_output_at))
-        self._noticed()
+            self._ring.append(chunk, self._scan(chunk))
         if attachment is not None and not shown:
             self._lost(attachment)  # outside the lock: whoever takes the seat waits for it
-        return len(chunk) >= _FULL_READ
+        return more
 
     def _show(self, attachment: Attachment, chunk: bytes, beat: Beat) -> bool:
         """False: this terminal takes no more."""
@@ -136,31 +128,35 @@ class OutputRelay:
         done = attachment.write_some(chunk)
         return done == len(chunk) or self._show_slowly(attachment, chunk[done:], beat)
 
-    def _scan(self, chunk: bytes, now: float) -> bool:
+    def _scan(self, chunk: bytes) -> bool:
         """Answer the status query; True when the chunk switches terminal modes.
 
         Searching costs more than relaying: in a flood only so many bytes per second are searched.
         """
+        if not (self._tail or b"\x1b" in chunk):
+            return False
+        now = self.last_output_at
         room = min(self._scan_room + (now - self._scanned_at) * _SCAN_BYTES, _SCAN_BYTES) - len(chunk)
         self._scanned_at = now
         if room < 0:
             self._scan_room, self._tail = 0.0, b""
             return False
         self._scan_room = room
-        if STATUS_QUERY in chunk or (b"\x1b" in self._tail and STATUS_QUERY in self._tail + chunk[:7]):
-            for _ in range((self._tail + chunk).count(STATUS_QUERY)):
-                self._inlet.send(STATUS_ANSWER)
-        self._tail = chunk[-7:]
-        return b"\x1b[?" in chunk
+        seen = self._tail + chunk
+        for _ in range(seen.count(STATUS_QUERY)):
+            self._inlet.send(STATUS_ANSWER)
+        tail = seen[1 - len(STATUS_QUERY) :]
+        self._tail = tail if b"\x1b" in tail else b""
+        return b"\x1b[?" in seen
 
     def _show_slowly(self, attachment: Attachment, rest: bytes, beat: Beat) -> bool:
         beat.rest()  # a terminal that takes nothing may make us wait as long as it likes
         self.blocked = True
         try:
-            return attachment.write(rest)
+            return attachment.write_rest(rest)
         finally:
             self.blocked = False
-            beat.work()
+            beat.busy_since = self.last_output_at = self._clock.now()
 
     def show_rest(self, attachment: Attachment) -> None:
         """After the end: what was kept back for lack of the next byte."""
@@ -175,12 +171,16 @@ class OutputRelay:
         return not self.blocked and not any(events & select.POLLIN for _, events in waiter.poll(0))
 
 
-def _read_on(fd: int) -> bytes:
-    """What else is there; nothing, or the end, is for the next round to find out."""
-    try:
-        return os.read(fd, _READ_BYTES)
-    except OSError:
-        return b""
+def _read_on(fd: int, first: bytes) -> tuple[bytes, bool]:
+    """After a full read there is probably more: some of it at once, for a terminal takes one large write faster than
+    several small ones.  Says also whether even more is expected; the end is for the next round to find out."""
+    burst = [first]
+    while len(burst[-1]) >= _FULL_READ and len(burst) < _BURST:
+        try:
+            burst.append(os.read(fd, _READ_BYTES))
+        except OSError:
+            burst.append(b"")
+    return b"".join(burst), len(burst[-1]) >= _FULL_READ
 
 
 class ReturnStripper:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import deque
+from collections.abc import Callable
 
 _SWITCHES = re.compile(rb"\x1b\[\?[0-9;]{1,32}[hl]|\x1b\[[<>=][0-9;]{0,16}u|\x1b[=>c]")
 _MAX_SWITCHES = 256
@@ -24,6 +25,7 @@ class Ring:
         self._switches: deque[bytes] = deque(maxlen=_MAX_SWITCHES)
         self._lost = 0
         self.size = 0
+        self.on_output: Callable[[], None] | None = None  # set by a looker who sleeps, and wants to know
 
     def append(self, chunk: bytes, switches: bool = True) -> None:
         """`switches`: the chunk may switch terminal modes."""
@@ -32,6 +34,8 @@ class Ring:
             self.size += len(chunk)
             if self.size > self._capacity:
                 self._keep(self._capacity)
+        if wake := self.on_output:
+            wake()
 
     def _keep(self, size: int) -> None:
         """Drop the oldest chunks as long as the others hold so many bytes."""

@@ -82,7 +82,6 @@ class StallWatchdog:
         self._clock = clock
         self._settings = settings
         self._wakeup = Wakeup()
-        self._asleep = False
         self._events: deque[Event] = deque()
         self._pending_since: float | None = None
         self._wakeup_at: float | None = clock.now()  # a tool may wait without ever having written a byte
@@ -106,12 +105,12 @@ class StallWatchdog:
     # What others tell it
 
     def notice(self) -> None:
-        """There is output.  Called for every chunk, so it is cheap: only a sleeping watchdog is woken."""
-        if self._asleep:
+        """Something has changed.  Only a sleeping watchdog is woken; of output it knows by the ring."""
+        if self._ring.on_output is not None:
             self.wake()
 
     def wake(self) -> None:
-        self._asleep = False
+        self._ring.on_output = None
         self._wakeup.set()
 
     def _tell(self, event: Event) -> None:
@@ -150,14 +149,15 @@ class StallWatchdog:
                 self._turn(self._clock.now())
 
     def _sleep(self) -> None:
-        self._asleep = True  # before looking: output that comes in between wakes us
+        self._ring.on_output = self.wake  # before looking: output that comes in between wakes us
         due = self._due(self._clock.now())
-        self._asleep = self._pending_since is None  # it will look soon anyway: no need to be woken for every chunk
+        if self._pending_since is not None:
+            self._ring.on_output = None  # it will look soon anyway: no need to be woken for every chunk
         while due is None or due > self._clock.now():
             if self._wakeup.wait(None if due is None else due - self._clock.now()):
                 break
             due = self._due(self._clock.now())
-        self._asleep = False
+        self._ring.on_output = None
 
     def _due(self, now: float) -> float | None:
         if self._ring.size or self._events:
