@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.sessions import end_sessions
+from tests.support.sessions import end_all
 
 
 @pytest.fixture
 def home() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="ab"))
     yield path
-    end_sessions(path)
+    end_all(path)
     shutil.rmtree(path, ignore_errors=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.hubs import NO_WEB, short_home
-from tests.support.sessions import end_sessions
+from tests.support.sessions import end_all, end_sessions
 
 from atlasbridge.core.daemon.client import HubClient
 from atlasbridge.core.daemon.lock import lock_holder
@@ -118,21 +118,11 @@ class Arena:
     def close(self) -> None:
         end_sessions(self.home.root)
         self.kill_hub()
-        self._end_strays()
         assert self._nursery.stdin and self._nursery.stdout
         self._nursery.stdin.close()
         self._nursery.wait(20)
         self._nursery.stdout.close()
-
-    def _end_strays(self) -> None:
-        """A session whose hub was killed may have started another just before it ended: it is still on its way."""
-        mine = f"ATLASBRIDGE_HOME={self.home.root}\0".encode()
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                with contextlib.suppress(OSError):
-                    is_hub = b"atlasbridge.core.daemon" in (entry / "cmdline").read_bytes()
-                    if is_hub and mine in (entry / "environ").read_bytes():
-                        os.kill(int(entry.name), signal.SIGKILL)
+        end_all(self.home.root)  # a session whose hub was killed may just have started another
 
     # hubs
 

@@ -33,5 +33,28 @@ def end_sessions(home: Path) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+def end_all(home: Path) -> None:
+    """Whatever was started for this home, a hub that is just coming up included: its environment says whose it is."""
+    mark = f"ATLASBRIDGE_HOME={home}\0".encode()
+    end_sessions(home)
+    while pids := [pid for pid in _processes() if mark in _environ(pid) + b"\0"]:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _processes() -> list[int]:
+    """None where the system does not list them as files."""
+    found = Path("/proc").glob("[0-9]*")
+    return [pid for path in found if (pid := int(path.name)) != os.getpid()]
+
+
+def _environ(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
 def wait_no_session(home: Path) -> None:
     wait_for(lambda: not host_pids(home), "the session to end")
