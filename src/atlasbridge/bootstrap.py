@@ -169,7 +169,7 @@ def run_session(plan: Plan) -> Ending:
     """Start the session host and lend it this terminal until the session ends or leaves it."""
     if plan.backend == "conpty" or sys.platform == "win32":
         return _run_on_console(plan)
-    from atlasbridge.config.session import load_session_settings
+    from atlasbridge.config.session import apart, load_session_settings
     from atlasbridge.core.session.client import Client, terminal_size
     from atlasbridge.core.session.detachkey import DetachKey
     from atlasbridge.core.session.launch import launch
@@ -177,7 +177,7 @@ def run_session(plan: Plan) -> Ending:
 
     home = Home.find(os.environ)
     home.prepare()
-    settings, detection = load_session_settings(home, os.environ, lambda: load_configuration(home, os.environ))
+    settings, detection = load_session_settings(home, os.environ, apart(lambda: load_configuration(home, os.environ)))
     DetachKey(settings.detach_key)  # a key that cannot be read is said now, not by the host
     check_dialect(home, plan)
     parts = host_parts(home, detection)

@@ -44,7 +44,7 @@ QUICK = Effort(rounds=3, megabytes=20, tails=10, prompts=10, idle_s=5, sessions=
 def main() -> int:
     effort = QUICK if "--quick" in sys.argv else FULL
     begun, load = time.monotonic(), os.getloadavg()[0]
-    compile_as_installed()
+    be_as_installed()
     report = Report()
     with tempfile.TemporaryDirectory(prefix="ab") as folder:
         tool = instrument(Path(folder))
@@ -68,8 +68,10 @@ def main() -> int:
     return 0
 
 
-def compile_as_installed() -> None:
-    """Whoever installs the package has it compiled; a checkout may not have, where writing that down is forbidden."""
+def be_as_installed() -> None:
+    """Whoever installs the package has it compiled, and not configured yet; in a checkout neither is certain."""
+    for name in [name for name in os.environ if name.startswith("ATLASBRIDGE_")]:
+        del os.environ[name]
     for package in (atlasbridge, ptypool):
         compileall.compile_dir(package.__path__[0], quiet=1)
 

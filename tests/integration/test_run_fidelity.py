@@ -212,13 +212,14 @@ def test_neither_client_nor_host_imports_what_it_does_not_need() -> None:
 
 
 def test_a_running_host_has_no_such_library_in_its_memory(home: Path) -> None:
+    (home / "config.toml").write_text("[session]\nkill_grace_seconds = 2\n")  # what checks it must not stay
     with run_in(home, "cat", options=()) as terminal:
         terminal.wait_raw()
         terminal.type(b"hello\r")
         terminal.wait_until(lambda: terminal.text().count("hello") == 2, "the echo")
         settle(terminal, 1.0)
         maps = Path(f"/proc/{host_pids(home)[0]}/maps").read_text() + Path(f"/proc/{terminal.pid}/maps").read_text()
-        for library in ("_ssl", "_asyncio", "pydantic_core", "_sqlite3"):
+        for library in ("_ssl", "_asyncio", "pydantic_core", "_sqlite3", "libcrypto"):
             assert library not in maps
         terminal.type(b"\x04")
         terminal.wait_exit()

@@ -96,6 +96,7 @@ class Inlet:
                 held, self._held = bytes(self._held), bytearray()
                 if held:
                     self.send(held)
+                    self._wake()  # whoever reads the keyboard may have stopped at the backlog
             self._turn.release()
 
     def close(self) -> None:
