@@ -33,6 +33,14 @@ class Series:
     def median(self, peer: str) -> float:
         return statistics.median(self.samples[peer])
 
+    def ratio(self, peer: str, base: str) -> float:
+        """Within one round, in which the machine is one and the same; the median of all rounds."""
+        return statistics.median(a / b for a, b in zip(self.samples[peer], self.samples[base], strict=False))
+
+    def added(self, peer: str, base: str) -> float:
+        """The difference, taken in the same way."""
+        return statistics.median(a - b for a, b in zip(self.samples[peer], self.samples[base], strict=False))
+
     def spread(self, peer: str) -> float:
         """Half of the middle 50 %, relative to the median: the machine's noise."""
         values = sorted(self.samples[peer])

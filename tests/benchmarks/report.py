@@ -45,10 +45,9 @@ class Report:
 def table(series: Series) -> list[str]:
     """One row per peer: median, ratio to the C relay, the machine's noise."""
     lines = [f"### {series.title}", "", f"| | {series.unit} | of the C relay | noise |", "|---|---|---|---|"]
-    base = series.median(BASE) if BASE in series.samples else 0.0
     order = sorted(series.samples, key=series.median, reverse=series.better == "higher")
     for name in order:
-        ratio = f"{series.median(name) / base:.2f}" if base else ""
+        ratio = f"{series.ratio(name, BASE):.2f}" if BASE in series.samples else ""
         shown = f"**{name}**" if name == "AtlasBridge" else name
         lines.append(f"| {shown} | {series.median(name):,.1f} | {ratio} | ±{series.spread(name):.0%} |")
     return [*lines, "", *(f"{note}" for note in series.notes), ""]

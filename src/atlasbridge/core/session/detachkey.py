@@ -33,7 +33,7 @@ class DetachKey:
 
     def feed(self, data: bytes) -> tuple[bytes, bool]:
         """What to type into the tool, and whether the person wants to leave."""
-        if not self._pending and self._prefix not in data and b"\x1b[" not in data:
+        if not self._pending and data != self._prefix and (len(data) == 1 or self._is_plain(data)):
             return data, False
         out = b""
         while data:
@@ -49,6 +49,9 @@ class DetachKey:
             self._pending = found.group()
             data = data[found.end() :]
         return out, False
+
+    def _is_plain(self, data: bytes) -> bool:
+        return self._prefix not in data and b"\x1b[" not in data
 
     def _after_prefix(self, out: bytes, data: bytes) -> tuple[bytes, bytes, bool]:
         if noise := self._is_noise.match(data):

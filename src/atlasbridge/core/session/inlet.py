@@ -57,29 +57,25 @@ class Inlet:
 
     def _put(self, data: bytes) -> bool:
         self.last_input_at = self._clock.now()
-        done = 0 if self._queue else self._write(data)
-        if 0 <= done < len(data):
+        done = 0
+        try:
+            if not self._queue:
+                done = os.write(self._fd, data)
+        except BlockingIOError:
+            pass
+        except OSError:
+            return False  # nobody will read it
+        if done < len(data):
             self._queue += data[done:]
             self._wake()
-        return done >= 0
+        return True
 
     def flush(self) -> None:
         """Write what is queued, as far as the tool takes it."""
         with self._lock:
-            done = self._write(bytes(self._queue)) if self._queue else 0
-            if done < 0:
-                self._queue.clear()  # nobody will read it
-            else:
-                del self._queue[:done]
-
-    def _write(self, data: bytes) -> int:
-        """How many bytes the terminal took; -1: it is gone."""
-        try:
-            return os.write(self._fd, data)
-        except BlockingIOError:
-            return 0
-        except OSError:
-            return -1
+            waiting, self._queue = bytes(self._queue), bytearray()
+            if waiting:
+                self._put(waiting)
 
     @contextmanager
     def injection(self, timeout_s: float) -> Iterator[None]:

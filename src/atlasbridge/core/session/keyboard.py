@@ -140,22 +140,18 @@ class InputRelay:
             beat.work()
             self._input_ended(current)
             return False
+        leave = False
         if current.input_is_terminal:
             data, leave = self._detach_key.feed(data)
-            if leave:
-                beat.work()
-                self._type(data)
-                self._left(current)
-                return False
         else:
             self._last_input = data
-        return self._type(data)
-
-    def _type(self, data: bytes) -> bool:
         taken = self._inlet.type(data)
         if data:
             self._typed(data)
-        return taken
+        if leave:
+            beat.work()
+            self._left(current)
+        return taken and not leave
 
     def _input_ended(self, current: Attachment) -> None:
         if current.input_is_terminal:
