@@ -25,7 +25,7 @@ PROGRAMS: dict[str, tuple[list[str], list[str]]] = {
     "dialog": (["dialog", *_MENU], ["\x1b[B", "\t"]),
     "whiptail": (["whiptail", *_MENU], ["\x1b[B", "\t"]),
     "fzf": (["fzf", "--height=100%"], ["te", "\x7f"]),
-    "bash": (["bash", "--norc", "-i"], ["echo one\r", "sleep 30\r", "\x1a", "bg\r", "kill %1\r", "stty -a\r"]),
+    "bash": (["bash", "--norc", "-i"], ["echo one\r", "sleep 30\r", "\x1a", "bg\r", "kill %1; wait\r", "stty -a\r"]),
     "python": ([sys.executable, "-q"], ["print('x' * 20)\r", "for i in range(3): print(i)\r\r", "\x1b[A"]),
     "python curses": ([sys.executable, "-c", _CURSES], ["a", "b"]),
     "tmux": (["tmux", "-S", "socket", "-f", "/dev/null", "new-session", "sh"], ["echo inside\r"]),
