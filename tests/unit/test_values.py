@@ -126,3 +126,11 @@ def test_the_docstring_and_the_names_of_a_class_stay() -> None:
         "Place",
         __name__,
     )
+
+
+def test_a_base_class_is_refused_and_not_lost() -> None:
+    with pytest.raises(TypeError, match="no base of its own"):
+
+        @frozen
+        class Wider(Nothing):
+            more: int

@@ -85,6 +85,8 @@ def replace(item: T, **changes: Any) -> T:
 
 def _with_slots(cls: type[T], base: type) -> type[T]:
     """Slots must be there when a class is made: it is made again, with all that its body says."""
+    if cls.__bases__ != (object,):
+        raise TypeError(f"{cls.__qualname__}: a value class has no base of its own")
     names = tuple(cls.__annotations__)
     body = {name: value for name, value in vars(cls).items() if name not in (*names, "__dict__", "__weakref__")}
     made: Any = type(cls.__name__, (base,), {**body, "__slots__": names, "__match_args__": names})

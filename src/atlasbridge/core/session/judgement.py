@@ -58,7 +58,7 @@ class Judgement:
         self._get()[0].run(beat)
 
     def notice(self) -> None:
-        """There is output; called for every chunk."""
+        """Nothing more will come.  Of output the watchdog knows by the ring."""
         if self._parts is not None:
             self._parts[0].notice()
 
