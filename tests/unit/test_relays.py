@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -33,16 +33,19 @@ class Keyboard:
         self.pty = FakePty()
         self.inlet = Inlet(self.pty.fileno(), ManualClock(), lambda: self.relay.wake())
         self.told: list[bytes] = []
+        self.on_key: Callable[[], None] = lambda: None
         self.left: list[Attachment] = []
         self.lost: list[Attachment] = []
         self.beat = Beat(ManualClock())
-        self.relay = InputRelay(
-            self.pty, self.inlet, DetachKey("^] d"), 64, self.told.append, self._leave, self.lost.append
-        )
+        self.relay = InputRelay(self.pty, self.inlet, DetachKey("^] d"), 64, self._tell, self._leave, self.lost.append)
         self.relay.switch(self.attachment)
         self._got = b""
         self._thread = threading.Thread(target=self.relay.run, args=(self.beat,), daemon=True)
         self._thread.start()
+
+    def _tell(self, data: bytes) -> None:
+        self.told.append(data)
+        self.on_key()
 
     def _leave(self, attachment: Attachment) -> None:
         assert self.beat.busy_since is not None, "whoever leaves may have to wait: that must be seen"
@@ -123,12 +126,12 @@ def test_a_terminal_that_is_gone_is_said_once(keyboard: Keyboard) -> None:
     wait_for(lambda: keyboard.lost == [keyboard.attachment], "the loss")
 
 
-def test_a_retired_relay_passes_no_second_key(keyboard: Keyboard) -> None:
+def test_a_relay_that_is_retired_at_a_key_passes_no_second_one(keyboard: Keyboard) -> None:
+    keyboard.on_key = lambda: setattr(keyboard.beat, "retired", True)
     keyboard.type(b"a")
     wait_for(lambda: keyboard.got(b"a"), "the key")
-    keyboard.beat.retired = True
-    keyboard.type(b"b")
     keyboard._thread.join(10)
+    keyboard.type(b"b")
     assert not keyboard._thread.is_alive()
     assert keyboard.got(b"a")
 

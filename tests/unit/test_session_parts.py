@@ -85,6 +85,23 @@ def test_the_detach_key_is_found(reads: list[bytes], typed: bytes, leaves: bool)
     assert (out, left) == (typed, leaves)
 
 
+@pytest.mark.parametrize("code", range(256))
+def test_what_the_detach_key_calls_harmless_passes_as_it_is(code: int) -> None:
+    key, typed = DetachKey("^] d"), bytes([code])
+    assert (typed in key.harmless) == (typed != b"\x1d")
+    if typed in key.harmless:
+        assert key.feed(typed) == (typed, False)
+        assert typed in key.harmless
+
+
+def test_nothing_is_harmless_while_the_detach_key_waits_for_its_letter() -> None:
+    key = DetachKey("^] d")
+    assert key.feed(b"\x1d") == (b"", False)
+    assert not key.harmless
+    assert key.feed(b"x") == (b"\x1dx", False)
+    assert b"d" in key.harmless
+
+
 def test_another_detach_key_can_be_chosen() -> None:
     key = DetachKey("Ctrl-\\ q")
     assert key.feed(b"\x1cq") == (b"", True)

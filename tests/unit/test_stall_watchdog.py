@@ -166,6 +166,22 @@ def test_keys_and_sizes_are_told_in_order_before_the_output(bench: Bench) -> Non
     ]
 
 
+def test_keys_up_to_the_end_of_a_line_are_told_as_one(bench: Bench) -> None:
+    for key in (b"y", b"e", b"s\r", b"n", b"o"):
+        bench.watch.keys_typed(key)
+    bench.watch.resized(30, 100)
+    bench.watch.keys_typed(b"\n")
+    bench.watch.keys_typed(b"k")
+    bench.watch.absorb()
+    assert [event for event, _ in bench.detector.events] == [
+        KeysTyped(b"yes\r"),
+        KeysTyped(b"no"),
+        Resized(30, 100),
+        KeysTyped(b"\n"),
+        KeysTyped(b"k"),
+    ]
+
+
 def test_the_detectors_time_never_goes_back(bench: Bench) -> None:
     bench.show(b"x")
     bench.clock.advance(1.0)

@@ -20,6 +20,7 @@ class DetachKey:
     def __init__(self, spec: str) -> None:
         self._prefix, self._letter = _parse(spec)
         self._pending = b""
+        self._plain = frozenset(bytes([code]) for code in range(256)) - {self._prefix}
         number = ord(self._prefix) ^ 0x40 if ord(self._prefix) < 0x20 else ord(self._prefix)
         forms = [re.escape(self._prefix)]
         for code in {number, ord(chr(number).lower())}:
@@ -31,9 +32,14 @@ class DetachKey:
         )
         self._is_noise = re.compile(rb"(?:\x1b\[[\d:]*;\d+:3[\d:;]*u|\x1b\[574[45]\d[\d:;]*u)+")  # releases, modifiers
 
+    @property
+    def harmless(self) -> frozenset[bytes]:
+        """What need not be fed, up to the next time that something is."""
+        return frozenset() if self._pending else self._plain
+
     def feed(self, data: bytes) -> tuple[bytes, bool]:
         """What to type into the tool, and whether the person wants to leave."""
-        if not self._pending and data != self._prefix and (len(data) == 1 or self._is_plain(data)):
+        if not self._pending and (data in self._plain or self._is_plain(data)):
             return data, False
         out = b""
         while data:

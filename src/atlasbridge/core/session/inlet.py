@@ -42,13 +42,17 @@ class Inlet:
 
     def type(self, data: bytes) -> bool:
         """Keys of the person at the terminal: now, or behind the injection that is under way.  False: some wait."""
-        with self._lock:
+        lock = self._lock
+        lock.acquire()  # `with` takes the longer way to the same: a key would feel it
+        try:
             if self._holding:
                 held, data = part_answers(data)  # the tool may wait for these in the middle of what is typed
                 self._held += held
             if data:
                 self._put(data)
             return not (self._queue or self._held)
+        finally:
+            lock.release()
 
     def send(self, data: bytes) -> bool:
         """Write now, past the gate; what the tool does not take is queued.  False: there is no terminal any more."""
@@ -56,7 +60,6 @@ class Inlet:
             return self._put(data)
 
     def _put(self, data: bytes) -> bool:
-        self.last_input_at = self._clock.now()
         done = 0
         try:
             if not self._queue:
@@ -65,6 +68,7 @@ class Inlet:
             pass
         except OSError:
             return False  # nobody will read it
+        self.last_input_at = self._clock.now()
         if done < len(data):
             self._queue += data[done:]
             self._wake()

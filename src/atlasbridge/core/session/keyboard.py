@@ -63,21 +63,14 @@ class InputRelay:
         self.wake()
 
     def run(self, beat: Beat) -> None:
-        """A key goes to the tool before anything else is done, and after it the thread is soon asleep again: the
-        answer that comes back needs the interpreter."""
         while not (self._stopped or beat.retired):
             if self._next:
                 self._take_switch()
             waiter, timeout_ms = self._waiter()
             beat.rest()
             ready = waiter.poll(timeout_ms)
-            while ready == self._only_keys:
-                if beat.retired or not self._read(beat):
-                    break  # there is something else to wait for now
-                ready = waiter.poll(timeout_ms)
-            else:
-                beat.work()
-                self._serve(ready, beat)
+            beat.work()
+            self._serve(ready, beat)
 
     def _take_switch(self) -> None:
         while self._next:
@@ -118,40 +111,59 @@ class InputRelay:
                 self._inlet.flush()
             else:
                 self._wakeup.clear()
-        if readable:
-            self._read(beat)
-        elif self._end is not None and self._current is not None and not self._current.closed:
-            self._end.look()
-
-    def _read(self, beat: Beat) -> bool:
-        """Pass on what was typed.  True: the tool has it all, and there is nothing to do but to wait for more.
-
-        Keys wait for nobody, so that no sign of life is needed before they are passed on."""
         current = self._current
         if current is None or current.closed or self._next:
-            return False
-        try:
-            data = os.read(current.input_fd, _READ_BYTES)
-        except BlockingIOError:
-            return True
-        except OSError:
-            data = b""
-        if not data:
-            beat.work()
-            self._input_ended(current)
-            return False
+            return
+        if readable:
+            self._pass_on(current, beat)
+        elif self._end is not None:
+            self._end.look()
+
+    def _pass_on(self, current: Attachment, beat: Beat) -> None:
+        """What was typed, and what is typed next, as long as nothing else happens.
+
+        A key finds the processor cold: every name that is looked up and every call before it is written is felt.
+        Keys wait for nobody, so that no sign of life is needed for them.
+        """
+        source, poll, only_keys = current.input_fd, self._poll.poll, self._only_keys
+        read, write, harmless = os.read, self._inlet.type, self._harmless(current)
         leave = False
+        while True:
+            try:
+                data = read(source, _READ_BYTES)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if data not in harmless:
+                if not data:
+                    beat.work()
+                    self._input_ended(current)
+                    return
+                data, leave = self._look_at(current, data)
+                harmless = self._harmless(current)
+            taken = write(data)
+            if data:
+                self._typed(data)
+            if leave:
+                beat.work()
+                self._left(current)
+            if leave or not taken or only_keys is None or current.closed or beat.retired:
+                return
+            beat.rest()
+            if poll() != only_keys:
+                return
+
+    def _harmless(self, current: Attachment) -> frozenset[bytes]:
+        """What need not be looked at."""
+        return self._detach_key.harmless if current.input_is_terminal else frozenset()
+
+    def _look_at(self, current: Attachment, data: bytes) -> tuple[bytes, bool]:
+        """What of it goes to the tool, and whether the person leaves."""
         if current.input_is_terminal:
-            data, leave = self._detach_key.feed(data)
-        else:
-            self._last_input = data
-        taken = self._inlet.type(data)
-        if data:
-            self._typed(data)
-        if leave:
-            beat.work()
-            self._left(current)
-        return taken and not leave
+            return self._detach_key.feed(data)
+        self._last_input = data
+        return data, False
 
     def _input_ended(self, current: Attachment) -> None:
         if current.input_is_terminal:

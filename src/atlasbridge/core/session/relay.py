@@ -107,26 +107,29 @@ class OutputRelay:
 
     def _pass_on(self, fd: int, chunk: bytes, beat: Beat) -> bool:
         """The terminal first: whatever comes before it is felt at every key.  Returns whether more is expected."""
-        beat.busy_since = self.last_output_at = self._clock.now()
         more = len(chunk) >= _FULL_READ
         if more:
             chunk, more = _read_on(fd, chunk)
-        with self.lock:
+        lost = None
+        lock = self.lock
+        lock.acquire()  # `with` takes the longer way to the same
+        try:
             attachment = self.attachment
-            shown = attachment is None or self._show(attachment, chunk, beat)
-            if not shown:
-                self.attachment = None
+            if attachment is not None:
+                shown = chunk if attachment.output_is_terminal else self._without_returns(chunk)
+                done = attachment.write_some(shown)
+                if done < len(shown) and not self._show_slowly(attachment, shown[done:], beat):
+                    lost, self.attachment = attachment, None
+            beat.busy_since = self.last_output_at = self._clock.now()
             self._ring.append(chunk, self._scan(chunk))
-        if attachment is not None and not shown:
-            self._lost(attachment)  # outside the lock: whoever takes the seat waits for it
+        finally:
+            lock.release()
+        if lost is not None:
+            self._lost(lost)  # outside the lock: whoever takes the seat waits for it
         return more
 
-    def _show(self, attachment: Attachment, chunk: bytes, beat: Beat) -> bool:
-        """False: this terminal takes no more."""
-        if not attachment.output_is_terminal:
-            chunk = self._returns.feed(chunk, self._pty.flags().adds_returns)
-        done = attachment.write_some(chunk)
-        return done == len(chunk) or self._show_slowly(attachment, chunk[done:], beat)
+    def _without_returns(self, chunk: bytes) -> bytes:
+        return self._returns.feed(chunk, self._pty.flags().adds_returns)
 
     def _scan(self, chunk: bytes) -> bool:
         """Answer the status query; True when the chunk switches terminal modes.
@@ -150,13 +153,13 @@ class OutputRelay:
         return b"\x1b[?" in seen
 
     def _show_slowly(self, attachment: Attachment, rest: bytes, beat: Beat) -> bool:
+        """False: this terminal takes no more."""
         beat.rest()  # a terminal that takes nothing may make us wait as long as it likes
         self.blocked = True
         try:
             return attachment.write_rest(rest)
         finally:
             self.blocked = False
-            beat.busy_since = self.last_output_at = self._clock.now()
 
     def show_rest(self, attachment: Attachment) -> None:
         """After the end: what was kept back for lack of the next byte."""

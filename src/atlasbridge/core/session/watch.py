@@ -82,7 +82,7 @@ class StallWatchdog:
         self._clock = clock
         self._settings = settings
         self._wakeup = Wakeup()
-        self._events: deque[Event] = deque()
+        self._events: deque[Event | bytes] = deque()  # bytes are keys of a person
         self._pending_since: float | None = None
         self._wakeup_at: float | None = clock.now()  # a tool may wait without ever having written a byte
         self._handled_at = 0.0
@@ -113,13 +113,13 @@ class StallWatchdog:
         self._ring.on_output = None
         self._wakeup.set()
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: Event | bytes) -> None:
         """The detector must know; it is handled in the watchdog's own time."""
         self._events.append(event)
         self.notice()
 
     def keys_typed(self, data: bytes) -> None:
-        self._tell(KeysTyped(data))
+        self._tell(data)
 
     def tool_said(self, kind: str, text: str, source: str) -> None:
         self._tell(StructuredEventReceived(kind, text, source))
@@ -195,7 +195,7 @@ class StallWatchdog:
         with self.lock:
             self._pending_since = None
             while self._events:
-                self.handle(self._events.popleft())
+                self.handle(self._next_event())
             data, lost = self._ring.take()
             if not data:
                 return
@@ -203,6 +203,16 @@ class StallWatchdog:
             answers = self.screen.take_queries()
             if answers and not self._terminal_answers():
                 self._inlet.send(b"".join(answers))
+
+    def _next_event(self) -> Event:
+        """A line that was typed since is one event, however many keys it took."""
+        event = self._events.popleft()
+        if not isinstance(event, bytes):
+            return event
+        while self._events and not event.endswith((b"\r", b"\n")) and isinstance(more := self._events[0], bytes):
+            event += more
+            self._events.popleft()
+        return KeysTyped(event)
 
     @property
     def behind(self) -> bool:
