@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import compileall
 import os
+import statistics
 import sys
 import tempfile
 import time
@@ -126,19 +127,25 @@ def starting(report: Report, bench: relaying.Bench) -> None:
 
 def profiling(report: Report, bench: relaying.Bench, product: Product, effort: Effort, colour: Series) -> None:
     file = bench.payload(effort.megabytes)
-    head = f"| processor time for {effort.megabytes} MB, ms | own code | kernel |"
-    report.section("Where the time goes", head, "|---|---|---|")
+    head = f"| processor time | {effort.megabytes} MB: own code, ms | kernel, ms | a key and its echo, us |"
+    report.section("Where the time goes", head, "|---|---|---|---|")
     for peer in bench.peers:
         if peer.name in ("C poll relay", "bare Python", "AtlasBridge"):
             find = product.host if peer.name == "AtlasBridge" else profile.child_of
             own, kernel = profile.relay_ms(bench.tool, peer, file, bench.env, find)
-            report.add(f"| {peer.name} | {own:.0f} | {kernel:.0f} |")
+            a_key = statistics.median(profile.key_us(bench.tool, peer, bench.env, find) for _ in range(bench.rounds))
+            report.add(f"| {peer.name} | {own:.0f} | {kernel:.0f} | {a_key:.0f} |")
     spent = profile.imports_ms()
     floor, ours = (colour.ratio(name, "C poll relay") for name in ("bare Python", "AtlasBridge"))
     report.add(
         "",
         f"A Python program that relays and does nothing else, the interpreter's share, reaches {floor:.2f} of the C "
         f"relay's speed; AtlasBridge, which also remembers and judges, {ours:.2f}.",
+        "",
+        f"In a loop that never sleeps the interpreter needs {profile.warm_us():.0f} us for what a relay does at least "
+        "for a key and its echo (twice poll, read and write). A key comes after a silence and finds the processor's "
+        "caches cold: that is what the last column shows, and why it is counted by the objects that are touched. Of "
+        "AtlasBridge's part only what comes before the two writes delays the echo; the rest remembers and judges.",
         "",
         f"Of AtlasBridge's own code {spent['host'] + spent['judging']:.0f} ms are imports. The client imports for "
         f"{spent['client']:.0f} ms, the host for {spent['host']:.0f} ms before it serves, and for "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 import textwrap
@@ -11,12 +12,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks.measure import MARK, scratch
+from tests.benchmarks.measure import MARK, cpu_s, scratch
 from tests.benchmarks.peers import Peer
 from tests.benchmarks.product import wait
 
 _TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 _STILL_S = 0.4
+_KEYS, _STARTED_S, _WATCHED_S = 600, 1.0, 0.9  # by then a relay has started, and the keys last longer
 _IMPORTS = textwrap.dedent("""
     import json, sys, time
     begun = time.perf_counter()
@@ -56,6 +58,41 @@ def relay_ms(
                 return _times_at_rest(wait(lambda: relay(run.pid)))
             finally:
                 run.kill()
+
+
+def key_us(tool: str, peer: Peer, env: dict[str, str], relay: Callable[[int], int]) -> float:
+    """Microseconds of processor time that the relaying process spends on a key typed after three milliseconds of
+    silence, and on its echo."""
+    with scratch() as folder:
+        argv = [tool, "echo", str(_KEYS), "3000", *peer.argv([tool, "mirror"], folder)]
+        with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, text=True) as run:
+            pid = wait(lambda: relay(run.pid))
+            time.sleep(_STARTED_S)
+            since, spent = time.monotonic(), cpu_s(pid)
+            time.sleep(_WATCHED_S)
+            spent, seconds = cpu_s(pid) - spent, time.monotonic() - since
+            assert run.stdout is not None
+            trips = json.loads(run.stdout.read())
+    a_key_s = 0.003 + sum(trips) / len(trips) / 1e6
+    return spent / (seconds / a_key_s) * 1e6
+
+
+def warm_us() -> float:
+    """The least that a relay does for a key and its echo, twice poll, read and write, in a loop that never sleeps."""
+    source, sink = os.pipe()
+    ready = select.poll()
+    ready.register(source, select.POLLIN)
+    times = []
+    for _ in range(5):
+        since = time.perf_counter()
+        for _ in range(2000):
+            os.write(sink, b"k")
+            ready.poll()
+            os.read(source, 4096)
+        times.append((time.perf_counter() - since) / 1000)
+    os.close(source)
+    os.close(sink)
+    return min(times) * 1e6
 
 
 def child_of(pid: int) -> int:

@@ -38,7 +38,7 @@ class Bench:
 
         in_turns(self.rounds, self.peers, one, series)
         fast = [peer for peer in self.peers if peer.name not in SLOW]  # near each other: more rounds
-        in_turns(self.rounds + 1, fast, one, series)
+        in_turns(3 * self.rounds + 1, fast, one, series)
         return series
 
     def plain(self) -> Series:
@@ -71,10 +71,12 @@ class Bench:
             Series("Echo round trip, p99", "us", "lower"),
             Series("Key to its effect on the screen under flood, p50", "us", "lower"),
         )
-        for n in range(self.rounds):
-            for peer in self.peers[n % len(self.peers) :] + self.peers[: n % len(self.peers)]:
-                samples = sorted(echo(self.tool, peer, 200, self.env))
-                half.add(peer.name, samples[len(samples) // 2])
-                late.add(peer.name, samples[int(len(samples) * 0.99)])
-                flood.add(peer.name, statistics.median(flooded(self.tool, peer, 20, self.env)))
+
+        def keys(peer: Peer) -> float:
+            samples = sorted(echo(self.tool, peer, 200, self.env))
+            late.add(peer.name, samples[int(len(samples) * 0.99)])
+            return samples[len(samples) // 2]
+
+        in_turns(2 * self.rounds + 1, self.peers, keys, half)
+        in_turns(self.rounds, self.peers, lambda peer: statistics.median(flooded(self.tool, peer, 20, self.env)), flood)
         return half, late, flood
