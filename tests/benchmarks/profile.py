@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import textwrap
@@ -54,10 +55,13 @@ def relay_ms(
     with scratch() as folder:
         argv = peer.argv(["sh", "-c", f"cat {file}; sleep 600"], folder)
         with subprocess.Popen([tool, "drain", MARK, *argv], env=env, stdout=subprocess.DEVNULL) as run:
+            pid = wait(lambda: relay(run.pid))
             try:
-                return _times_at_rest(wait(lambda: relay(run.pid)))
+                return _times_at_rest(pid)
             finally:
+                os.kill(pid, signal.SIGKILL)  # a session would outlive its terminal
                 run.kill()
+                wait(lambda: _is_gone(pid))
 
 
 def key_us(tool: str, peer: Peer, env: dict[str, str], relay: Callable[[int], int]) -> float:
@@ -73,6 +77,7 @@ def key_us(tool: str, peer: Peer, env: dict[str, str], relay: Callable[[int], in
             spent, seconds = cpu_s(pid) - spent, time.monotonic() - since
             assert run.stdout is not None
             trips = json.loads(run.stdout.read())
+        wait(lambda: _is_gone(pid))
     a_key_s = 0.003 + sum(trips) / len(trips) / 1e6
     return spent / (seconds / a_key_s) * 1e6
 
@@ -97,6 +102,15 @@ def warm_us() -> float:
 
 def child_of(pid: int) -> int:
     return int((Path(f"/proc/{pid}/task/{pid}/children").read_text().split() or [0])[0])
+
+
+def _is_gone(pid: int) -> bool:
+    """With all its threads."""
+    try:
+        ended = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return ended and len(os.listdir(f"/proc/{pid}/task")) == 1
+    except OSError:
+        return True
 
 
 def _times_at_rest(pid: int) -> tuple[float, float]:

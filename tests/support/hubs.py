@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.sessions import end_sessions
+from tests.support.sessions import end_all
 
 from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.core.clock import ManualClock
@@ -40,7 +40,7 @@ def short_home() -> Iterator[Home]:
         home.prepare()
         yield home
     finally:
-        end_sessions(home.root)  # a living session would start a new hub in a folder that is gone
+        end_all(home.root)  # a living session would start a new hub, or has just done so, in a folder that is gone
         shutil.rmtree(root, ignore_errors=True)
 
 

@@ -198,8 +198,7 @@ def test_the_end_of_output_is_told(bench: Bench) -> None:
         bench.clock,
         ended=lambda: told.append("ended"),
         lost=lambda gone: None,
-        done=lambda: told.append("done"),
     )
     output.stop()
     output.run(Beat(bench.clock))
-    assert told == ["ended", "done"]
+    assert told == ["ended"]

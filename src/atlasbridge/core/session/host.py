@@ -90,9 +90,8 @@ class SessionHost:
             self._inlet,
             self._ring,
             clock,
-            ended=self._judgement.notice,
+            ended=self._output_ended,
             lost=self._output_lost,
-            done=self._wakeup.set,
         )
         self._seat = Seat(pty, size, self._output, self._keyboard, self._judgement, self._wakeup.set)
 
@@ -144,6 +143,10 @@ class SessionHost:
                 self._give_up()
             self._wait_and_serve()
         return self._pty.poll() or 0
+
+    def _output_ended(self) -> None:
+        self._judgement.notice()
+        self._wakeup.set()
 
     def _output_lost(self, attachment: Attachment) -> None:
         """A terminal that is gone is left.  Behind a pipe that nobody reads a tool ends, as it would without us."""

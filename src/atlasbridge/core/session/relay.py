@@ -36,14 +36,12 @@ class OutputRelay:
         clock: Clock,
         ended: Callable[[], None],
         lost: Callable[[Attachment], None],
-        done: Callable[[], None] = lambda: None,
     ) -> None:
         self._pty = pty
         self._inlet = inlet
         self._ring = ring
         self._clock = clock
-        self._ended = ended  # nothing more will come: for the one who judges what came,
-        self._done = done  # and for the one who waits for the end
+        self._ended = ended  # nothing more will come
         self._lost = lost  # a terminal takes no more
         self._wakeup = Wakeup()
         self._tail = b""
@@ -95,7 +93,6 @@ class OutputRelay:
                 break
         self.finished, self._fetching = True, False
         self._ended()
-        self._done()
 
     def _is_over(self, beat: Beat) -> bool:
         """Nobody has the terminal open.  While the tool lives it may open it again."""
