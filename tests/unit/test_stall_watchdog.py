@@ -201,3 +201,22 @@ def test_a_viewer_is_served_at_most_as_often_as_it_wants(bench: Bench) -> None:
     bench.watch.add_viewer(viewer)
     turn(bench)
     assert bench.watch._due(bench.clock.now()) == pytest.approx(bench.clock.now() + 0.1)
+
+
+def test_patterns_are_compiled_while_nothing_waits(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [True, True, False]
+    monkeypatch.setattr("atlasbridge.core.session.watch.compile_next", lambda: left.pop(0))
+    bench.watch.wake()
+    bench.watch._sleep()
+    assert left == []
+
+
+def test_output_comes_before_the_patterns(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_early() -> bool:
+        raise AssertionError("output waits to be looked at")
+
+    monkeypatch.setattr("atlasbridge.core.session.watch.compile_next", too_early)
+    bench.show(b"much to read")
+    bench.watch.wake()
+    bench.watch._sleep()
+    assert bench.watch._ring.size

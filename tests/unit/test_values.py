@@ -134,3 +134,14 @@ def test_a_base_class_is_refused_and_not_lost() -> None:
         @frozen
         class Wider(Nothing):
             more: int
+
+
+def test_a_class_is_finished_with_its_first_object_and_refuses_what_does_not_fit_from_the_start() -> None:
+    @frozen
+    class Late:
+        name: str
+        size: int = 3
+
+    with pytest.raises(TypeError, match="name"):
+        Late()  # type: ignore[call-arg]
+    assert [Late("a"), Late(name="b", size=4)] == [Late("a", 3), Late("b", 4)]

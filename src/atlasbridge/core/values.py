@@ -1,7 +1,7 @@
 """Value classes: as much of `dataclasses` as a session needs, at a fraction of its price.
 
 The standard module imports `inspect` and compiles half a dozen functions for every class; with sixty classes that is
-felt at each start.  Here one function is compiled for a class, and all classes share the others.
+felt at each start.  Here one function is compiled for a class, when it is first used, and all share the others.
 """
 
 from __future__ import annotations
@@ -92,9 +92,19 @@ def _with_slots(cls: type[T], base: type) -> type[T]:
     made: Any = type(cls.__name__, (base,), {**body, "__slots__": names, "__match_args__": names})
     if names:
         made._values = staticmethod(attrgetter(*names))
-    made.__init__ = _initialiser(made, {name: vars(cls)[name] for name in names if name in vars(cls)})
+    made.__init__ = _first_initialiser(made, {name: vars(cls)[name] for name in names if name in vars(cls)})
     made.__qualname__ = cls.__qualname__
     return made  # type: ignore[no-any-return]
+
+
+def _first_initialiser(made: Any, defaults: dict[str, Any]) -> Callable[..., None]:
+    """For the first object only: many a class is never used, and compiling costs more than making it."""
+
+    def __init__(self: Any, *values: Any, **named: Any) -> None:
+        made.__init__ = _initialiser(made, defaults)
+        made.__init__(self, *values, **named)
+
+    return __init__
 
 
 def _initialiser(made: Any, defaults: dict[str, Any]) -> Callable[..., None]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from atlasbridge.core.patterns import lazy
+
 _KEEP = {"\n", "\t"}
-_SUSPECT = re.compile(
+_SUSPECT = lazy(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
 )
-_MARKS_IN_A_ROW = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{4,}")
+_MARKS_IN_A_ROW = lazy("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{4,}")
 
 
 def visible(text: str, keep_lines: bool = True) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.finding import ENTER
 from atlasbridge.core.prompt.keys import parse_keys
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Refusal, Reject, Step
@@ -19,10 +20,10 @@ CANONICAL_LIMIT = 4095  # bytes; a longer line is cut silently by the line disci
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _YES = {"y", "yes", "yeah", "yep", "ok", "okay", "true", "allow", "approve", "accept"}
 _NO = {"n", "no", "nope", "false", "deny", "reject", "refuse", "decline"}
-_AGREES = re.compile(r"\W*(?:yes|allow|approve|accept|ok|okay|proceed|trust|submit|confirm|continue)\b")
+_AGREES = lazy(r"\W*(?:yes|allow|approve|accept|ok|okay|proceed|trust|submit|confirm|continue)\b")
 _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
-_COUNTED = re.compile(r"^\d{1,3}: ")  # the number of a list that does not count its places
-_DECLINES = re.compile(r"(?:don['’]?t|do not|not|never|stop|cancel|abort|quit|exit)\b")
+_COUNTED = lazy(r"^\d{1,3}: ")  # the number of a list that does not count its places
+_DECLINES = lazy(r"(?:don['’]?t|do not|not|never|stop|cancel|abort|quit|exit)\b")
 
 
 class Modes(Protocol):

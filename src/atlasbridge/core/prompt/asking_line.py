@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import re
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.choice_list import inline_choices
 from atlasbridge.core.prompt.finding import Facts
 from atlasbridge.core.prompt.menu import unframed
 from atlasbridge.core.prompt.view import View
 from atlasbridge.core.values import frozen, replace
 
-_PREFILLED = re.compile(
+_PREFILLED = lazy(
     r"^(?P<ask>(?:#|.{2,})[:?>]\s+)(?P<value>[^\s\[\](){}<>'\"][^\[\](){}<>]*)$|^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$"
 )
-_BEGUN = re.compile(r"\w{1,20}")
-_ANGLED = re.compile(r"<[^<>]+>\s*$")
-_ANSWER_SO_FAR = re.compile(r"\s+[‣›»·…]\s*(?:true|false)?\s*$", re.IGNORECASE)
+_BEGUN = lazy(r"\w{1,20}")
+_ANGLED = lazy(r"<[^<>]+>\s*$")
+_ANSWER_SO_FAR = lazy(r"\s+[‣›»·…]\s*(?:true|false)?\s*$", re.IGNORECASE)
 
 
 @frozen

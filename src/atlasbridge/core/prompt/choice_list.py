@@ -4,39 +4,40 @@ from __future__ import annotations
 
 import re
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.view import View
 from atlasbridge.core.values import frozen
 
 LIST_ROWS = 40
 GAP_ROWS = 5
-_NUMBERED = re.compile(
+_NUMBERED = lazy(
     r"(?:^|(?<=\s\s)|(?<=\t))[*>+-]?\s*(?:[\[(]\s?)?(\d{1,3})(?:[\]).:>]|\)\.| [-/=](?=\s))\s+(\S.*?)"
     r"(?=\s{2,}[\[(]?\d{1,3}[\]).:]\s|\s*$)"
 )
-_TABLED = re.compile(r"^\s*[*>]?\s*(\d{1,3})\s{3,}(\S.*)$")
-_NUMBER_FIRST = re.compile(r"^\s*[*>]?\s*(\d{1,3})\s+(\S.*)$")  # believed only where the numbers are complete
-_LETTERED = re.compile(
+_TABLED = lazy(r"^\s*[*>]?\s*(\d{1,3})\s{3,}(\S.*)$")
+_NUMBER_FIRST = lazy(r"^\s*[*>]?\s*(\d{1,3})\s+(\S.*)$")  # believed only where the numbers are complete
+_LETTERED = lazy(
     r"^\s*[\[(]([A-Za-z])[\])]\s+(\S.*)$|^\s*([A-Za-z])[).:]\s+(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(?![:=-]\s)(\S.*)$"
     r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
 )
-_CHOOSING = re.compile(
+_CHOOSING = lazy(
     r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|enter an?|your answer|type)\b"
     r"|#\?|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|[\[(]\d+\s*[-–]\s*\d+[\]),]|\bdefault\b|\((?:\w|\d+)\):?$",
     re.IGNORECASE,
 )
-_CHOSEN = re.compile(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
-_HEADS = re.compile(r"\b(?:what|how)\b[^?]*\?\W*$|\b(?:options|menu|actions|commands)\W*$", re.IGNORECASE)
-_BARE = re.compile(r"^\W*$")
-_GROUP = re.compile(
+_CHOSEN = lazy(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
+_HEADS = lazy(r"\b(?:what|how)\b[^?]*\?\W*$|\b(?:options|menu|actions|commands)\W*$", re.IGNORECASE)
+_BARE = lazy(r"^\W*$")
+_GROUP = lazy(
     r"[\[({<]((?:\[?\(?[\w?.*+!-]{1,24}\)?\]?(?:\s*[,/|]\s*|\s+or\s+)){1,30}\[?\(?[\w?.*+!-]{1,24}\)?\]?)[\])}>]"
 )
-_KEYS = re.compile(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,n,j,J,/,e,?]`: any sign is a key
-_SLASHED = re.compile(r"((?:[A-Z][A-Za-z']{1,15}/){1,5}[A-Z][A-Za-z']{1,15})\s*[?:]\s*$")  # `Retry/Ignore/Cancel?`
-_FRACTION = re.compile(r"\d+\s*/\s*\d+")
-_SPELLED = re.compile(r"(?:[\w'-]*[\[(]\w[\])][\w' -]*)(?:\s*[/,|]\s*[\w'-]*[\[(]\w[\])][\w' -]*)+")
-_MARKED_WORD = re.compile(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]{2,}|(?<!\w)\w\)[a-z][a-z'-]{2,}")
-_WORD_IN_H = re.compile(r"^[a-z]*[aeiou][a-z]*[cgpst]h$|^(?:zsh|ksh|csh|tcsh|mksh|ssh|pwsh)$", re.IGNORECASE)
-_LETTERS = re.compile(r"\S\s.*[\[(]([a-zA-Z?]{2,14})[\])]\W*\w?$")
+_KEYS = lazy(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,n,j,J,/,e,?]`: any sign is a key
+_SLASHED = lazy(r"((?:[A-Z][A-Za-z']{1,15}/){1,5}[A-Z][A-Za-z']{1,15})\s*[?:]\s*$")  # `Retry/Ignore/Cancel?`
+_FRACTION = lazy(r"\d+\s*/\s*\d+")
+_SPELLED = lazy(r"(?:[\w'-]*[\[(]\w[\])][\w' -]*)(?:\s*[/,|]\s*[\w'-]*[\[(]\w[\])][\w' -]*)+")
+_MARKED_WORD = lazy(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]{2,}|(?<!\w)\w\)[a-z][a-z'-]{2,}")
+_WORD_IN_H = lazy(r"^[a-z]*[aeiou][a-z]*[cgpst]h$|^(?:zsh|ksh|csh|tcsh|mksh|ssh|pwsh)$", re.IGNORECASE)
+_LETTERS = lazy(r"\S\s.*[\[(]([a-zA-Z?]{2,14})[\])]\W*\w?$")
 
 
 @frozen

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.lit_list import find_lit_here, find_lit_list, find_words_here
 from atlasbridge.core.prompt.marked_list import find_counted, find_marked
 from atlasbridge.core.prompt.menu import Menu, find_below, find_menu, find_row, odd_one, unframed
@@ -13,7 +13,7 @@ from atlasbridge.core.prompt.recognise_box import current_button, find_buttons, 
 from atlasbridge.core.prompt.view import View
 
 POINTERS = "❯›»▸▶→➜➤⮞>"
-_POINTING = re.compile(r"\s*[❯›▸▶➜➤⮞●◉]\s+(?:\d{1,2}[.)]\s+)?(?:\[.\]\s*)?(\S.*)")
+_POINTING = lazy(r"\s*[❯›▸▶➜➤⮞●◉]\s+(?:\d{1,2}[.)]\s+)?(?:\[.\]\s*)?(\S.*)")
 
 
 def is_highlighted(view: View, label: str) -> bool:

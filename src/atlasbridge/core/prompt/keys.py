@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from atlasbridge.core.patterns import lazy
+
 NAMED = {
     "enter": b"\r",
     "return": b"\r",
@@ -23,7 +25,7 @@ NAMED = {
     "pagedown": b"\x1b[6~",
     "backtab": b"\x1b[Z",
 }
-_ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([rnteabfv0\\'\"]))")
+_ESCAPE = lazy(rb"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([rnteabfv0\\'\"]))")
 _LETTERS = {
     "r": b"\r",
     "n": b"\n",

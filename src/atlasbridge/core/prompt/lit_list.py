@@ -5,9 +5,9 @@ Only small ones: a browser of files, mails or commits also has a highlighted row
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.dialect import Dialect, MenuRule
 from atlasbridge.core.prompt.finding import Facts, Finding
 from atlasbridge.core.prompt.menu import Item, Menu, unframed
@@ -20,12 +20,12 @@ MOST_OTHER_ROWS = 6
 LONGEST_LABEL = 30
 MOST_BUTTONS = 4
 FOOT_ROWS = 6
-_PUSHED = re.compile(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
+_PUSHED = lazy(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
 _RULE = MenuRule("lit-list", score=0.85)
 _BAR_RULE = MenuRule("button-bar", score=0.85, across=True)
-_WORDS = re.compile(r"[^\W\d_]\w*(?: \w+)*")
-_APART = re.compile(r"(?<!\S)[^\W\d_]\w*(?: \w+)?(?=\s{3}|\s*$)")
-_BUTTON = re.compile(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
+_WORDS = lazy(r"[^\W\d_]\w*(?: \w+)*")
+_APART = lazy(r"(?<!\S)[^\W\d_]\w*(?: \w+)?(?=\s{3}|\s*$)")
+_BUTTON = lazy(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
 
 
 def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | None:

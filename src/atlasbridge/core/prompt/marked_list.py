@@ -5,15 +5,14 @@ Which of them may be believed, and which keys take a choice, is left to `recogni
 
 from __future__ import annotations
 
-import re
-
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.menu import Item, Menu, odd_one, unframed
 from atlasbridge.core.prompt.view import View
 
 NEAR_ROWS = 2  # what may stand below such a list: a hint
 LONGEST_LABEL = 60
-_MARKED = re.compile(r"^\s*(?:[*+•●]|[-=]{1,2}>|>{2,3})\s*(?P<label>\w.*)$")
-_COUNTED = re.compile(r"^\s*\d+/\d+(?:\s|$)")
+_MARKED = lazy(r"^\s*(?:[*+•●]|[-=]{1,2}>|>{2,3})\s*(?P<label>\w.*)$")
+_COUNTED = lazy(r"^\s*\d+/\d+(?:\s|$)")
 
 
 def find_marked(view: View) -> Menu | None:

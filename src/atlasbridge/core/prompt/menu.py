@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from functools import lru_cache
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.dialect import compiled
 from atlasbridge.core.prompt.view import View
 from atlasbridge.core.prompt.vt_style import DIM
@@ -29,13 +30,13 @@ _ROW = (
 )
 
 
-_MARKED = re.compile(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
-_COUNTER = re.compile(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
-_TOGGLE = re.compile(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
-_SWITCH = re.compile(r"^\?\s.*\s(Yes)\s?/\s?(No)\s*$", re.IGNORECASE)  # one of them is lit, and no cursor is shown
-_DISABLED = re.compile(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
-_SEPARATOR = re.compile(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
-_HINT_ROW = re.compile(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
+_MARKED = lazy(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
+_COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
+_TOGGLE = lazy(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
+_SWITCH = lazy(r"^\?\s.*\s(Yes)\s?/\s?(No)\s*$", re.IGNORECASE)  # one of them is lit, and no cursor is shown
+_DISABLED = lazy(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
+_SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
+_HINT_ROW = lazy(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
 
 
 @frozen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.dialect import Dialect, MenuRule, matches_any
 from atlasbridge.core.prompt.finding import ENTER, Facts, Finding, cut
 from atlasbridge.core.prompt.menu import Item, Menu, odd_one, unframed
@@ -15,17 +16,17 @@ from atlasbridge.core.prompt.view import View
 from atlasbridge.core.prompt.vt_style import REVERSE
 from atlasbridge.core.values import frozen, replace
 
-_BUTTON = re.compile(r"<\s*([^<>]{1,24}?)\s*>|\[\s+([^\[\]]{1,24}?)\s+\]")
-_GUTTER_KEY = re.compile(r"^│\s+(\w)\s{2,}([^\s│][^│]*)$")
-_PRESS = re.compile(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
-_WORDS = re.compile(r"\S+(?: \S+)*")
-_NO_ROW = re.compile(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
-_ALONE = re.compile(r"ok|okay|continue|close|done|dismiss|got it", re.IGNORECASE)
-_OTHERWISE = re.compile(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|apply|submit", re.IGNORECASE)
+_BUTTON = lazy(r"<\s*([^<>]{1,24}?)\s*>|\[\s+([^\[\]]{1,24}?)\s+\]")
+_GUTTER_KEY = lazy(r"^│\s+(\w)\s{2,}([^\s│][^│]*)$")
+_PRESS = lazy(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
+_WORDS = lazy(r"\S+(?: \S+)*")
+_NO_ROW = lazy(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
+_ALONE = lazy(r"ok|okay|continue|close|done|dismiss|got it", re.IGNORECASE)
+_OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|apply|submit", re.IGNORECASE)
 _BOX_MENU = MenuRule("box-list")
 
 
-_LABEL = re.compile(r"[^:]+:(?=\s|_|$)")  # of a field, in its row
+_LABEL = lazy(r"[^:]+:(?=\s|_|$)")  # of a field, in its row
 
 
 @frozen

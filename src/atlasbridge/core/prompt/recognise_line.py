@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.asking_line import Line, asking_line
 from atlasbridge.core.prompt.choice_list import Listed, inline_choices, listed_choices, marked_words
 from atlasbridge.core.prompt.dialect import Dialect, Rule, compiled, matches_any
@@ -23,19 +24,19 @@ FOOT_ROWS = 6
 SURE = 0.85
 BACKSPACE = b"\x7f"  # the one key that every field knows
 _NOTHING_YET = ("›", "»", "·", "…", "‣")  # the cursor stands right behind the sign that ends the question
-_IN_WORDS = re.compile(r"\(yes or no\)", re.IGNORECASE)  # on a full screen that otherwise takes single keys
-_BY_NUMBER = re.compile(r"\b(?:type|enter)\b.{0,12}\bnumber\b", re.IGNORECASE)
-_MARKER = re.compile(r"[>»›❯](?:\s|$)")
-_GOES_ON = re.compile(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line has not ended yet
-_TAKES_SEVERAL = re.compile(r"separated by (?:spaces|blanks)|(?:space|blank)[- ]separated", re.IGNORECASE)
-_LIMIT = re.compile(
+_IN_WORDS = lazy(r"\(yes or no\)", re.IGNORECASE)  # on a full screen that otherwise takes single keys
+_BY_NUMBER = lazy(r"\b(?:type|enter)\b.{0,12}\bnumber\b", re.IGNORECASE)
+_MARKER = lazy(r"[>»›❯](?:\s|$)")
+_GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line has not ended yet
+_TAKES_SEVERAL = lazy(r"separated by (?:spaces|blanks)|(?:space|blank)[- ]separated", re.IGNORECASE)
+_LIMIT = lazy(
     r"(?:max(?:imum|\.)?(?: of)?|up to|at most|limit:?)\s*(\d{1,4})\s*(?:char|letter|digit|symbol)"
     r"|(\d{1,2})[- ]letter code",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"[\[(](\d{1,4})\s*(?:-|–|\.\.|to)\s*(\d{1,4})(?:,[^\])]*)?[\])]")
-_DEFAULT = re.compile(r"(?:\bdefault:?\s+|[\[(](?:default:?\s*)?)([^\]\[()]{1,60})[\])]\s*[:?>]?\s*$", re.IGNORECASE)
-_ASKED_BELOW = re.compile(r"^(?P<ask>\W{0,3}[^\W\d_][^:?]{1,60}(?:\[[^\]]*\])?[:?])\s(?P<filled>\S.*)?$")
+_RANGE = lazy(r"[\[(](\d{1,4})\s*(?:-|–|\.\.|to)\s*(\d{1,4})(?:,[^\])]*)?[\])]")
+_DEFAULT = lazy(r"(?:\bdefault:?\s+|[\[(](?:default:?\s*)?)([^\]\[()]{1,60})[\])]\s*[:?>]?\s*$", re.IGNORECASE)
+_ASKED_BELOW = lazy(r"^(?P<ask>\W{0,3}[^\W\d_][^:?]{1,60}(?:\[[^\]]*\])?[:?])\s(?P<filled>\S.*)?$")
 
 
 def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = False) -> Finding | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.dialect import Dialect, MenuRule, compiled, matches_any
 from atlasbridge.core.prompt.finding import ENTER, Facts, Finding
 from atlasbridge.core.prompt.keys import arrow, parse_keys
@@ -21,16 +22,14 @@ QUESTION_ROWS = 14
 DIALOG_ROWS = 30
 TALL_ROWS = 80  # a dialog may show a whole script
 NEAR_ROWS = 6
-_HINT = re.compile(
+_HINT = lazy(
     r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
     r"|space to|to toggle|esc to cancel|tab to amend",
     re.IGNORECASE,
 )
-_ARROWS = re.compile(
-    r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE
-)
-_TOGGLE_HINT = re.compile(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
-_MORE = re.compile(
+_ARROWS = lazy(r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE)
+_TOGGLE_HINT = lazy(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
+_MORE = lazy(
     r"reveal more|\bmore (?:choices|options|items|below)\b|\b\d+ more\b|\(\+\)|^\W*(?:\.{3}|…)\W*$|^[\s│┃|]*[▼▾↓⇣]\s*$",
     re.IGNORECASE,
 )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from atlasbridge.core.patterns import lazy
+
 GONE = "[redacted]"
-_SHAPES = re.compile(
+_SHAPES = lazy(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
     r"|\bsk-[A-Za-z0-9_-]{16,}"
     r"|\b(?:ghp|gho|ghu|ghs|ghr|glpat|github_pat|hf|npm|pypi|dop_v1|shpat|rk_live|sk_live|pk_live)[_-][A-Za-z0-9_-]{16,}"
@@ -18,23 +20,23 @@ _SHAPES = re.compile(
     r"|\b\d{8,10}:[A-Za-z0-9_-]{35}\b",
     re.DOTALL,
 )
-_IN_URL = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]*://)(?P<user>[^\s/:@]*):(?P<secret>[^\s/@]+)@", re.IGNORECASE)
-_HEADER = re.compile(
+_IN_URL = lazy(r"(?P<scheme>\b[a-z][a-z0-9+.-]*://)(?P<user>[^\s/:@]*):(?P<secret>[^\s/@]+)@", re.IGNORECASE)
+_HEADER = lazy(
     r"(?P<head>\b(?:authorization|proxy-authorization|x-api-key)\s*:\s*(?:bearer|basic|token)?\s*)\S{6,}", re.IGNORECASE
 )
-_NAMED = re.compile(
+_NAMED = lazy(
     r"(?P<name>\b[\w.-]*(?:passwo?r?d|passphrase|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential)[\w.-]*"
     r"[\"']?[ \t]*(?P<sign>[=:])[ \t]*[\"']?)(?P<value>(?!\[redacted\])[^\s\"',;]{4,})",
     re.IGNORECASE,
 )
-_COUNTED = re.compile(r"\btokens?\b|tokens$|_tokens?_", re.IGNORECASE)  # what models are paid by is no secret
-_COUNT = re.compile(r"[~<>≈]?\d{1,3}(?:[.,]?\d{3}){0,3}(?:\.\d+)?[kKmM%]?(?:/\S+)?")
-_NO_VALUE = re.compile(
+_COUNTED = lazy(r"\btokens?\b|tokens$|_tokens?_", re.IGNORECASE)  # what models are paid by is no secret
+_COUNT = lazy(r"[~<>≈]?\d{1,3}(?:[.,]?\d{3}){0,3}(?:\.\d+)?[kKmM%]?(?:/\S+)?")
+_NO_VALUE = lazy(
     r"(?:required|optional|missing|invalid|expired|incorrect|wrong|accepted|rejected|refused|hidden|none|null|true|false"
     r"|unset|empty|unknown)[.!)]*",
     re.IGNORECASE,
 )
-_FLAG = re.compile(r"(?P<flag>--?(?:password|passwd|token|secret|api-key|apikey)[ =])(?P<value>\S{4,})", re.IGNORECASE)
+_FLAG = lazy(r"(?P<flag>--?(?:password|passwd|token|secret|api-key|apikey)[ =])(?P<value>\S{4,})", re.IGNORECASE)
 _LONGEST_SHORT = 5
 _WRAPS = 0.6  # of the widest row: a shorter one ended by itself
 _FRAMES = dict.fromkeys(range(0x2500, 0x25A0), " ")

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 
-_ANSWERS = re.compile(
+from atlasbridge.core.patterns import lazy
+
+_ANSWERS = lazy(
     rb"\x1b\[\?[\d;:]*(?:\$y|[cnu])|\x1b\[[\d;]*(?:\$y|[cRnt])|\x1b\[>[\d;]*c|\x1b[\]P_][^\x07\x1b]*(?:\x07|\x1b\\)"
 )
-_GESTURES = re.compile(rb"\x1b\[<[\d;]*[mM]|\x1b\[M...|\x1b\[[IO]", re.DOTALL)
+_GESTURES = lazy(rb"\x1b\[<[\d;]*[mM]|\x1b\[M...|\x1b\[[IO]", re.DOTALL)
 
 
 def part_answers(data: bytes) -> tuple[bytes, bytes]:

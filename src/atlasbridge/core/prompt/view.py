@@ -5,14 +5,14 @@ Recognition never sees the emulator itself, so that every rule can be tried on a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Protocol
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.vt_style import REVERSE
 from atlasbridge.core.values import field, frozen, replace
 
-_MARKS = re.compile(r"^\W+|\W+$")
+_MARKS = lazy(r"^\W+|\W+$")
 CARET_ROWS = 8
 BACKGROUND = 34  # the bits of a style above this are its background
 TICKS = "✔✓√◇"  # question libraries put one in front of what has been answered

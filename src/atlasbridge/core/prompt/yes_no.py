@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.choice_list import inline_choices
 from atlasbridge.core.prompt.dialect import Dialect, Rule, matches_any
 from atlasbridge.core.prompt.finding import ENTER, typed_line
 from atlasbridge.core.prompt.model import Choice, Step
 from atlasbridge.core.prompt.view import View
 
-_YES_TOKEN = re.compile(r"\byes\b", re.IGNORECASE)
-_NO_TOKEN = re.compile(r"\bno\b", re.IGNORECASE)
-_QUOTED_YES = re.compile(r"[\"'`“‘<](yes|y)[\"'`”’>]", re.IGNORECASE)
-_QUOTED_NO = re.compile(r"[\"'`“‘<](no|n)[\"'`”’>]", re.IGNORECASE)
-_TOLD_YES = re.compile(r"\b(?:type|enter|write|answer)(?:\s+in)?\s+(yes)\b(?!\W{1,3}(?:or\W+)?no\b)", re.IGNORECASE)
+_YES_TOKEN = lazy(r"\byes\b", re.IGNORECASE)
+_NO_TOKEN = lazy(r"\bno\b", re.IGNORECASE)
+_QUOTED_YES = lazy(r"[\"'`“‘<](yes|y)[\"'`”’>]", re.IGNORECASE)
+_QUOTED_NO = lazy(r"[\"'`“‘<](no|n)[\"'`”’>]", re.IGNORECASE)
+_TOLD_YES = lazy(r"\b(?:type|enter|write|answer)(?:\s+in)?\s+(yes)\b(?!\W{1,3}(?:or\W+)?no\b)", re.IGNORECASE)
 
 
 def typing_hint(view: View) -> str:

@@ -6,9 +6,9 @@ Exactly once is decided here, because only here is the terminal.  Which keys ans
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.events import ProbeState, ReplyTyped
 from atlasbridge.core.prompt.model import Answer, Prompt, Step
 from atlasbridge.core.session.inlet import GateTimeout
@@ -18,7 +18,7 @@ from atlasbridge.core.session.walk import GONE, LOOK_S, Typing, Walk
 
 _BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
 _FRESH_LOOKS = 5
-_LINE_END = re.compile(rb"[\r\n]")
+_LINE_END = lazy(rb"[\r\n]")
 
 Encode = Callable[[Prompt, Answer, object], tuple[Step, ...]]
 Compared = tuple[Prompt, LineFlags, tuple[Step, ...]]

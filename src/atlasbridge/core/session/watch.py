@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ids import new_id
+from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
@@ -154,7 +155,8 @@ class StallWatchdog:
         if self._pending_since is not None:
             self._ring.on_output = None  # it will look soon anyway: no need to be woken for every chunk
         while due is None or due > self._clock.now():
-            if self._wakeup.wait(None if due is None else due - self._clock.now()):
+            spare_time = not self._ring.size and compile_next()
+            if not spare_time and self._wakeup.wait(None if due is None else due - self._clock.now()):
                 break
             due = self._due(self._clock.now())
         self._ring.on_output = None
