@@ -46,12 +46,14 @@ class Attachment:
 
     def write_rest(self, data: bytes, patience: int = -1) -> bool:
         """The same, for what `write_some` left: the terminal takes nothing at the moment, or is gone."""
-        done = 0
         try:
-            while done < len(data):
-                if not self._wait(patience):
+            while data:
+                if self.closed or patience == 0:
                     return False
-                done += self._put(data[done : done + 65536])
+                if self._writable(_PATIENCE_MS):
+                    data = data[self._put(data) :]
+                else:
+                    patience -= 1
         except OSError:
             return False
         return True
@@ -77,13 +79,6 @@ class Attachment:
             return os.write(self._output_fd, data)
         except BlockingIOError:
             return 0
-
-    def _wait(self, patience: int) -> bool:
-        while not self.closed and patience != 0:
-            if self._writable(_PATIENCE_MS):
-                return True
-            patience -= 1
-        return False
 
     def _writable(self, timeout_ms: int) -> bool:
         waiter = select.poll()

@@ -20,7 +20,6 @@ from atlasbridge.core.session.wakeup import Wakeup
 
 STATUS_QUERY = b"\x1b]7501;?"  # "do you understand program status?", asked by tools that can say when they wait
 STATUS_ANSWER = b"\x1b]7501;?\x1b\\"
-_READ_BYTES = 4096
 _FULL_READ = 4095  # what Linux gives at most: there is probably more
 _BURST = 4  # full reads that are passed on as one
 _REOPEN_S = 0.05
@@ -81,7 +80,7 @@ class OutputRelay:
                     self._fetching = False
                     waiter.poll()
                     self._fetching = True
-                chunk = os.read(fd, _READ_BYTES)
+                chunk = os.read(fd, _FULL_READ)
             except BlockingIOError:
                 more = False
                 continue
@@ -104,7 +103,7 @@ class OutputRelay:
 
     def _pass_on(self, fd: int, chunk: bytes, beat: Beat) -> bool:
         """The terminal first: whatever comes before it is felt at every key.  Returns whether more is expected."""
-        more = len(chunk) >= _FULL_READ
+        more = len(chunk) == _FULL_READ
         if more:
             chunk, more = _read_on(fd, chunk)
         lost = None
@@ -175,12 +174,12 @@ def _read_on(fd: int, first: bytes) -> tuple[bytes, bool]:
     """After a full read there is probably more: some of it at once, for a terminal takes one large write faster than
     several small ones.  Says also whether even more is expected; the end is for the next round to find out."""
     burst = [first]
-    while len(burst[-1]) >= _FULL_READ and len(burst) < _BURST:
+    while len(burst[-1]) == _FULL_READ and len(burst) < _BURST:
         try:
-            burst.append(os.read(fd, _READ_BYTES))
+            burst.append(os.read(fd, _FULL_READ))
         except OSError:
             burst.append(b"")
-    return b"".join(burst), len(burst[-1]) >= _FULL_READ
+    return b"".join(burst), len(burst[-1]) == _FULL_READ
 
 
 class ReturnStripper:
