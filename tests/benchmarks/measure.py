@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,34 +20,52 @@ MARK = "@@THE-END-OF-THE-PAYLOAD@@"
 
 @dataclass(slots=True)
 class Series:
-    """The samples of one figure for each peer, taken in turns."""
+    """The samples of one figure for each peer, by the round in which they were taken."""
 
     title: str
     unit: str
     better: str  # "higher" or "lower"
-    samples: dict[str, list[float]] = field(default_factory=dict)
+    samples: dict[str, dict[int, float]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    round: int = 0
 
     def add(self, peer: str, value: float) -> None:
-        self.samples.setdefault(peer, []).append(value)
+        self.samples.setdefault(peer, {})[self.round] = value
 
     def median(self, peer: str) -> float:
-        return statistics.median(self.samples[peer])
+        return statistics.median(self.samples[peer].values())
 
     def ratio(self, peer: str, base: str) -> float:
         """Within one round, in which the machine is one and the same; the median of all rounds."""
-        return statistics.median(a / b for a, b in zip(self.samples[peer], self.samples[base], strict=False))
+        return statistics.median(self._ratios(peer, base))
+
+    def doubt(self, peer: str, base: str) -> float:
+        """How far chance may have moved that median: its standard error."""
+        ratios = self._ratios(peer, base)
+        return 1.86 * _half_of_the_middle(ratios) / math.sqrt(len(ratios))
+
+    def _ratios(self, peer: str, base: str) -> list[float]:
+        return [a / b for a, b in self._pairs(peer, base)]
 
     def added(self, peer: str, base: str) -> float:
         """The difference, taken in the same way."""
-        return statistics.median(a - b for a, b in zip(self.samples[peer], self.samples[base], strict=False))
+        return statistics.median(a - b for a, b in self._pairs(peer, base))
+
+    def _pairs(self, peer: str, base: str) -> list[tuple[float, float]]:
+        one, other = self.samples[peer], self.samples[base]
+        return [(one[n], other[n]) for n in one.keys() & other.keys()]
 
     def spread(self, peer: str) -> float:
-        """Half of the middle 50 %, relative to the median: the machine's noise."""
-        values = sorted(self.samples[peer])
-        quarter = len(values) // 4
-        middle = values[quarter : len(values) - quarter]
-        return (middle[-1] - middle[0]) / 2 / (self.median(peer) or 1)
+        """Relative to the median: the machine's noise."""
+        return _half_of_the_middle(self.samples[peer].values()) / (self.median(peer) or 1)
+
+
+def _half_of_the_middle(samples: Iterable[float]) -> float:
+    """Half of what the middle 50 % of the samples span."""
+    values = sorted(samples)
+    quarter = len(values) // 4
+    middle = values[quarter : len(values) - quarter]
+    return (middle[-1] - middle[0]) / 2
 
 
 @contextmanager
@@ -133,8 +152,10 @@ def wall(argv: list[str], tool: str, env: dict[str, str]) -> float:
 
 def in_turns(rounds: int, peers: list[Peer], one: Callable[[Peer], float], series: Series) -> None:
     """Every peer once per round, in a rotating order, so that drift hits all alike."""
-    for n in range(rounds):
-        for peer in peers[n % len(peers) :] + peers[: n % len(peers)]:
+    for _ in range(rounds):
+        series.round += 1
+        first = series.round % len(peers)
+        for peer in peers[first:] + peers[:first]:
             series.add(peer.name, one(peer))
 
 

@@ -116,7 +116,7 @@ def _is_gone(pid: int) -> bool:
 def _times_at_rest(pid: int) -> tuple[float, float]:
     """When they have grown, and grow no more."""
     times, since = (0, 0), time.monotonic()
-    while time.monotonic() - since < _STILL_S or sum(times) * _TICK_MS < 100:
+    while time.monotonic() - since < _STILL_S or not any(times):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         now = int(fields[11]), int(fields[12])
         if now != times:
