@@ -89,12 +89,11 @@ def pass_through(report: Report, figures: relaying.Figures, tails: dict[str, tup
     report.add(*table(figures.plain))
     report.add("### Whole output of a program that writes and ends at once", "", "| | complete | of |", "|---|---|---|")
     report.add(*(f"| {name} | {good} | {tried} |" for name, (good, tried) in tails.items()), "")
-    ratio, doubt = (take("AtlasBridge", "C poll relay") for take in (colour.ratio, colour.doubt))
-    report.target("throughput, of a C poll relay", "at least 0.95", f"{ratio:.2f} ± {doubt:.2f}", ratio >= 0.95)
-    for name in ("script(1)", "pexpect", "asciinema", "tmux"):
+    for name in ("C poll relay", "script(1)", "pexpect", "asciinema", "tmux"):
         if name in colour.samples:
             ratio, doubt = (take("AtlasBridge", name) for take in (colour.ratio, colour.doubt))
-            report.target(f"throughput, of {name}", "more than 1", f"{ratio:.2f} ± {doubt:.2f}", ratio > 1)
+            aim, met = ("at least 0.95", ratio >= 0.95) if name == "C poll relay" else ("more than 1", ratio > 1)
+            report.target(f"throughput, of {name}", aim, f"{ratio:.2f} ± {doubt:.2f}", met)
     good, tried = tails["AtlasBridge"]
     report.target("output complete to its last byte", "always", f"{good} of {tried}", good == tried)
 

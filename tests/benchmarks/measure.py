@@ -40,7 +40,8 @@ class Series:
         return statistics.median(self._ratios(peer, base))
 
     def doubt(self, peer: str, base: str) -> float:
-        """How far chance may have moved that median: its standard error."""
+        """How far chance may have moved that median: its standard error, 1.25 of a standard deviation over the root
+        of the number, and half of the middle is 0.67 of one."""
         ratios = self._ratios(peer, base)
         return 1.86 * _half_of_the_middle(ratios) / math.sqrt(len(ratios))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.patterns import lazy
 
 _KITTY = rb"\x1b\[%d(?::\d*)*;%s(?::[12])?(?:;[\d:]*)?u"
 _OTHER_KEYS = rb"\x1b\[27;%s;%d~"
@@ -25,12 +26,12 @@ class DetachKey:
         forms = [re.escape(self._prefix)]
         for code in {number, ord(chr(number).lower())}:
             forms += [_KITTY % (code, rb"5"), _OTHER_KEYS % (rb"5", code)]
-        self._is_prefix = re.compile(b"|".join(forms))
+        self._is_prefix = lazy(b"|".join(forms))
         letter = ord(self._letter)
-        self._is_letter = re.compile(
+        self._is_letter = lazy(
             re.escape(self._letter) + b"|" + _KITTY % (letter, rb"1?") + rb"|\x1b\[%d(?::\d*)*u" % letter
         )
-        self._is_noise = re.compile(rb"(?:\x1b\[[\d:]*;\d+:3[\d:;]*u|\x1b\[574[45]\d[\d:;]*u)+")  # releases, modifiers
+        self._is_noise = lazy(rb"(?:\x1b\[[\d:]*;\d+:3[\d:;]*u|\x1b\[574[45]\d[\d:;]*u)+")  # releases, modifiers
 
     @property
     def harmless(self) -> frozenset[bytes]:

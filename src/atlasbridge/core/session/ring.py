@@ -5,12 +5,13 @@ What falls out in a flood is counted, and the terminal modes it switched are kep
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import deque
 from collections.abc import Callable
 
-_SWITCHES = re.compile(rb"\x1b\[\?[0-9;]{1,32}[hl]|\x1b\[[<>=][0-9;]{0,16}u|\x1b[=>c]")
+from atlasbridge.core.patterns import lazy
+
+_SWITCHES = lazy(rb"\x1b\[\?[0-9;]{1,32}[hl]|\x1b\[[<>=][0-9;]{0,16}u|\x1b[=>c]")
 _MAX_SWITCHES = 256
 _TORRENT = 4 << 20  # after so much was lost nothing is left of what stood there before,
 _TORRENT_KEEPS = 64 << 10  # and what is there now is in the last of it
