@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -134,7 +135,15 @@ class Bench:
         self.inlet = Inlet(self.pty.fileno(), self.clock, lambda: None)
         self.output = OutputRelay(self.pty, self.inlet, self.ring, self.clock, lambda: None, lambda gone: None)
         self.watch = StallWatchdog(
-            self.detector, self.probe, self.output, self.ring, self.inlet, self.clock, self.settings, self.pty.unread
+            self.detector,
+            self.probe,
+            self.output,
+            self.ring,
+            self.inlet,
+            self.clock,
+            self.settings,
+            deque(),
+            self.pty.unread,
         )
         self.watch.to_hub = self.posted.append
 

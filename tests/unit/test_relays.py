@@ -33,11 +33,21 @@ class Keyboard:
         self.pty = FakePty()
         self.inlet = Inlet(self.pty.fileno(), ManualClock(), lambda: self.relay.wake())
         self.told: list[bytes] = []
+        self.pauses: list[int] = []  # how many keys were told at each
         self.on_key: Callable[[], None] = lambda: None
         self.left: list[Attachment] = []
         self.lost: list[Attachment] = []
         self.beat = Beat(ManualClock())
-        self.relay = InputRelay(self.pty, self.inlet, DetachKey("^] d"), 64, self._tell, self._leave, self.lost.append)
+        self.relay = InputRelay(
+            self.pty,
+            self.inlet,
+            DetachKey("^] d"),
+            64,
+            typed=self._tell,
+            paused=lambda: self.pauses.append(len(self.told)),
+            left=self._leave,
+            lost=self.lost.append,
+        )
         self.relay.switch(self.attachment)
         self._got = b""
         self._thread = threading.Thread(target=self.relay.run, args=(self.beat,), daemon=True)
@@ -81,6 +91,20 @@ def test_keys_go_to_the_tool_one_after_the_other_and_are_told(keyboard: Keyboard
         wait_for(partial(keyboard.got, b"k" * number), "the key")
     wait_for(lambda: keyboard.told == [b"k"] * 4, "the word of it")
     wait_for(lambda: keyboard.beat.busy_since is None, "rest")
+
+
+def test_nobody_is_called_to_look_before_a_key_can_have_its_echo(
+    keyboard: Keyboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyboard.type(b"a")
+    wait_for(lambda: keyboard.pauses == [1], "the pause behind the key")
+    monkeypatch.setattr("atlasbridge.core.session.keyboard._ECHO_MS", 600_000)
+    for number in range(2, 5):
+        keyboard.type(b"b")
+        wait_for(lambda number=number: len(keyboard.told) == number, "the word of it")  # type: ignore[misc]
+    assert keyboard.pauses == [1]
+    keyboard.relay.wake()
+    wait_for(lambda: keyboard.pauses == [1, 4], "a call to look, since the keys are left for something else")
 
 
 def test_keys_that_the_gate_holds_back_are_read_no_further_than_the_backlog(keyboard: Keyboard) -> None:

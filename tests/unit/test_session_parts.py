@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -86,20 +87,22 @@ def test_the_detach_key_is_found(reads: list[bytes], typed: bytes, leaves: bool)
 
 
 @pytest.mark.parametrize("code", range(256))
-def test_what_the_detach_key_calls_harmless_passes_as_it_is(code: int) -> None:
+def test_every_byte_but_the_prefix_passes_as_it_is(code: int) -> None:
     key, typed = DetachKey("^] d"), bytes([code])
-    assert (typed in key.harmless) == (typed != b"\x1d")
-    if typed in key.harmless:
+    if typed != key.prefix:
         assert key.feed(typed) == (typed, False)
-        assert typed in key.harmless
+    else:
+        assert key.feed(typed) == (b"", False)
+    assert key.pending == (typed == b"\x1d")
 
 
-def test_nothing_is_harmless_while_the_detach_key_waits_for_its_letter() -> None:
+def test_the_detach_key_is_pending_until_the_next_key() -> None:
     key = DetachKey("^] d")
+    assert not key.pending
     assert key.feed(b"\x1d") == (b"", False)
-    assert not key.harmless
+    assert key.pending
     assert key.feed(b"x") == (b"\x1dx", False)
-    assert b"d" in key.harmless
+    assert not key.pending
 
 
 def test_another_detach_key_can_be_chosen() -> None:
@@ -143,6 +146,76 @@ def test_the_gate_holds_keys_back_and_lets_them_follow() -> None:
     assert os.read(read_fd, 100) == b"answerperson"
     os.close(read_fd)
     os.close(write_fd)
+
+
+def test_an_answer_waits_for_a_key_that_is_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_fd, write_fd = os.pipe()
+    inlet = Inlet(write_fd, ManualClock(), lambda: None)
+    write = os.write
+
+    def inject() -> None:
+        with inlet.injection(10.0):
+            inlet.send(b"answer")
+
+    answering = threading.Thread(target=inject)
+
+    def write_late(fd: int, data: bytes) -> int:
+        if data == b"k":
+            answering.start()
+            wait_for(lambda: inlet._shut, "somebody who wants the key off the way")
+            answering.join(0.05)
+        return write(fd, data)
+
+    monkeypatch.setattr("atlasbridge.core.session.inlet.os.write", write_late)
+    inlet.type(b"k")
+    answering.join(10)
+    assert os.read(read_fd, 100) == b"kanswer"
+    assert inlet.type(b"l")
+    assert os.read(read_fd, 100) == b"l"
+    os.close(read_fd)
+    os.close(write_fd)
+
+
+def test_no_key_ever_stands_inside_an_answer() -> None:
+    read_fd, write_fd = os.pipe()
+    os.set_blocking(write_fd, False)
+    inlet = Inlet(write_fd, ManualClock(), lambda: None)
+    got = bytearray()
+    done = threading.Event()
+
+    def read() -> None:
+        while chunk := os.read(read_fd, 65536):
+            got.extend(chunk)
+
+    def answer() -> None:
+        for _ in range(500):
+            with inlet.injection(10.0):
+                inlet.send(b"<")
+                inlet.send(b">")
+        done.set()
+
+    threads = [threading.Thread(target=read), threading.Thread(target=answer)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        keys = 0
+        while not done.is_set():
+            inlet.type(b"k")
+            keys += 1
+            if inlet.waiting:
+                inlet.flush()
+    finally:
+        sys.setswitchinterval(interval)
+    threads[1].join(10)
+    while inlet.waiting:
+        inlet.flush()
+    os.close(write_fd)
+    threads[0].join(10)
+    os.close(read_fd)
+    assert got.count(b"<>") == 500
+    assert got.replace(b"<>", b"") == b"k" * keys
 
 
 def test_what_the_terminal_itself_answers_passes_the_gate() -> None:

@@ -19,11 +19,10 @@ class DetachKey:
     """Fed with every read from the keyboard; remembers a prefix that waits for its letter."""
 
     def __init__(self, spec: str) -> None:
-        self._prefix, self._letter = _parse(spec)
+        self.prefix, self._letter = _parse(spec)
         self._pending = b""
-        self._plain = frozenset(bytes([code]) for code in range(256)) - {self._prefix}
-        number = ord(self._prefix) ^ 0x40 if ord(self._prefix) < 0x20 else ord(self._prefix)
-        forms = [re.escape(self._prefix)]
+        number = ord(self.prefix) ^ 0x40 if ord(self.prefix) < 0x20 else ord(self.prefix)
+        forms = [re.escape(self.prefix)]
         for code in {number, ord(chr(number).lower())}:
             forms += [_KITTY % (code, rb"5"), _OTHER_KEYS % (rb"5", code)]
         self._is_prefix = lazy(b"|".join(forms))
@@ -34,13 +33,13 @@ class DetachKey:
         self._is_noise = lazy(rb"(?:\x1b\[[\d:]*;\d+:3[\d:;]*u|\x1b\[574[45]\d[\d:;]*u)+")  # releases, modifiers
 
     @property
-    def harmless(self) -> frozenset[bytes]:
-        """What need not be fed, up to the next time that something is."""
-        return frozenset() if self._pending else self._plain
+    def pending(self) -> bool:
+        """Does a prefix wait for its letter?  While none does, a single byte other than `prefix` need not be fed."""
+        return bool(self._pending)
 
     def feed(self, data: bytes) -> tuple[bytes, bool]:
         """What to type into the tool, and whether the person wants to leave."""
-        if not self._pending and (data in self._plain or self._is_plain(data)):
+        if not self._pending and self._is_plain(data):
             return data, False
         out = b""
         while data:
@@ -58,7 +57,7 @@ class DetachKey:
         return out, False
 
     def _is_plain(self, data: bytes) -> bool:
-        return self._prefix not in data and b"\x1b[" not in data
+        return self.prefix not in data and b"\x1b[" not in data
 
     def _after_prefix(self, out: bytes, data: bytes) -> tuple[bytes, bytes, bool]:
         if noise := self._is_noise.match(data):
@@ -73,8 +72,8 @@ class DetachKey:
     @property
     def name(self) -> str:
         """As a person would read it."""
-        code = ord(self._prefix)
-        return (f"Ctrl-{chr(code ^ 0x40)}" if code < 0x20 else self._prefix.decode()) + f" {self._letter.decode()}"
+        code = ord(self.prefix)
+        return (f"Ctrl-{chr(code ^ 0x40)}" if code < 0x20 else self.prefix.decode()) + f" {self._letter.decode()}"
 
 
 def _parse(spec: str) -> tuple[bytes, bytes]:

@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import threading
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ from atlasbridge.core.session.tty import Pty, Size
 from atlasbridge.core.session.wakeup import Wakeup
 
 if TYPE_CHECKING:
+    from atlasbridge.core.prompt.events import Event
     from atlasbridge.core.session.hubside import HubSide
     from atlasbridge.core.session.watch import StallWatchdog
 
@@ -81,6 +83,7 @@ class SessionHost:
             DetachKey(settings.detach_key),
             settings.input_backlog_bytes,
             typed=self._judgement.keys_typed,
+            paused=self._judgement.notice,
             left=lambda attachment: self._seat.vacate(attachment, "detached"),
             lost=lambda attachment: self._seat.vacate(attachment, "closed"),
         )
@@ -95,7 +98,7 @@ class SessionHost:
         )
         self._seat = Seat(pty, size, self._output, self._keyboard, self._judgement, self._wakeup.set)
 
-    def _build_judgement(self, size: Size) -> tuple[StallWatchdog, HubSide]:
+    def _build_judgement(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
         from atlasbridge.core.session.hubside import HubSide
         from atlasbridge.core.session.model import SessionRecord
         from atlasbridge.core.session.typist import Typist
@@ -104,7 +107,9 @@ class SessionHost:
 
         plan, clock, settings = self._plan, self._clock, self._settings
         detector, probe = self._parts.judge(plan, self._pty, size)
-        watch = StallWatchdog(detector, probe, self._output, self._ring, self._inlet, clock, settings, self._pty.unread)
+        watch = StallWatchdog(
+            detector, probe, self._output, self._ring, self._inlet, clock, settings, events, self._pty.unread
+        )
         record = SessionRecord(
             session_id=plan.session_id,
             tool=plan.tool,

@@ -6,6 +6,7 @@ A tool must start, and a short one end, as fast as without us.  Until the slow h
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,11 @@ from atlasbridge.core.session.supervisor import Beat
 from atlasbridge.core.session.tty import Size
 
 if TYPE_CHECKING:
+    from atlasbridge.core.prompt.events import Event
     from atlasbridge.core.session.hubside import HubSide
     from atlasbridge.core.session.watch import StallWatchdog
 
-Build = Callable[[Size], tuple["StallWatchdog", "HubSide"]]
+Build = Callable[[Size, "deque[Event | bytes]"], tuple["StallWatchdog", "HubSide"]]
 
 
 class Judgement:
@@ -36,6 +38,7 @@ class Judgement:
         self._start_hub_task = start_hub_task
         self._building = threading.RLock()
         self._lock = threading.RLock()  # never held while building: a terminal must not wait for that
+        self._events: deque[Event | bytes] = deque()
         self._parts: tuple[StallWatchdog, HubSide] | None = None
         self._attached = False
 
@@ -43,7 +46,7 @@ class Judgement:
         with self._building:
             if self._parts is None:
                 size = self._size
-                watch, hub = self._build(size)
+                watch, hub = self._build(size, self._events)
                 with self._lock:
                     self._parts = watch, hub
                     if self._size != size:
@@ -58,7 +61,7 @@ class Judgement:
         self._get()[0].run(beat)
 
     def notice(self) -> None:
-        """Nothing more will come.  Of output the watchdog knows by the ring."""
+        """There is something to look at.  Of output the watchdog knows by the ring."""
         if self._parts is not None:
             self._parts[0].notice()
 
@@ -66,9 +69,10 @@ class Judgement:
         if self._parts is not None:
             self._parts[0].wake()
 
-    def keys_typed(self, data: bytes) -> None:
-        if self._parts is not None:
-            self._parts[0].keys_typed(data)
+    @property
+    def keys_typed(self) -> Callable[[bytes], None]:
+        """Remembers what a person typed and wakes nobody: called between a key and its echo."""
+        return self._events.append
 
     def tool_said(self, kind: str, text: str, source: str) -> None:
         """By a hook, beside the terminal."""

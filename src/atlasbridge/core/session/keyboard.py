@@ -19,6 +19,7 @@ from atlasbridge.core.session.wakeup import Wakeup
 
 _READ_BYTES = 4096
 _END_FIRST_S, _END_LAST_S = 0.03, 1.0  # how often to look whether the tool has read all of a piped input
+_ECHO_MS = 10  # before this a key's echo comes, and nobody is to wake up in its way
 _RAW_LOOKS = 8  # a program that reads keys, not lines, gets its end-of-file only when it clearly waits for more
 
 
@@ -30,6 +31,7 @@ class InputRelay:
         detach_key: DetachKey,
         backlog_bytes: int,
         typed: Callable[[bytes], None],
+        paused: Callable[[], None],
         left: Callable[[Attachment], None],
         lost: Callable[[Attachment], None],
     ) -> None:
@@ -37,7 +39,8 @@ class InputRelay:
         self._inlet = inlet
         self._detach_key = detach_key
         self._backlog_bytes = backlog_bytes
-        self._typed = typed  # the person typed
+        self._typed = typed  # the person typed: to be remembered
+        self._paused = paused  # and types nothing more at the moment: to be looked at
         self._left = left  # the person typed the detach key
         self._lost = lost  # the terminal is gone
         self._wakeup = Wakeup()
@@ -116,18 +119,20 @@ class InputRelay:
             return
         if readable:
             self._pass_on(current, beat)
+            self._paused()
         elif self._end is not None:
             self._end.look()
 
     def _pass_on(self, current: Attachment, beat: Beat) -> None:
         """What was typed, and what is typed next, as long as nothing else happens.
 
-        A key finds the processor cold: every name that is looked up and every call before it is written is felt.
-        Keys wait for nobody, so that no sign of life is needed for them.
+        A key finds the processor cold: every name that is looked up and every call before it is written is felt, and
+        so is whatever is done before its echo.  Keys wait for nobody: no sign of life is needed for them.
         """
+        beat.rest()
         source, poll, only_keys = current.input_fd, self._poll.poll, self._only_keys
-        read, write, harmless = os.read, self._inlet.type, self._harmless(current)
-        leave = False
+        read, write, typed = os.read, self._inlet.type, self._typed
+        prefix, careful = self._detach_key.prefix, self._must_look_at_all(current)
         while True:
             try:
                 data = read(source, _READ_BYTES)
@@ -135,35 +140,44 @@ class InputRelay:
                 return
             except OSError:
                 data = b""
-            if data not in harmless:
-                if not data:
-                    beat.work()
-                    self._input_ended(current)
+            if careful or len(data) != 1 or data == prefix:
+                taken = self._look_at(current, data, beat)
+                careful = self._must_look_at_all(current)
+            else:
+                taken = write(data)
+                typed(data)
+            if not taken or only_keys is None:
+                return
+            ready = poll(_ECHO_MS)
+            if not ready:
+                self._paused()
+                if beat.retired:
                     return
-                data, leave = self._look_at(current, data)
-                harmless = self._harmless(current)
-            taken = write(data)
-            if data:
-                self._typed(data)
-            if leave:
-                beat.work()
-                self._left(current)
-            if leave or not taken or only_keys is None or current.closed or beat.retired:
-                return
-            beat.rest()
-            if poll() != only_keys:
+                ready = poll()
+            if ready != only_keys:
                 return
 
-    def _harmless(self, current: Attachment) -> frozenset[bytes]:
-        """What need not be looked at."""
-        return self._detach_key.harmless if current.input_is_terminal else frozenset()
+    def _must_look_at_all(self, current: Attachment) -> bool:
+        return self._detach_key.pending or not current.input_is_terminal
 
-    def _look_at(self, current: Attachment, data: bytes) -> tuple[bytes, bool]:
-        """What of it goes to the tool, and whether the person leaves."""
+    def _look_at(self, current: Attachment, data: bytes, beat: Beat) -> bool:
+        """What may be more than a key for the tool.  False: something else is to be done before the next."""
+        if not data:
+            beat.work()
+            self._input_ended(current)
+            return False
+        leave, taken = False, True
         if current.input_is_terminal:
-            return self._detach_key.feed(data)
-        self._last_input = data
-        return data, False
+            data, leave = self._detach_key.feed(data)
+        else:
+            self._last_input = data
+        if data:
+            taken = self._inlet.type(data)
+            self._typed(data)
+        if leave:
+            beat.work()
+            self._left(current)
+        return taken and not leave
 
     def _input_ended(self, current: Attachment) -> None:
         if current.input_is_terminal:

@@ -72,6 +72,7 @@ class StallWatchdog:
         inlet: Inlet,
         clock: Clock,
         settings: SessionSettings,
+        events: deque[Event | bytes],
         unread: Callable[[], int] = lambda: 0,
     ) -> None:
         self.detector = detector
@@ -83,7 +84,7 @@ class StallWatchdog:
         self._clock = clock
         self._settings = settings
         self._wakeup = Wakeup()
-        self._events: deque[Event | bytes] = deque()  # bytes are keys of a person
+        self._events = events  # bytes are keys of a person; others may append, and call `notice`
         self._pending_since: float | None = None
         self._wakeup_at: float | None = clock.now()  # a tool may wait without ever having written a byte
         self._handled_at = 0.0
