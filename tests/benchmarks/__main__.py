@@ -100,7 +100,8 @@ def pass_through(report: Report, figures: relaying.Figures, tails: dict[str, tup
 
 def typing(report: Report, figures: relaying.Figures) -> None:
     half = figures.echo
-    report.section("Typing", *table(half), *table(figures.late_echo), *table(figures.flooded))
+    series = (half, figures.late_echo, figures.person, figures.flooded)
+    report.section("Typing", *(line for each in series for line in table(each)))
     added = half.added("AtlasBridge", "direct PTY")
     report.target("echo of a key, added to a direct PTY", "under 100 us", f"{added:.0f} us", added < 100)
     if "tmux" in half.samples:

@@ -125,9 +125,9 @@ def drained(tool: str, peer: Peer, command: list[str], env: dict[str, str]) -> t
     return int(found["bytes"]), str(found["sum"])
 
 
-def echo(tool: str, peer: Peer, rounds: int, env: dict[str, str]) -> list[float]:
+def echo(tool: str, peer: Peer, rounds: int, gap_ms: int, env: dict[str, str]) -> list[float]:
     """Round trips of single keys in microseconds."""
-    return _typed(tool, peer, "mirror", rounds, 3000, env)
+    return _typed(tool, peer, "mirror", rounds, gap_ms * 1000, env)
 
 
 def flooded(tool: str, peer: Peer, rounds: int, env: dict[str, str]) -> list[float]:

@@ -15,6 +15,7 @@ from tests.benchmarks.peers import Peer
 SLOW = {"tmux", "screen", "naive (executor, 1 KB)", "expect", "asciinema", "pexpect"}
 _NEAR_IN_SPEED = {"C poll relay", "AtlasBridge", "script(1)"}  # the aims name them: many more rounds
 _NEAR_IN_ECHO = {"direct PTY", "C poll relay", "AtlasBridge", "tmux"}
+_QUICK_MS, _PERSON_MS = 3, 60  # between two keys
 _ROUNDS = 2  # of a pass, at least
 _TAIL_LINES = 20_000
 
@@ -25,6 +26,7 @@ class Figures:
     plain: Series
     echo: Series
     late_echo: Series
+    person: Series
     flooded: Series
 
 
@@ -50,14 +52,21 @@ class Bench:
                 notes=["Peers slower by an order of magnitude get 10 MB."],
             ),
             Series("`yes`, 12 MB", "MB/s", "higher", notes=["Peers slower by an order of magnitude get 3 MB."]),
-            Series("Echo round trip, p50", "us", "lower"),
-            Series("Echo round trip, p99", "us", "lower"),
+            Series(f"Echo round trip, a key every {_QUICK_MS} ms, p50", "us", "lower"),
+            Series(f"Echo round trip, a key every {_QUICK_MS} ms, p99", "us", "lower"),
+            Series(
+                f"Echo round trip at a person's pace, a key every {_PERSON_MS} ms, p50",
+                "us",
+                "lower",
+                notes=["Between two keys the processor sleeps and forgets; AtlasBridge judges the screen after each."],
+            ),
             Series("Key to its effect on the screen under flood, p50", "us", "lower"),
         )
         for _ in range(passes):
             self._colour(figures.colour, megabytes)
             self._plain(figures.plain)
             self._echo(figures.echo, figures.late_echo)
+            self._at_a_persons_pace(figures.person)
             self._flooded(figures.flooded)
         return figures
 
@@ -98,13 +107,19 @@ class Bench:
 
     def _echo(self, half: Series, late: Series) -> None:
         def keys(peer: Peer) -> float:
-            samples = sorted(echo(self.tool, peer, 200, self.env))
+            samples = sorted(echo(self.tool, peer, 200, _QUICK_MS, self.env))
             late.round = half.round
             late.add(peer.name, samples[int(len(samples) * 0.99)])
             return samples[len(samples) // 2]
 
         in_turns(2 * _ROUNDS, self.peers, keys, half)
         in_turns(2 * _ROUNDS, self._some(_NEAR_IN_ECHO), keys, half)
+
+    def _at_a_persons_pace(self, series: Series) -> None:
+        def keys(peer: Peer) -> float:
+            return statistics.median(echo(self.tool, peer, 40, _PERSON_MS, self.env))
+
+        in_turns(_ROUNDS, self._some(_NEAR_IN_ECHO | {"bare Python"}), keys, series)
 
     def _flooded(self, series: Series) -> None:
         in_turns(_ROUNDS, self.peers, lambda peer: statistics.median(flooded(self.tool, peer, 20, self.env)), series)
