@@ -58,7 +58,10 @@ class Bench:
                 f"Echo round trip at a person's pace, a key every {_PERSON_MS} ms, p50",
                 "us",
                 "lower",
-                notes=["Between two keys the processor sleeps and forgets; AtlasBridge judges the screen after each."],
+                notes=[
+                    "Between two keys the processor sleeps and forgets. What bare Python adds here is the "
+                    "interpreter's; AtlasBridge also judges the screen after each key."
+                ],
             ),
             Series("Key to its effect on the screen under flood, p50", "us", "lower"),
         )
