@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from atlasbridge.channels.introduction import Introduction
     from atlasbridge.config.load import Configuration
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
+    from atlasbridge.core.detection.detector import DetectorSettings
+    from atlasbridge.core.host.edges import HostParts
+    from atlasbridge.core.host.watchdog import DetectorLike
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
-    from atlasbridge.core.prompt.detector import DetectorSettings
-    from atlasbridge.core.prompt.dialect import Dialect
-    from atlasbridge.core.session.parts import HostParts
+    from atlasbridge.core.recognition.dialect import Dialect
     from atlasbridge.core.session.plan import Plan
-    from atlasbridge.core.session.tty import Ending, Pty, Size
-    from atlasbridge.core.session.watch import DetectorLike
+    from atlasbridge.core.tty import Ending, Pty, Size
 
 HOOK_WAIT_S = 0.4  # how long a dialog waits for the words of a hook before it is raised without them
 
@@ -170,10 +170,10 @@ def run_session(plan: Plan) -> Ending:
     if plan.backend == "conpty" or sys.platform == "win32":
         return _run_on_console(plan)
     from atlasbridge.config.session import apart, load_session_settings
-    from atlasbridge.core.session.client import Client, terminal_size
-    from atlasbridge.core.session.detachkey import DetachKey
-    from atlasbridge.core.session.launch import launch
-    from atlasbridge.core.session.tty import Ending
+    from atlasbridge.core.client.client import Client, terminal_size
+    from atlasbridge.core.host.launch import launch
+    from atlasbridge.core.host.terminal.detach_key import DetachKey
+    from atlasbridge.core.tty import Ending
 
     home = Home.find(os.environ)
     home.prepare()
@@ -193,7 +193,7 @@ def _run_on_console(plan: Plan) -> Ending:
     """Windows: one process, this console, nobody is asked from elsewhere."""
     from atlasbridge.core.errors import ConfigError
     from atlasbridge.core.session.plan import child_environ
-    from atlasbridge.core.session.tty import Ending, Size, SpawnRefused
+    from atlasbridge.core.tty import Ending, Size, SpawnRefused
     from atlasbridge.os.tty.windows import WindowsPTY, console_key, show_on_console
 
     if plan.backend != "conpty":
@@ -209,8 +209,8 @@ def _run_on_console(plan: Plan) -> Ending:
 
 def attach_session(name: str) -> Ending:
     """Lend this terminal to a session that runs already."""
-    from atlasbridge.core.session.client import Client
-    from atlasbridge.core.session.finding import find_session
+    from atlasbridge.core.client.client import Client
+    from atlasbridge.core.client.find_session import find_session
 
     client = Client(find_session(Home.find(os.environ), name))
     return client.await_start() or client.run()
@@ -218,7 +218,7 @@ def attach_session(name: str) -> Ending:
 
 def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
     """What the session host needs of the edges; the heavier of it is imported once the tool runs."""
-    from atlasbridge.core.session.parts import HostParts
+    from atlasbridge.core.host.edges import HostParts
 
     def spawn(plan: Plan, size: Size, attributes: list[Any] | None) -> Pty:
         from atlasbridge.os.tty.posix import PosixPTY
@@ -226,7 +226,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
         return PosixPTY.spawn(_prepared(home, plan), _environ(home, plan), None, size, attributes)
 
     def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
-        from atlasbridge.core.prompt.detector import Detector
+        from atlasbridge.core.detection.detector import Detector
 
         if _of_another_package(home, plan):
             from atlasbridge.adapters.told import ToldDetector
@@ -249,7 +249,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
         return encode_answer(*given)
 
     def start_hub() -> None:
-        from atlasbridge.core.session.hubstart import start_hub
+        from atlasbridge.core.host.hub.start import start_hub
 
         start_hub(home)
 
@@ -258,8 +258,8 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
 
 def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) -> DetectorSettings:
     """The `[detection]` table in the detector's words."""
-    from atlasbridge.core.prompt.detector import DetectorSettings
-    from atlasbridge.core.prompt.signals import Patience
+    from atlasbridge.core.detection.detector import DetectorSettings
+    from atlasbridge.core.detection.signals import Patience
 
     usual, patience = DetectorSettings(), Patience()
     return DetectorSettings(

@@ -9,9 +9,16 @@ import tracemalloc
 from dataclasses import dataclass
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.prompt.commands import Command, RaisePrompt, RequestProbe, RequestWakeup
-from atlasbridge.core.prompt.detector import Detector
-from atlasbridge.core.prompt.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState, ReplyTyped, WakeupDue
+from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestProbe, RequestWakeup
+from atlasbridge.core.detection.detector import Detector
+from atlasbridge.core.detection.events import (
+    OutputReceived,
+    ProbeAnswer,
+    ProbeAnswered,
+    ProbeState,
+    ReplyTyped,
+    WakeupDue,
+)
 
 READING = ProbeAnswered(ProbeAnswer(ProbeState.READING, echo=True, canonical=True))
 BUSY = ProbeAnswered(ProbeAnswer(ProbeState.BUSY))

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.daemon.client import HubClient
+from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.home import Home
 from tests.support.sessions import host_pids
 

@@ -23,9 +23,9 @@ _KEYS, _STARTED_S, _WATCHED_S = 600, 1.0, 0.9  # by then a relay has started, an
 _IMPORTS = textwrap.dedent("""
     import json, sys, time
     begun = time.perf_counter()
-    import atlasbridge.cli.run, atlasbridge.bootstrap, atlasbridge.core.session.client, atlasbridge.core.session.launch
+    import atlasbridge.cli.run, atlasbridge.bootstrap, atlasbridge.core.client.client, atlasbridge.core.host.launch
     client = time.perf_counter()
-    import atlasbridge.core.session.host
+    import atlasbridge.core.host.host
     host = time.perf_counter()
     import re
     import atlasbridge.core.values as values
@@ -41,7 +41,7 @@ _IMPORTS = textwrap.dedent("""
     values._with_slots = timed(values._with_slots, "values")
     re._compile = timed(re._compile, "expressions")
     late = time.perf_counter()
-    import atlasbridge.core.session.hubside, atlasbridge.core.session.typist, atlasbridge.core.prompt.detector
+    import atlasbridge.core.host.hub.hubside, atlasbridge.core.host.typing.typist, atlasbridge.core.detection.detector
     spent = {"client": client - begun, "host": host - client, "judging": time.perf_counter() - late, **spent}
     print(json.dumps({name: seconds * 1e3 for name, seconds in spent.items()}))
 """)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from atlasbridge.core.prompt.screen import Screen
+from atlasbridge.core.screen.screen import Screen
 
 _ROWS, _COLS, _CHUNK = 40, 120, 4095
 _LAUNCH = "import fcntl,termios,os,sys; fcntl.ioctl(0,termios.TIOCSCTTY,0); os.execvp(sys.argv[1],sys.argv[1:])"

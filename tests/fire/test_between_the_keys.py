@@ -11,11 +11,11 @@ import pytest
 from tests.support.session_fakes import Bench
 from tests.support.typing_bench import TypingBench
 
-from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
+from atlasbridge.core.host.supervisor import Beat
+from atlasbridge.core.host.terminal.relay import OutputRelay
 from atlasbridge.core.prompt.model import Answer, AnswerKind
-from atlasbridge.core.session.relay import OutputRelay
-from atlasbridge.core.session.supervisor import Beat
-from atlasbridge.core.session.tty import LineFlags
+from atlasbridge.core.tty import LineFlags
 
 ANN = Answer(AnswerKind.TEXT, "ann")
 YES = Answer(AnswerKind.YES)

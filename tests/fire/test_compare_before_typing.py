@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from tests.support.typing_bench import QUESTION, TypingBench
 
-from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.model import Answer, AnswerKind
 
 YES = Answer(AnswerKind.YES)

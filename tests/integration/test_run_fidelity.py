@@ -201,9 +201,9 @@ HEAVY = (
 def test_neither_client_nor_host_imports_what_it_does_not_need() -> None:
     modules = (
         "atlasbridge.bootstrap, atlasbridge.cli.run, atlasbridge.cli.attach, atlasbridge.config.session, "
-        "atlasbridge.config.secrets, atlasbridge.core.session.client, atlasbridge.core.session.launch, "
-        "atlasbridge.core.session.hubside, atlasbridge.core.session.typist, atlasbridge.core.session.hubstart, "
-        "atlasbridge.core.prompt.detector, atlasbridge.core.prompt.answer, atlasbridge.adapters.dialect_files, "
+        "atlasbridge.config.secrets, atlasbridge.core.client.client, atlasbridge.core.host.launch, "
+        "atlasbridge.core.host.hub.hubside, atlasbridge.core.host.typing.typist, atlasbridge.core.host.hub.start, "
+        "atlasbridge.core.detection.detector, atlasbridge.core.prompt.answer, atlasbridge.adapters.dialect_files, "
         "atlasbridge.os.tty.posix, atlasbridge.os.tty.linux"
     )
     code = f"import sys, {modules}; print(*[name for name in {HEAVY!r} if name in sys.modules])"

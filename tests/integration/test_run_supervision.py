@@ -11,7 +11,7 @@ from tests.support.terminal import Terminal
 BROKEN = """
 import sys
 import atlasbridge.bootstrap as bootstrap
-from atlasbridge.core.session.parts import HostParts
+from atlasbridge.core.host.edges import HostParts
 make = bootstrap.host_parts
 def broken(*given):
     parts = make(*given)

@@ -39,8 +39,10 @@ HOME_OF = {
     "ptyprocess": set(),
 }
 PURE = (
+    "core/screen",
     "core/prompt",
-    "core/routing/gate.py",
+    "core/recognition",
+    "core/detection",
     "core/routing/policy.py",
     "core/audit/chain.py",
     "core/scheduler/deadlines.py",

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.prompt.commands import RaisePrompt
-from atlasbridge.core.prompt.detector import Detector
-from atlasbridge.core.prompt.events import OutputReceived, ProbeAnswer, ProbeState
+from atlasbridge.core.detection.commands import RaisePrompt
+from atlasbridge.core.detection.detector import Detector
+from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeState
 from atlasbridge.lab.replay import Player
 
 SAMPLES = [

@@ -12,7 +12,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atlasbridge.core.prompt.screen import Screen
+from atlasbridge.core.screen.screen import Screen
 
 STREAMS = int(os.environ.get("SCREEN_FUZZ_STREAMS", "3000"))
 _WORDS = (

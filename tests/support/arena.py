@@ -22,8 +22,8 @@ from typing import Any
 from tests.support.hubs import NO_WEB, short_home
 from tests.support.sessions import end_all, end_sessions
 
-from atlasbridge.core.daemon.client import HubClient
 from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import ALREADY_RUNNING
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home

@@ -19,9 +19,9 @@ from typing import Any
 from tests.support.arena import DEADLINE_S, Arena, Fighter, wait_for
 from tests.support.kill_rounds import Rounds, kill
 
-from atlasbridge.core.daemon.client import connect
+from atlasbridge.core import wire
+from atlasbridge.core.daemon.request import connect
 from atlasbridge.core.errors import HubUnavailable
-from atlasbridge.core.session import wire
 
 LONGEST_LIFE = 2_000  # places; a prompt's life, from the hub's start to the next question, has about half of them
 _QUESTION = re.compile(r"Question (\d+) of")

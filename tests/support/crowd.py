@@ -21,7 +21,7 @@ from typing import Any
 from tests.support.arena import Arena, Fighter, wait_for
 
 from atlasbridge.core.clock import parse_iso
-from atlasbridge.core.daemon.client import HubClient
+from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import AtlasBridgeError
 
 TOOL = (

@@ -6,11 +6,11 @@ import os
 import socket
 from typing import Any
 
+from atlasbridge.core import wire
 from atlasbridge.core.home import Home
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.model import Prompt, PromptType
-from atlasbridge.core.session import wire
 from atlasbridge.core.session.model import SessionRecord
 
 YES_NO = Prompt(

@@ -8,9 +8,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from atlasbridge.core.prompt.detector import RAW_LIMIT, Detector
-from atlasbridge.core.prompt.dialect import Dialect
-from atlasbridge.core.prompt.events import Event, KeysTyped, OutputReceived, ProbeAnswer, ProbeState, Resized
+from atlasbridge.core.detection.detector import RAW_LIMIT, Detector
+from atlasbridge.core.detection.events import Event, KeysTyped, OutputReceived, ProbeAnswer, ProbeState, Resized
+from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.lab.replay import Player
 
 LONG_ONE_IN = 20

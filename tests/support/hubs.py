@@ -19,8 +19,8 @@ from tests.support.sessions import end_all
 
 from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.core.clock import ManualClock
-from atlasbridge.core.daemon.client import HubClient
 from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.service import ChannelPlan, Hub, HubPlan
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.home import Home

@@ -21,14 +21,14 @@ import atlasbridge.channels.local
 import atlasbridge.channels.memory
 import atlasbridge.cli.run
 import atlasbridge.config.model
+import atlasbridge.core.client.client
 import atlasbridge.core.daemon.__main__
 import atlasbridge.core.daemon.service
+import atlasbridge.core.detection.detector
+import atlasbridge.core.host.hub.hubside
+import atlasbridge.core.host.launch
+import atlasbridge.core.host.typing.typist
 import atlasbridge.core.prompt.answer
-import atlasbridge.core.prompt.detector
-import atlasbridge.core.session.client
-import atlasbridge.core.session.hubside
-import atlasbridge.core.session.launch
-import atlasbridge.core.session.typist
 import atlasbridge.os.tty.linux
 import atlasbridge.os.tty.posix
 from atlasbridge.core.home import Home

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.prompt.commands import Command, RaisePrompt, WithdrawPrompt
-from atlasbridge.core.prompt.detector import Detector, DetectorSettings
-from atlasbridge.core.prompt.events import Event, KeysTyped, OutputReceived, ProbeAnswer, ProbeState, ReplyTyped
+from atlasbridge.core.detection.commands import Command, RaisePrompt, WithdrawPrompt
+from atlasbridge.core.detection.detector import Detector, DetectorSettings
+from atlasbridge.core.detection.events import Event, KeysTyped, OutputReceived, ProbeAnswer, ProbeState, ReplyTyped
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.lab.replay import Player
 

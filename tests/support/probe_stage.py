@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.os.tty.linux import LinuxProbe
 
 _DEADLINE_S = 30

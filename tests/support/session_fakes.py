@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from atlasbridge.core.clock import ManualClock
-from atlasbridge.core.prompt.commands import Command
-from atlasbridge.core.prompt.events import Event, OutputReceived, ProbeAnswer, ProbeState
+from atlasbridge.core.detection.commands import Command
+from atlasbridge.core.detection.events import Event, OutputReceived, ProbeAnswer, ProbeState
+from atlasbridge.core.host.terminal.inlet import Inlet
+from atlasbridge.core.host.terminal.relay import OutputRelay
+from atlasbridge.core.host.terminal.ring import Ring
+from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.prompt.model import Prompt, PromptType
-from atlasbridge.core.prompt.screen import Screen
-from atlasbridge.core.session.inlet import Inlet
-from atlasbridge.core.session.relay import OutputRelay
-from atlasbridge.core.session.ring import Ring
+from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.session.settings import SessionSettings
-from atlasbridge.core.session.tty import LineFlags, Size
-from atlasbridge.core.session.watch import StallWatchdog
+from atlasbridge.core.tty import LineFlags, Size
 
 PROMPT = Prompt(PromptType.TYPE_YES_NO, 0.9, "Continue? (y/n)", digest="d1")
 

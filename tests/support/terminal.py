@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.prompt.screen import Screen
+from atlasbridge.core.screen.screen import Screen
 from ptypool.process import spawn_process
 
 DEADLINE_S = 20.0

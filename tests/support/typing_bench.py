@@ -12,14 +12,14 @@ from contextlib import AbstractContextManager
 from tests.support.session_fakes import Bench
 
 from atlasbridge.adapters.dialect_files import load_dialect
+from atlasbridge.core.detection.detector import Detector
+from atlasbridge.core.detection.events import ChildExited, ProbeAnswer, ProbeState
+from atlasbridge.core.host.typing.steps import Walk
+from atlasbridge.core.host.typing.typed import Outcome
+from atlasbridge.core.host.typing.typist import Typist
 from atlasbridge.core.prompt.answer import encode_answer
-from atlasbridge.core.prompt.detector import Detector
-from atlasbridge.core.prompt.events import ChildExited, ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.model import Answer, Prompt, Step
-from atlasbridge.core.session.tty import LineFlags
-from atlasbridge.core.session.typed import Outcome
-from atlasbridge.core.session.typist import Typist
-from atlasbridge.core.session.walk import Walk
+from atlasbridge.core.tty import LineFlags
 
 QUESTION = b"Remove the old build? (y/n) "
 

@@ -6,9 +6,9 @@ import pytest
 from tests.support.playbook import ONE_KEY, POLLING, RAW, TICKING, Nothing, Playbook, Raised
 
 from atlasbridge.core.prompt.answer import decide_answer
-from atlasbridge.core.prompt.highlight import is_highlighted
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
-from atlasbridge.core.prompt.view import View
+from atlasbridge.core.recognition.highlight import is_highlighted
+from atlasbridge.core.screen.view import View
 
 ABROAD = [
     ("Datei überschreiben? [j/N] ", "j", "n", "n"),

@@ -17,8 +17,8 @@ from tests.support.playbook import (
     Withdrawn,
 )
 
-from atlasbridge.core.prompt.commands import RaisePrompt, RequestWakeup
-from atlasbridge.core.prompt.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState
+from atlasbridge.core.detection.commands import RaisePrompt, RequestWakeup
+from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState
 
 YES_NO = [
     "rm: remove regular file 'a.txt'? ",
@@ -222,7 +222,7 @@ def test_a_program_that_stops_reading_without_a_word_withdraws_the_prompt() -> N
 
 
 def test_the_end_of_the_program_withdraws_the_prompt() -> None:
-    from atlasbridge.core.prompt.events import ChildExited
+    from atlasbridge.core.detection.events import ChildExited
 
     play = Playbook() >> "Continue? [Y/n] " >> 0.2 << Raised("yes_no")
     play >> ChildExited() << Withdrawn("exited")

@@ -7,8 +7,8 @@ from base64 import b64encode
 import pytest
 from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, Playbook, Raised, Withdrawn
 
+from atlasbridge.core.detection.events import OutputReceived, StructuredEventReceived
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
-from atlasbridge.core.prompt.events import OutputReceived, StructuredEventReceived
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
 from atlasbridge.core.values import replace
 
@@ -303,7 +303,7 @@ def test_buttons_side_by_side_of_opencode_are_walked_with_arrows() -> None:
 
 
 def test_prompts_survive_a_resize() -> None:
-    from atlasbridge.core.prompt.events import Resized
+    from atlasbridge.core.detection.events import Resized
 
     play = Playbook() >> "Continue with the very long upgrade of everything? [y/N] " >> 0.2 << Raised("yes_no")
     play >> Resized(20, 70) >> 0.5 << Nothing()

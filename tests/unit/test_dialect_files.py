@@ -8,7 +8,7 @@ import pytest
 
 from atlasbridge.adapters.dialect_files import PACKAGED, available, dialect_for, load_dialect
 from atlasbridge.core.errors import DialectError
-from atlasbridge.core.prompt.dialect import parse_dialect
+from atlasbridge.core.recognition.dialect import parse_dialect
 
 NAMES = sorted(path.stem for path in PACKAGED.glob("*.toml"))
 

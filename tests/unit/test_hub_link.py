@@ -13,14 +13,14 @@ import pytest
 from tests.support.session_fakes import Bench
 from tests.support.terminal import wait_for
 
+from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.host.hub.hubside import HubSide
+from atlasbridge.core.host.supervisor import Beat
+from atlasbridge.core.host.typing.steps import Walk
+from atlasbridge.core.host.typing.typist import Typist
 from atlasbridge.core.prompt.model import Answer, Prompt, Step
-from atlasbridge.core.session import wire
-from atlasbridge.core.session.hubside import HubSide
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.session.supervisor import Beat
-from atlasbridge.core.session.typist import Typist
-from atlasbridge.core.session.walk import Walk
 
 RECORD = SessionRecord("s" * 36, "tool", ("tool",), "/", 1, 2, "2026-01-01T00:00:00.000000+00:00")
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.playbook import POLLING, Nothing, Playbook, Raised
 
 from atlasbridge.adapters.opencode_events import DOOR, PLUGIN, SETTINGS, with_events
-from atlasbridge.core.prompt.events import StructuredEventReceived
+from atlasbridge.core.detection.events import StructuredEventReceived
 
 
 def test_a_run_gets_the_plugin_and_the_door_and_nothing_else_changes() -> None:

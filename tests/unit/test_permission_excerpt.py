@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.prompt.finding import Facts
+from atlasbridge.core.detection.picture import prompt_of
 from atlasbridge.core.prompt.model import Prompt
-from atlasbridge.core.prompt.picture import prompt_of
-from atlasbridge.core.prompt.recognise import recognise
 from atlasbridge.core.prompt.redact import redact_rows
-from atlasbridge.core.prompt.screen import Screen
-from atlasbridge.core.prompt.view import View
+from atlasbridge.core.recognition.finding import Facts
+from atlasbridge.core.recognition.recognise import recognise
+from atlasbridge.core.screen.screen import Screen
+from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 KEY = "sk-lab-0123456789abcdef0123456789abcdef"

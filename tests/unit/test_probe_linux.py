@@ -12,7 +12,7 @@ import sys
 import pytest
 from tests.support.probe_stage import Start, python, stages
 
-from atlasbridge.core.prompt.events import ProbeState
+from atlasbridge.core.detection.events import ProbeState
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

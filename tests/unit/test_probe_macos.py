@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from atlasbridge.core.prompt.events import ProbeState
+from atlasbridge.core.detection.events import ProbeState
 from atlasbridge.os.tty.macos import MacProbe, MacProcess, MacTask, parse_bsd_info, parse_task_info
 
 _LAUNCH = "import fcntl,termios,os,sys; fcntl.ioctl(0,termios.TIOCSCTTY,0); os.execvp(sys.argv[1],sys.argv[1:])"

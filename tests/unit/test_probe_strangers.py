@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.support.probe_stage import Start, python, stages
 
-from atlasbridge.core.prompt.events import ProbeState
+from atlasbridge.core.detection.events import ProbeState
 from atlasbridge.os.tty.strangers import Strangers
 from atlasbridge.os.tty.waits import Line
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import BUSY, POLLING, RAW, READING, TICKING, Nothing, Playbook, Raised
 
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
-from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
-from atlasbridge.core.prompt.highlight import is_highlighted
 from atlasbridge.core.prompt.model import Answer, PromptType, Reject
-from atlasbridge.core.prompt.view import View
+from atlasbridge.core.recognition.highlight import is_highlighted
+from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 ALTERNATE = "\x1b[?1049h\x1b[H"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import POLLING, RAW, READING, TICKING, Nothing, Playbook, Raised
 
+from atlasbridge.core.detection.events import ProbeAnswer
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
-from atlasbridge.core.prompt.events import ProbeAnswer
 from atlasbridge.core.prompt.model import Answer
 
 ALTERNATE = "\x1b[?1049h\x1b[H"

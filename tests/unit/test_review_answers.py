@@ -6,10 +6,10 @@ import pytest
 from tests.support.playbook import POLLING, RAW, READING, Playbook, Raised
 
 from atlasbridge.adapters.dialect_files import load_dialect
+from atlasbridge.core.detection.events import ProbeAnswer
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
-from atlasbridge.core.prompt.dialect import matches_any
-from atlasbridge.core.prompt.events import ProbeAnswer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Reject, Step
+from atlasbridge.core.recognition.dialect import matches_any
 
 GENERIC = load_dialect("generic")
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from tests.support.session_fakes import Bench
 
+from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
-from atlasbridge.core.session import wire
-from atlasbridge.core.session.link import HubLink
+from atlasbridge.core.host.hub.link import HubLink
+from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.session.settings import SessionSettings
-from atlasbridge.core.session.supervisor import Beat
 
 
 @pytest.fixture

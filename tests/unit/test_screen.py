@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atlasbridge.core.prompt.screen import Screen
+from atlasbridge.core.screen.screen import Screen
 
 
 def show(data: str | bytes, rows: int = 5, cols: int = 10, history_lines: int = 0) -> Screen:

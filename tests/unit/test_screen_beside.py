@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from atlasbridge.core.prompt.screen import Notice, Screen
-from atlasbridge.core.prompt.vt_terminal import MAX_KEPT
-from atlasbridge.core.prompt.vt_tokens import MAX_STRING
+from atlasbridge.core.screen.screen import Notice, Screen
+from atlasbridge.core.screen.terminal import MAX_KEPT
+from atlasbridge.core.screen.tokens import MAX_STRING
 
 
 def ask(data: str) -> list[bytes]:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from atlasbridge.core.prompt.screen import (
+from atlasbridge.core.screen.screen import (
     BOLD,
     DIM,
     HIDDEN,
@@ -18,7 +18,7 @@ from atlasbridge.core.prompt.screen import (
     background,
     foreground,
 )
-from atlasbridge.core.prompt.vt_style import MAX_INKS
+from atlasbridge.core.screen.style import MAX_INKS
 
 
 def show(data: str) -> Screen:

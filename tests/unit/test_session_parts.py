@@ -12,17 +12,17 @@ from tests.support.terminal import wait_for
 
 from atlasbridge.core.clock import ManualClock, SystemClock
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.prompt.screen import Screen
-from atlasbridge.core.prompt.vt_style import render_sgr
-from atlasbridge.core.session.detachkey import DetachKey
-from atlasbridge.core.session.inlet import GateTimeout, Inlet
-from atlasbridge.core.session.journal import Journal
+from atlasbridge.core.host.logbook import Journal
+from atlasbridge.core.host.supervisor import Beat, Supervisor
+from atlasbridge.core.host.terminal.detach_key import DetachKey
+from atlasbridge.core.host.terminal.inlet import GateTimeout, Inlet
+from atlasbridge.core.host.terminal.relay import ReturnStripper
+from atlasbridge.core.host.terminal.ring import Ring
+from atlasbridge.core.screen.redraw import SAFE_RESET, render_farewell, render_screen
+from atlasbridge.core.screen.screen import Screen
+from atlasbridge.core.screen.style import render_sgr
 from atlasbridge.core.session.plan import Plan, child_environ
-from atlasbridge.core.session.redraw import SAFE_RESET, render_farewell, render_screen
-from atlasbridge.core.session.relay import ReturnStripper
-from atlasbridge.core.session.ring import Ring
 from atlasbridge.core.session.settings import SessionSettings
-from atlasbridge.core.session.supervisor import Beat, Supervisor
 
 
 def test_the_ring_keeps_the_latest_and_counts_the_rest() -> None:
@@ -166,7 +166,7 @@ def test_an_answer_waits_for_a_key_that_is_on_its_way(monkeypatch: pytest.Monkey
             answering.join(0.05)
         return write(fd, data)
 
-    monkeypatch.setattr("atlasbridge.core.session.inlet.os.write", write_late)
+    monkeypatch.setattr("atlasbridge.core.host.terminal.inlet.os.write", write_late)
     inlet.type(b"k")
     answering.join(10)
     assert os.read(read_fd, 100) == b"kanswer"

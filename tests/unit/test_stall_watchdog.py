@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from tests.support.session_fakes import PROMPT, Bench
 
-from atlasbridge.core.prompt.commands import RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
-from atlasbridge.core.prompt.events import KeysTyped, OutputReceived, ProbeAnswered, Resized, WakeupDue
+from atlasbridge.core.detection.commands import RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
+from atlasbridge.core.detection.events import KeysTyped, OutputReceived, ProbeAnswered, Resized, WakeupDue
 
 
 class SomeTerminal:
@@ -205,7 +205,7 @@ def test_a_viewer_is_served_at_most_as_often_as_it_wants(bench: Bench) -> None:
 
 def test_patterns_are_compiled_while_nothing_waits(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     left = [True, True, False]
-    monkeypatch.setattr("atlasbridge.core.session.watch.compile_next", lambda: left.pop(0))
+    monkeypatch.setattr("atlasbridge.core.host.watchdog.compile_next", lambda: left.pop(0))
     bench.watch.wake()
     bench.watch._sleep()
     assert left == []
@@ -215,7 +215,7 @@ def test_output_comes_before_the_patterns(bench: Bench, monkeypatch: pytest.Monk
     def too_early() -> bool:
         raise AssertionError("output waits to be looked at")
 
-    monkeypatch.setattr("atlasbridge.core.session.watch.compile_next", too_early)
+    monkeypatch.setattr("atlasbridge.core.host.watchdog.compile_next", too_early)
     bench.show(b"much to read")
     bench.watch.wake()
     bench.watch._sleep()

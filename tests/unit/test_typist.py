@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 from tests.support.session_fakes import PROMPT, Bench
 
-from atlasbridge.core.prompt.commands import RaisePrompt, WithdrawPrompt
-from atlasbridge.core.prompt.events import OutputReceived, ProbeAnswer, ProbeState, ReplyTyped, WakeupDue
+from atlasbridge.core.detection.commands import RaisePrompt, WithdrawPrompt
+from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeState, ReplyTyped, WakeupDue
+from atlasbridge.core.host.typing.steps import Walk
+from atlasbridge.core.host.typing.typist import Typist
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, Step
-from atlasbridge.core.session.tty import LineFlags
-from atlasbridge.core.session.typist import Typist
-from atlasbridge.core.session.walk import Walk
+from atlasbridge.core.tty import LineFlags
 from atlasbridge.core.values import replace
 
 YES = Answer(AnswerKind.YES)

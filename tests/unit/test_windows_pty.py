@@ -7,7 +7,7 @@ import os
 import pytest
 
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.session.tty import Size
+from atlasbridge.core.tty import Size
 from atlasbridge.os.tty.windows import WindowsPTY, show_on_console
 
 

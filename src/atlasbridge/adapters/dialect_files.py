@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from atlasbridge.core.errors import DialectError
-from atlasbridge.core.prompt.dialect import Dialect, extend, parse_dialect
+from atlasbridge.core.recognition.dialect import Dialect, extend, parse_dialect
 
 PACKAGED = Path(__file__).parent / "dialects"
 FALLBACK = "generic"

@@ -26,17 +26,17 @@ from atlasbridge.adapters.base import (
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.adapters.event import event_of
 from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.detection.picture import prompt_of
+from atlasbridge.core.detection.signals import MEDIUM
 from atlasbridge.core.errors import AdapterError
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
-from atlasbridge.core.prompt.finding import Facts
-from atlasbridge.core.prompt.highlight import is_highlighted
 from atlasbridge.core.prompt.model import Evidence, Prompt, Reject, Step
-from atlasbridge.core.prompt.picture import prompt_of
-from atlasbridge.core.prompt.recognise import recognise, stated
-from atlasbridge.core.prompt.screen import Screen
-from atlasbridge.core.prompt.signals import MEDIUM
-from atlasbridge.core.prompt.view import View
+from atlasbridge.core.recognition.finding import Facts
+from atlasbridge.core.recognition.highlight import is_highlighted
+from atlasbridge.core.recognition.recognise import recognise, stated
+from atlasbridge.core.screen.screen import Screen
+from atlasbridge.core.screen.view import View
 from ptypool import PtyError, PtyHandle, PtyPool
 from ptypool.termination import DEFAULT_GRACE_S
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 
 from atlasbridge.adapters.event import prompt_of_event
-from atlasbridge.core.prompt.commands import Command, RaisePrompt, WithdrawPrompt
-from atlasbridge.core.prompt.events import ChildExited, Event, OutputReceived, Resized, StructuredEventReceived
+from atlasbridge.core.detection.commands import Command, RaisePrompt, WithdrawPrompt
+from atlasbridge.core.detection.events import ChildExited, Event, OutputReceived, Resized, StructuredEventReceived
 from atlasbridge.core.prompt.model import Prompt
-from atlasbridge.core.prompt.screen import Screen
+from atlasbridge.core.screen.screen import Screen
 
 
 class ToldDetector:

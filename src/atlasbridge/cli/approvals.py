@@ -18,7 +18,7 @@ import click
 from atlasbridge.cli.approvals_view import Board, Intention, decide_key, render_board
 from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock
-from atlasbridge.core.daemon.client import HubClient
+from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.values import replace
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from atlasbridge.bootstrap import load_configuration
 from atlasbridge.cli.records import verify_audit_offline, versions
-from atlasbridge.core.daemon.client import HubClient
 from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import MAX_SOCKET_PATH, Home

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from atlasbridge.core.clock import SystemClock, parse_iso
-from atlasbridge.core.daemon.client import HubClient
+from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.home import Home
 from atlasbridge.core.visible import visible
 

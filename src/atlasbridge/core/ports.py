@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from atlasbridge.core.prompt.events import ProbeAnswer
+from atlasbridge.core.detection.events import ProbeAnswer
 from atlasbridge.core.prompt.model import PromptRecord, Reject
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import field, frozen

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.prompt.commands import RaisePrompt, WithdrawPrompt
+from atlasbridge.core.detection.commands import RaisePrompt, WithdrawPrompt
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.lab.replay import Recording, read_recording, replay
 from atlasbridge.lab.scenario import ELSEWHERE, REGISTER

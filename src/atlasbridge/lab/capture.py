@@ -7,13 +7,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from atlasbridge.core.detection.commands import Command, RaisePrompt
+from atlasbridge.core.detection.detector import Detector, DetectorSettings
+from atlasbridge.core.detection.events import Event, ProbeAnswer, ProbeAnswered
 from atlasbridge.core.ids import new_id, short_id
-from atlasbridge.core.prompt.commands import Command, RaisePrompt
-from atlasbridge.core.prompt.detector import Detector, DetectorSettings
-from atlasbridge.core.prompt.dialect import Dialect
-from atlasbridge.core.prompt.events import Event, ProbeAnswer, ProbeAnswered
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.redact import redact
+from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.lab.scenario_file import detect, write_scenario
 
 FOLDER = "captured_scenarios"

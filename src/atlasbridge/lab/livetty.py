@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.clock import Clock, SystemClock
-from atlasbridge.core.prompt.answer import decide_answer, encode_answer
-from atlasbridge.core.prompt.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
-from atlasbridge.core.prompt.detector import Detector
-from atlasbridge.core.prompt.events import (
+from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
+from atlasbridge.core.detection.detector import Detector
+from atlasbridge.core.detection.events import (
     ChildExited,
     Event,
     KeysTyped,
@@ -24,6 +23,7 @@ from atlasbridge.core.prompt.events import (
     ReplyTyped,
     WakeupDue,
 )
+from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Prompt, Reject
 from atlasbridge.os.tty import make_probe
 from ptypool.process import spawn_process

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.prompt.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
-from atlasbridge.core.prompt.detector import Detector, DetectorSettings
-from atlasbridge.core.prompt.dialect import Dialect
-from atlasbridge.core.prompt.events import (
+from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
+from atlasbridge.core.detection.detector import Detector, DetectorSettings
+from atlasbridge.core.detection.events import (
     ChildExited,
     Event,
     KeysTyped,
@@ -27,6 +25,8 @@ from atlasbridge.core.prompt.events import (
     Resized,
     WakeupDue,
 )
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.recognition.dialect import Dialect
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.adapters.dialect_files import available, load_dialect
+from atlasbridge.core.detection.commands import RaisePrompt
+from atlasbridge.core.detection.detector import Detector
+from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeState
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.prompt.commands import RaisePrompt
-from atlasbridge.core.prompt.detector import Detector
-from atlasbridge.core.prompt.events import OutputReceived, ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.lab.replay import Player, simulated_probe
 from atlasbridge.lab.scenario import ScenarioFailed, check

@@ -21,10 +21,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.prompt.screen import Screen
-from atlasbridge.core.session import wire
+from atlasbridge.core.screen.screen import Screen
 from atlasbridge.lab.mockmodel import MockModel
 from atlasbridge.lab.realtool import find_tool, prepare_launch
 from ptypool.process import spawn_process

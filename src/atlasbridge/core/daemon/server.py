@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from atlasbridge.core import wire
 from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.sessions import SessionLife
-from atlasbridge.core.session import wire
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ import sys
 from typing import Any
 
 from atlasbridge.core.clock import Clock, SystemClock
-from atlasbridge.core.daemon.client import connect
 from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.daemon.request import connect
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.home import Home
 

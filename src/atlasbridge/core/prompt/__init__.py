@@ -1,1 +1,1 @@
-"""What a prompt is, how it is recognised on a screen, how it lives, and how it is answered.  All of it is pure."""
+"""What a prompt is, how it lives, what answers it, and who may.  All of it is pure."""

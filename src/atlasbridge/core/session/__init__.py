@@ -1,1 +1,1 @@
-"""A session: one tool in one terminal, and the host process that owns it."""
+"""A session as everybody names it: its record, its plan, its settings."""

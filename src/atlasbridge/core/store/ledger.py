@@ -14,9 +14,9 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_nonce
+from atlasbridge.core.prompt.gate import refuse_claim
 from atlasbridge.core.prompt.machine import PromptMoved
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Reject
-from atlasbridge.core.routing.gate import refuse_claim
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.store import deliveries, inbox, moves, notes, prompts, sessions
 from atlasbridge.core.store.archive import Archive

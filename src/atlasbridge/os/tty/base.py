@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
-from atlasbridge.core.session.tty import LineFlags, Size
+from atlasbridge.core.tty import LineFlags, Size
 
 
 class BasePTY(ABC):

@@ -12,7 +12,7 @@ import os
 import termios
 import time
 
-from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.values import replace
 from atlasbridge.os.tty import procfs
 from atlasbridge.os.tty.effort import Share, Stillness

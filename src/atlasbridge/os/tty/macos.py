@@ -15,7 +15,7 @@ import termios
 import time
 from typing import Protocol
 
-from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.values import frozen, replace
 
 _PROC_PGRP_ONLY = 2

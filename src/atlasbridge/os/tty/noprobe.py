@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlasbridge.core.prompt.events import ProbeAnswer, ProbeState
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 
 
 class NoProbe:

@@ -12,7 +12,7 @@ import termios
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
-from atlasbridge.core.session.tty import LineFlags, Size, SpawnRefused
+from atlasbridge.core.tty import LineFlags, Size, SpawnRefused
 from atlasbridge.os.tty.base import BasePTY
 from ptypool.errors import SpawnFailed
 from ptypool.process import spawn_process

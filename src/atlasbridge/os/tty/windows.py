@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.session.tty import LineFlags, Size, SpawnRefused
+from atlasbridge.core.tty import LineFlags, Size, SpawnRefused
 from atlasbridge.os.tty.base import BasePTY
 
 _LOOK_S = 0.02

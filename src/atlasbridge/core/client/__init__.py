@@ -1,0 +1,1 @@
+"""The person's own terminal: lent to a session and given back as it was."""

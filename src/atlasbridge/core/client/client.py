@@ -1,0 +1,205 @@
+"""The client: lends its terminal to a session, waits, gives the terminal back as it was, and exits as the tool did.
+
+It moves no byte itself: the host reads and writes the terminal.  Used by `run` and by `attach` alike.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+from typing import Any
+
+from atlasbridge.core import wire
+from atlasbridge.core.client.raw_mode import RawTerminal, window_size
+from atlasbridge.core.host.terminal.caller import send_with_terminal
+from atlasbridge.core.host.terminal.wakeup import Wakeup
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.screen.redraw import SAFE_RESET
+from atlasbridge.core.tty import Ending, Size
+
+_HANDLED = (
+    signal.SIGWINCH,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTSTP,
+    signal.SIGCONT,
+)
+_LEAVE_S = 2.0  # how long a client that must go waits for the host to let its terminal go
+
+
+def terminal_size() -> Size:
+    """Of the terminal behind standard output, input or error; else what the environment says."""
+    for fd in (1, 0, 2):
+        size = window_size(fd)
+        if size.rows and size.cols:
+            return size
+    rows, cols = (os.environ.get(name, "") for name in ("LINES", "COLUMNS"))
+    return Size(int(rows) if rows.isdigit() else 0, int(cols) if cols.isdigit() else 0).or_default()
+
+
+class Client:
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._buffer = wire.LineBuffer()
+        self._messages: list[dict[str, Any]] = []
+        self._signals = Wakeup()
+        self._terminal: RawTerminal | None = None
+        self._session_id = ""
+        self._attached = False
+
+    def await_start(self) -> Ending | None:
+        """Until the host says that the tool runs (None) or why it does not."""
+        message = self._next()
+        if message is None:
+            return Ending(1, "the session host ended before it could start the tool", "look into the log folder")
+        if message["m"] == "failed":
+            return Ending(int(message["status"]), str(message["text"]), str(message["hint"]))
+        self._session_id = str(message["session_id"])
+        return None
+
+    @property
+    def session_id(self) -> str:
+        return self._session_id
+
+    def _next(self) -> dict[str, Any] | None:
+        while not self._messages:
+            if not self._read():
+                return None
+        return self._messages.pop(0)
+
+    def _read(self) -> bool:
+        try:
+            data = self._connection.recv(65536)
+        except OSError:
+            return False
+        self._messages += self._buffer.feed(data)
+        return bool(data)
+
+    def run(self) -> Ending:
+        """Show the session here until it ends, somebody leaves, or the host dies."""
+        self._install_handlers()
+        if os.isatty(0) and os.isatty(1):
+            self._terminal = RawTerminal(0)
+        try:
+            self._attach()
+            return self._wait()
+        finally:
+            if self._terminal is not None:
+                self._terminal.close()
+            self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _install_handlers(self) -> None:
+        for number in _HANDLED:
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(self._signals.write_fd, warn_on_full_buffer=False)
+
+    def _attach(self) -> None:
+        if self._terminal is not None:
+            self._terminal.enter()
+        send_with_terminal(self._connection, {"m": "attach", **_size_fields(terminal_size())}, (0, 1))
+        self._attached = True
+
+    def _wait(self) -> Ending:
+        waiter = select.poll()
+        waiter.register(self._connection, select.POLLIN)
+        waiter.register(self._signals.fileno(), select.POLLIN)
+        while True:
+            ready = [fd for fd, _ in waiter.poll()]
+            if self._signals.fileno() in ready:
+                for number in self._signals.take():
+                    ending = self._on_signal(number)
+                    if ending is not None:
+                        return ending
+            if self._connection.fileno() in ready and not self._read() and not self._messages:
+                return self._host_died()
+            while self._messages:
+                ending = self._on_message(self._messages.pop(0))
+                if ending is not None:
+                    return ending
+
+    def _on_message(self, message: dict[str, Any]) -> Ending | None:
+        match message["m"]:
+            case "ended":
+                status = int(message["status"])
+                return Ending(status if status >= 0 else 128 - status, str(message.get("text", "")))
+            case "failed":
+                return Ending(int(message["status"]), str(message["text"]), str(message.get("hint", "")))
+            case "detached":
+                self._attached = False
+                return self._on_detached(str(message["why"]))
+        return None
+
+    def _on_detached(self, why: str) -> Ending | None:
+        name = short_id(self._session_id)
+        match why:
+            case "detached":
+                return Ending(0, f"detached; the session goes on. Back to it: atlasbridge attach {name}")
+            case "taken":
+                return Ending(0, f"session {name} was taken over by another terminal")
+            case "closed":
+                return Ending(0, f"the terminal is gone; session {name} goes on")
+            case "stopped":
+                self._stop_here()
+                self._say({"m": "continue"})
+                self._attach()
+            case "paused":
+                self._stop_here()
+                self._attach()
+        return None
+
+    def _stop_here(self) -> None:
+        """Give the shell its terminal until it continues us."""
+        if self._terminal is not None:
+            self._terminal.leave()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self._signals.clear()
+
+    def _on_signal(self, number: int) -> Ending | None:
+        if number in (signal.SIGWINCH, signal.SIGCONT):
+            if self._attached:
+                self._say({"m": "size", **_size_fields(terminal_size())})
+        elif number == signal.SIGTSTP:
+            self._say({"m": "pause"})
+        elif number == signal.SIGHUP or (number == signal.SIGTERM and self._terminal is not None):
+            return self._leave(number)
+        else:
+            self._say({"m": "signal", "number": number})
+        return None
+
+    def _leave(self, number: int) -> Ending:
+        """The session goes on without us; the host first takes back what the tool has switched on."""
+        self._say({"m": "leave"})
+        self._connection.settimeout(_LEAVE_S)
+        while self._attached and (message := self._next()) is not None:
+            self._attached = message["m"] not in ("detached", "ended")
+        if self._attached:
+            self._reset_terminal()
+        return Ending(128 + number, f"session {short_id(self._session_id)} goes on without this terminal")
+
+    def _host_died(self) -> Ending:
+        self._reset_terminal()
+        return Ending(
+            1, "the session host died, and the tool with it", f"its log: sessions/{short_id(self._session_id)}.log"
+        )
+
+    def _reset_terminal(self) -> None:
+        """The host cannot take back what the tool has switched on: do what is safe without knowing."""
+        if self._terminal is not None:
+            os.write(1, SAFE_RESET)
+
+    def _say(self, message: dict[str, Any]) -> None:
+        try:
+            self._connection.sendall(wire.encode(message))
+        except OSError:
+            pass  # the host is gone: the next read says so
+
+
+def _size_fields(size: Size) -> dict[str, int]:
+    return {"rows": size.rows, "cols": size.cols, "width": size.width, "height": size.height}

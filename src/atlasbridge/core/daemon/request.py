@@ -1,0 +1,86 @@
+"""Talks to the hub from a command: one request and its answer, or a stream of events.  Blocking, stdlib only."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+from atlasbridge.core import wire
+from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
+from atlasbridge.core.home import Home
+
+START_HINT = "start it with: atlasbridge hub start"
+
+
+class HubClient:
+    """One connection.  `request` may be called again and again; `stream` uses the connection up."""
+
+    def __init__(self, home: Home, timeout_s: float = 30.0) -> None:
+        self._timeout_s = timeout_s
+        self._buffer = wire.LineBuffer()
+        self._ready: list[dict[str, Any]] = []
+        self._socket = connect(home, timeout_s)
+
+    def __enter__(self) -> HubClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def request(self, op: str, **fields: Any) -> dict[str, Any]:
+        """The hub's answer, also when it refuses (`ok` is false)."""
+        self._send({"op": op, **fields})
+        return self._next()
+
+    def ask(self, op: str, **fields: Any) -> dict[str, Any]:
+        """The hub's answer; a refusal is raised."""
+        answer = self.request(op, **fields)
+        if not answer.get("ok"):
+            kind = ConfigError if answer.get("reason") == "bad_configuration" else AtlasBridgeError
+            raise kind(str(answer.get("message", "the hub refused")), str(answer.get("hint", "")))
+        return answer
+
+    def stream(self, op: str, **fields: Any) -> Iterator[dict[str, Any]]:
+        """Every line the hub sends until it closes the connection."""
+        self._send({"op": op, **fields})
+        self._socket.settimeout(None)
+        while True:
+            try:
+                yield self._next()
+            except HubUnavailable:
+                return
+
+    def _send(self, message: dict[str, Any]) -> None:
+        try:
+            self._socket.sendall(wire.encode(message))
+        except OSError as error:
+            raise HubUnavailable(f"the hub went away: {error.strerror or error}", START_HINT) from error
+
+    def _next(self) -> dict[str, Any]:
+        while not self._ready:
+            try:
+                data = self._socket.recv(65536)
+            except TimeoutError as error:
+                raise HubUnavailable("the hub does not answer", "look at it with: atlasbridge logs") from error
+            except OSError as error:
+                raise HubUnavailable(f"the hub went away: {error.strerror or error}", START_HINT) from error
+            if not data:
+                raise HubUnavailable("the hub closed the connection", START_HINT)
+            self._ready.extend(self._buffer.feed(data))
+        return self._ready.pop(0)
+
+
+def connect(home: Home, timeout_s: float = 30.0) -> socket.socket:
+    """A connected socket to the hub of this home."""
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    link.settimeout(timeout_s)
+    try:
+        link.connect(str(home.socket))
+    except OSError as error:
+        link.close()
+        raise HubUnavailable("the hub is not running", START_HINT) from error
+    return link

@@ -1,0 +1,119 @@
+"""The detector's eye: the screen, a picture of it per state, and how long what it shows has been still.
+
+It says what is there and since when; what that means is decided in `detector`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise
+
+from atlasbridge.core.detection.picture import digest_of, picture_key
+from atlasbridge.core.detection.signals import Moment
+from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.recognise import recognise
+from atlasbridge.core.screen.screen import Screen
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import replace
+
+GRAIN_S = 1e-4  # a wake-up may be early by the clock's grain
+SLOWEST_RHYTHM_S = 1.3
+KEPT_ANSWERS = 6
+
+
+class Eye:
+    def __init__(self, dialect: Dialect, rows: int, cols: int) -> None:
+        self.dialect = dialect
+        self.screen = Screen(rows, cols)
+        self.last_output = float("-inf")
+        self.key = ""  # the picture without what blinks and counts, and how far it has scrolled
+        self.key_since = -1.0  # before anything happened
+        self._seen = ""  # the dialog that was there at the last look, and since when
+        self._seen_since = float("-inf")
+        self._version = -1
+        self._changes: deque[float] = deque(maxlen=4)
+        self._answered: tuple[str, ...] = ()  # the last lines that have had their answer
+        self._pictured: tuple[tuple[int, str, tuple[str, ...]], View] | None = None
+        self._known: dict[Facts, Finding | None] = {}  # what the picture shows, by what is known of the terminal
+
+    def open(self, now: float) -> None:
+        """The first moment of all: nothing has been still for longer than we have been looking."""
+        if self.key_since < 0:
+            self.key_since = now
+
+    def feed(self, data: bytes, now: float) -> None:
+        self.screen.feed(data)
+        self.last_output = now
+
+    def look(self) -> View:
+        """A picture is made once for every state of the screen: most looks find it unchanged."""
+        state = (self.screen.version, self.screen.title, self._answered)
+        if self._pictured is None or self._pictured[0] != state:
+            self._pictured = (state, replace(View.of(self.screen), answered=self._answered))
+            self._known.clear()
+        return self._pictured[1]
+
+    def recognise(self, facts: Facts) -> Finding | None:
+        view = self.look()
+        if facts not in self._known:
+            self._known[facts] = recognise(view, facts, self.dialect)
+        return self._known[facts]
+
+    def notice_change(self) -> bool:
+        """Whether something that counts has changed since the last call."""
+        view = self.look()
+        if self.screen.version == self._version:
+            return False
+        self._version = self.screen.version
+        self._changes.append(self.last_output)
+        key = f"{picture_key(view, self.dialect)} {self.screen.scrolled}"
+        if key == self.key:
+            return False
+        self.key = key
+        self.key_since = max(self.last_output, self.key_since)
+        return True
+
+    def notice_finding(self, found: Finding | None) -> None:
+        """A dialog settles by itself, whatever moves elsewhere on the screen."""
+        digest = digest_of(found) if found and found.structural else ""
+        if digest != self._seen:
+            self._seen, self._seen_since = digest, self.last_output
+
+    def place(self, found: Finding) -> int:
+        """The line it stands in, counted from the first line that was ever on the screen."""
+        return found.row + self.screen.scrolled
+
+    def stands_at(self, place: int, core: str) -> bool:
+        """Whether that line, if it is still on the screen, asks this."""
+        row, lines = place - self.screen.scrolled, self.look().lines
+        return 0 <= row < len(lines) and "".join(core.split()) in "".join(lines[row].split())
+
+    def cursor_line(self) -> str:
+        """The row with the cursor, up to the cursor."""
+        row, col = self.screen.cursor
+        return self.screen.text(row, 0, col).strip()
+
+    def remember_answered(self, line: str) -> None:
+        """This line is history from now on: no excerpt goes beyond it."""
+        if line:
+            self._answered = (*self._answered[1 - KEPT_ANSWERS :], line)
+
+    def forget_rhythm(self) -> None:
+        """What moves because of keys has no rhythm of its own."""
+        self._changes.clear()
+
+    def moment(self, now: float, typed_at: float | None, attended: bool) -> Moment:
+        times = list(self._changes)
+        gaps = [later - earlier for earlier, later in pairwise(times)]
+        regular = len(gaps) == 3 and max(gaps) < SLOWEST_RHYTHM_S and max(gaps) < 2.5 * min(gaps) + 0.03
+        rhythm = 2 * max(gaps) + 0.05 if regular else 0.0
+        calm = now - times[-1] if times else now - self.key_since
+        since = min(self.key_since, self._seen_since) if self._seen else self.key_since
+        return Moment(
+            settled_s=now - since + GRAIN_S,
+            rest_s=rhythm if calm < rhythm else 0.0,
+            typed_s=None if typed_at is None else now - typed_at,
+            calm_s=calm + GRAIN_S,
+            attended=attended,
+        )

@@ -1,0 +1,271 @@
+"""The session host: owns one tool's terminal, from its start to its end, whoever watches and whatever else dies.
+
+Its main thread serves the clients (attach, resize, leave), reaps the tool and supervises the four tasks; every
+decision about prompts is left to the detector, every byte to the relays.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import threading
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.host.edges import HostParts
+from atlasbridge.core.host.judgement import Judgement
+from atlasbridge.core.host.logbook import Journal
+from atlasbridge.core.host.supervisor import Supervisor
+from atlasbridge.core.host.terminal.attachment import Attachment
+from atlasbridge.core.host.terminal.caller import Caller
+from atlasbridge.core.host.terminal.detach_key import DetachKey
+from atlasbridge.core.host.terminal.door import Door
+from atlasbridge.core.host.terminal.inlet import Inlet
+from atlasbridge.core.host.terminal.keyboard import InputRelay
+from atlasbridge.core.host.terminal.relay import OutputRelay
+from atlasbridge.core.host.terminal.ring import Ring
+from atlasbridge.core.host.terminal.seat import Seat
+from atlasbridge.core.host.terminal.wakeup import Wakeup
+from atlasbridge.core.session.plan import Plan
+from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.tty import Pty, Size
+
+if TYPE_CHECKING:
+    from atlasbridge.core.detection.events import Event
+    from atlasbridge.core.host.hub.hubside import HubSide
+    from atlasbridge.core.host.watchdog import StallWatchdog
+
+_LONGEST_GRACE_S = 2.0  # for what an ended tool left behind and that never stops to write
+_AFTER_BROKEN_PIPE_S = 1.0  # for a tool that ignores SIGPIPE
+_FIRST_ATTACH_S = 5.0  # how long a tool's output waits for the terminal that started it
+
+
+class SessionHost:
+    def __init__(
+        self,
+        plan: Plan,
+        pty: Pty,
+        size: Size,
+        parts: HostParts,
+        settings: SessionSettings,
+        clock: Clock,
+        journal: Journal,
+    ) -> None:
+        self._plan = plan
+        self._pty = pty
+        self._parts = parts
+        self._settings = settings
+        self._clock = clock
+        self._journal = journal
+        self._started_at = clock.wall()
+        self._wakeup = Wakeup()
+        self._door = Door({"m": "started", "session_id": plan.session_id, "pid": pty.pid, "tool": plan.tool})
+        self._ended_at: float | None = None
+        self._stop_told = False
+        self._end_by: float | None = None
+        self._last_words = ""
+        self._supervisor = Supervisor(clock, settings, journal, self._wakeup.set)
+        self._judgement = Judgement(
+            self._build_judgement,
+            size,
+            plan.hub,
+            lambda loop: self._supervisor.start("response_consumer", loop),
+            journal,
+        )
+        self._inlet = Inlet(pty.fileno(), clock, lambda: self._keyboard.wake())
+        self._keyboard = InputRelay(
+            pty,
+            self._inlet,
+            DetachKey(settings.detach_key),
+            settings.input_backlog_bytes,
+            typed=self._judgement.keys_typed,
+            paused=self._judgement.notice,
+            left=lambda attachment: self._seat.vacate(attachment, "detached"),
+            lost=lambda attachment: self._seat.vacate(attachment, "closed"),
+        )
+        self._ring = Ring(settings.ring_bytes)
+        self._output = OutputRelay(
+            pty,
+            self._inlet,
+            self._ring,
+            clock,
+            ended=self._output_ended,
+            lost=self._output_lost,
+        )
+        self._seat = Seat(pty, size, self._output, self._keyboard, self._judgement, self._wakeup.set)
+
+    def _build_judgement(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
+        from atlasbridge.core.host.hub.hubside import HubSide
+        from atlasbridge.core.host.typing.steps import Walk
+        from atlasbridge.core.host.typing.typist import Typist
+        from atlasbridge.core.host.watchdog import StallWatchdog
+        from atlasbridge.core.session.model import SessionRecord
+
+        plan, clock, settings = self._plan, self._clock, self._settings
+        detector, probe = self._parts.judge(plan, self._pty, size)
+        watch = StallWatchdog(
+            detector, probe, self._output, self._ring, self._inlet, clock, settings, events, self._pty.unread
+        )
+        record = SessionRecord(
+            session_id=plan.session_id,
+            tool=plan.tool,
+            command=plan.command,
+            cwd=plan.cwd,
+            pid=self._pty.pid,
+            host_pid=os.getpid(),
+            started_at=iso(self._started_at),
+            rows=size.rows,
+            cols=size.cols,
+            label=plan.label,
+            channels=plan.channels,
+        )
+        typist = Typist(Walk(watch, self._inlet, self._pty, clock, settings), self._parts.encode)
+        hub = HubSide(record, self._parts.hub_path, plan.ttl_s, watch, typist, clock, settings, self._parts.start_hub)
+        hub.end_tool = self.end_tool
+        return watch, hub
+
+    def listen(self, path: Path) -> None:
+        """Open the door through which terminals attach."""
+        self._door.open(path)
+
+    def serve(self, first: socket.socket | None) -> int:
+        """Until the tool has ended and all it wrote is shown; returns its exit status."""
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wakeup.write_fd, warn_on_full_buffer=False)
+        self._supervisor.start("stdin_relay", self._keyboard.run)
+        self._supervisor.start("stall_watchdog", self._judgement.run)
+        start_by = self._clock.now() + _FIRST_ATTACH_S
+        if first is not None:
+            self._door.admit(first)
+        while not self._is_over():
+            if self._seat.taken or self._door.empty or self._clock.now() > start_by:
+                self._start_reading()
+            if self._supervisor.failed:
+                self._give_up()
+            self._wait_and_serve()
+        return self._pty.poll() or 0
+
+    def _output_ended(self) -> None:
+        self._judgement.notice()
+        self._wakeup.set()
+
+    def _output_lost(self, attachment: Attachment) -> None:
+        """A terminal that is gone is left.  Behind a pipe that nobody reads a tool ends, as it would without us."""
+        if attachment.output_is_terminal:
+            self._seat.vacate(attachment, "closed")
+            return
+        self._pty.signal(signal.SIGPIPE)
+        self._end_by = self._clock.now() + _AFTER_BROKEN_PIPE_S
+        self._wakeup.set()
+
+    def _start_reading(self) -> None:
+        """Not before somebody can see the output, so that a fast tool's first bytes reach its terminal."""
+        if not self._output.started:
+            self._output.started = True
+            self._supervisor.start("pty_reader", self._output.run)
+
+    def _wait_and_serve(self) -> None:
+        waiter = select.poll()
+        waiter.register(self._wakeup.fileno(), select.POLLIN)
+        self._door.register(waiter)
+        timeout_s = self._supervisor.check()
+        if self._ended_at is not None:
+            timeout_s = min(timeout_s, self._settings.exit_grace_ms / 4000)
+        elif not self._output.started:
+            timeout_s = min(timeout_s, _FIRST_ATTACH_S)
+        elif self._end_by is not None:
+            timeout_s = self._hang_up_in_time(timeout_s)
+        ready = [fd for fd, _ in waiter.poll(timeout_s * 1000)]
+        self._wakeup.clear()
+        for caller, message in self._door.serve(ready):
+            if message is None:
+                self._seat.vacate(caller.attachment, "gone")
+            else:
+                self._obey(caller, message)
+
+    def _hang_up_in_time(self, timeout_s: float) -> float:
+        left_s = (self._end_by or 0.0) - self._clock.now()
+        if left_s > 0:
+            return min(timeout_s, left_s)
+        self._end_by = None
+        self._pty.signal(signal.SIGHUP)
+        return timeout_s
+
+    def _is_over(self) -> bool:
+        if self._pty.poll() is None:
+            self._notice_stop()
+            return False
+        now = self._clock.now()
+        if self._ended_at is None:
+            self._ended_at = now
+        if not self._output.started:
+            return False  # the terminal it was started from has not arrived yet
+        quiet_since = max(self._ended_at, self._output.last_output_at)
+        overdue = now - self._ended_at > _LONGEST_GRACE_S and not self._output.blocked
+        return (
+            self._output.finished
+            or overdue
+            or (now - quiet_since > self._settings.exit_grace_ms / 1000 and self._output.drained())
+        )
+
+    def _notice_stop(self) -> None:
+        """A tool that stops itself (job control) gives the terminal back, as it would without us."""
+        if not self._pty.stopped():
+            self._stop_told = False
+        elif self._seat.taken and not self._stop_told:
+            self._stop_told = True
+            self._seat.vacate(self._seat.attachment, "stopped")
+
+    def _obey(self, caller: Caller, message: dict[str, Any]) -> None:
+        match message.get("m"):
+            case "attach" if (fds := caller.take_terminal()) is not None:
+                self._seat.take(caller, fds, _size_of(message))
+            case "size" if caller.attachment is not None and caller.attachment is self._seat.attachment:
+                self._seat.resize(_size_of(message))
+            case "leave":
+                self._seat.vacate(caller.attachment, "detached")
+            case "pause":
+                self._seat.vacate(caller.attachment, "paused")
+            case "structured":
+                self._judgement.tool_said(*(str(message.get(name, "")) for name in ("kind", "text", "source")))
+            case "continue":
+                self._pty.signal(signal.SIGCONT)
+            case "signal":
+                self._pty.signal(int(message.get("number", signal.SIGTERM)))
+
+    def end_tool(self, force: bool = False) -> None:
+        """SIGTERM, a grace period, SIGKILL, to everything in the tool's session.  Returns at once."""
+        grace_s = 0.0 if force else self._settings.kill_grace_s
+
+        def walk() -> None:
+            pause = threading.Event()
+            for pause_s in self._pty.end_steps(grace_s):
+                pause.wait(pause_s)
+
+        threading.Thread(target=walk, name="end_tool", daemon=True).start()
+
+    def _give_up(self) -> None:
+        name, self._supervisor.failed = self._supervisor.failed, ""
+        self._journal.note("the session cannot go on", task=name)
+        self._last_words = f"{name} failed too often; the session was ended. See {self._plan.session_id[:8]}.log"
+        self.end_tool()
+
+    def finish(self, status: int) -> None:
+        """Everything is shown: tell the clients and the hub, and let go."""
+        self._output.stop()
+        self._seat.finish(status)
+        self._door.tell_all({"m": "ended", "status": status, "text": self._last_words})
+        self._door.shut()
+        self._judgement.finish(status, self._clock.now() + self._settings.hub_farewell_s)
+        self._supervisor.stop()
+        self._door.close()
+        self._journal.note("session ended", status=status)
+
+
+def _size_of(message: dict[str, Any]) -> Size:
+    rows, cols, width, height = (int(message.get(name, 0)) & 0xFFFF for name in ("rows", "cols", "width", "height"))
+    return Size(rows, cols, width, height).or_default()

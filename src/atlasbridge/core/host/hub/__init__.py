@@ -1,0 +1,1 @@
+"""The session's side of the hub."""

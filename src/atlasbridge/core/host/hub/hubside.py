@@ -1,0 +1,180 @@
+"""What the session says to the hub, and does for it: prompts, answers, looks at the screen, the end.
+
+The connection itself is `link`'s business; typing is the typist's.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.host.hub.link import HubLink, Message
+from atlasbridge.core.host.supervisor import Beat
+from atlasbridge.core.host.typing.typed import Outcome
+from atlasbridge.core.host.typing.typist import Typist
+from atlasbridge.core.host.watchdog import StallWatchdog
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.prompt.codec import encode_prompt
+from atlasbridge.core.prompt.model import Answer
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.values import replace
+
+_AFTER_TYPING = ("taken", "still_there")
+_FAREWELL_LOOK_S = 0.01
+
+
+class HubSide:
+    def __init__(
+        self,
+        record: SessionRecord,
+        path: str,
+        ttl_s: float | None,
+        watch: StallWatchdog,
+        typist: Typist,
+        clock: Clock,
+        settings: SessionSettings,
+        start_hub: Callable[[], None],
+    ) -> None:
+        self._record = record
+        self._ttl_s = ttl_s
+        self._watch = watch
+        self._typist = typist
+        self._clock = clock
+        self.end_tool: Callable[[bool], None] = lambda force: None
+        self._viewer = _Viewer(self._send_screen)
+        self._end: Message | None = None
+        self._link = HubLink(path, clock, settings, self._greet, self._receive, start_hub)
+        self._running = False
+        watch.to_hub = self.post
+        watch.add_viewer(self._viewer.turn)
+
+    def run(self, beat: Beat) -> None:
+        self._running = True
+        self._link.run(beat)
+
+    def post(self, message: Message) -> None:
+        self._link.post(message)
+
+    def state_changed(self, attached: bool, rows: int, cols: int) -> None:
+        self._record = replace(self._record, attached=attached, rows=rows, cols=cols)
+        self.post({"m": "state", "attached": attached, "rows": rows, "cols": cols})
+
+    def _greet(self, say: Callable[[Message], None]) -> None:
+        with self._watch.lock:
+            opened = self._watch.open
+            say(
+                {
+                    "m": "hello",
+                    "session": replace(self._record, open_prompt=opened[0] if opened else "").to_wire(),
+                    "open": None if opened is None else {"prompt_id": opened[0], "prompt": encode_prompt(opened[1])},
+                    "typed": self._watch.typed.all(),
+                    "ttl_s": self._ttl_s,
+                }
+            )
+            self._viewer.stop()  # a new hub asks for itself
+            if self._end is not None:
+                self.post(self._end)
+
+    def _receive(self, message: Message) -> None:
+        match message.get("m"):
+            case "type":
+                self._type(str(message["prompt_id"]), Answer.from_json(message["answer"]))
+            case "ask":
+                prompt_id = str(message["prompt_id"])
+                with self._watch.lock:
+                    known = self._watch.typed.get(prompt_id)
+                self._report(prompt_id, known or Outcome("none"))
+            case "renew":
+                self._renew(str(message["prompt_id"]))
+            case "keys":
+                self._typist.type_keys(str(message["data"]).encode("latin-1", "replace"))
+            case "capture":
+                self._send_screen(str(message.get("request", "")), bool(message.get("styled")))
+            case "watch" if message.get("on"):
+                self._viewer.start(float(message.get("fps") or 10.0))
+                self._watch.wake()
+            case "watch":
+                self._viewer.stop()
+            case "kill":
+                self.end_tool(bool(message.get("force")))
+
+    def _type(self, prompt_id: str, answer: Answer) -> None:
+        self._report(prompt_id, self._typist.type(prompt_id, answer))
+
+    def _renew(self, prompt_id: str) -> None:
+        """The prompt that is still here is asked once more; the old id stays spent."""
+        with self._watch.lock:
+            opened = self._watch.open
+            if opened is None or opened[0] != prompt_id or self._watch.typed.get(prompt_id) is not None:
+                return
+            self._watch.open = (new_id(), opened[1])
+            self.post({"m": "raise", "prompt_id": self._watch.open[0], "prompt": encode_prompt(opened[1])})
+
+    def _report(self, prompt_id: str, known: Outcome) -> None:
+        late = known.outcome in _AFTER_TYPING
+        outcome = "typed" if late else known.outcome
+        self.post({"m": "typed", "prompt_id": prompt_id, "outcome": outcome, "detail": known.detail})
+        if late:
+            self.post({"m": "effect", "prompt_id": prompt_id, "outcome": known.outcome})
+
+    def _send_screen(self, request: str, styled: bool) -> int:
+        """Returns the screen's version, by which a viewer knows whether it has changed."""
+        with self._watch.lock:
+            self._watch.absorb()
+            screen = self._watch.screen
+            version: int = screen.version
+            message: Message = {
+                "m": "screen",
+                "request": request,
+                "rows": screen.rows,
+                "cols": screen.cols,
+                "cursor": list(screen.cursor),
+                "cursor_visible": screen.cursor_visible,
+                "title": screen.title,
+            }
+            message |= {"styled": screen.styled()} if styled else {"lines": screen.lines()}
+        self.post(message)
+        return version
+
+    def say_farewell(self, status: int, until: float) -> None:
+        """Tell the hub how the tool ended; a hub that is just restarting gets the time until `until`."""
+        if not self._running:
+            return
+        with self._watch.lock:
+            end: Message = {"m": "end", "exit_code": status if status >= 0 else 128 - status, "status": status}
+            end["typed"] = self._watch.typed.all()  # a tool may end over its last answer before the typist has reported
+            self._end = end
+            self.post(end)
+        pause = threading.Event()
+        while not self._link.idle and self._clock.now() < until:
+            pause.wait(_FAREWELL_LOOK_S)
+        self._link.stop()
+
+
+class _Viewer:
+    """Somebody watches the screen: it is sent when it changed, at most `fps` times a second."""
+
+    def __init__(self, send: Callable[[str, bool], int]) -> None:
+        self._send = send
+        self._every_s = 0.0
+        self._next_at = 0.0
+        self._version = -1
+
+    def start(self, fps: float) -> None:
+        self._version, self._next_at = -1, 0.0
+        self._every_s = 1 / min(max(fps, 0.5), 30.0)
+
+    def stop(self) -> None:
+        self._every_s = 0.0
+
+    def turn(self, now: float, screen: Any) -> float | None:
+        if not self._every_s or screen.version == self._version:
+            return None
+        if now >= self._next_at:
+            self._version = self._send("", True)
+            self._next_at = now + self._every_s
+            return None
+        return self._next_at

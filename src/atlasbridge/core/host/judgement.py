@@ -1,0 +1,123 @@
+"""The session's slow half, made late: detector, typist and hub link are imported only once the tool runs.
+
+A tool must start, and a short one end, as fast as without us.  Until the slow half is there, output waits in the ring.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from atlasbridge.core.host.logbook import Journal
+from atlasbridge.core.host.supervisor import Beat
+from atlasbridge.core.tty import Size
+
+if TYPE_CHECKING:
+    from atlasbridge.core.detection.events import Event
+    from atlasbridge.core.host.hub.hubside import HubSide
+    from atlasbridge.core.host.watchdog import StallWatchdog
+
+Build = Callable[[Size, "deque[Event | bytes]"], tuple["StallWatchdog", "HubSide"]]
+
+
+class Judgement:
+    def __init__(
+        self,
+        build: Build,
+        size: Size,
+        hub: bool,
+        start_hub_task: Callable[[Callable[[Beat], None]], None],
+        journal: Journal,
+    ) -> None:
+        self._build = build
+        self._journal = journal
+        self._size = size
+        self._hub = hub
+        self._start_hub_task = start_hub_task
+        self._building = threading.RLock()
+        self._lock = threading.RLock()  # never held while building: a terminal must not wait for that
+        self._events: deque[Event | bytes] = deque()
+        self._parts: tuple[StallWatchdog, HubSide] | None = None
+        self._attached = False
+
+    def _get(self) -> tuple[StallWatchdog, HubSide]:
+        with self._building:
+            if self._parts is None:
+                size = self._size
+                watch, hub = self._build(size, self._events)
+                with self._lock:
+                    self._parts = watch, hub
+                    if self._size != size:
+                        watch.resized(self._size.rows, self._size.cols)
+                    hub.state_changed(self._attached, self._size.rows, self._size.cols)
+                if self._hub:
+                    self._start_hub_task(hub.run)
+            return self._parts
+
+    def run(self, beat: Beat) -> None:
+        """The task `stall_watchdog`."""
+        self._get()[0].run(beat)
+
+    def notice(self) -> None:
+        """There is something to look at.  Of output the watchdog knows by the ring."""
+        if self._parts is not None:
+            self._parts[0].notice()
+
+    def wake(self) -> None:
+        if self._parts is not None:
+            self._parts[0].wake()
+
+    @property
+    def keys_typed(self) -> Callable[[bytes], None]:
+        """Remembers what a person typed and wakes nobody: called between a key and its echo."""
+        return self._events.append
+
+    def tool_said(self, kind: str, text: str, source: str) -> None:
+        """By a hook, beside the terminal."""
+        if self._parts is not None:
+            self._parts[0].tool_said(kind, text, source)
+
+    def changed(self, size: Size, attached: bool) -> None:
+        """The terminal's size, or whether one is attached."""
+        with self._lock:
+            resized = (size.rows, size.cols) != (self._size.rows, self._size.cols)
+            self._size, self._attached = size, attached
+            if self._parts is None:
+                return
+        watch, hub = self._parts
+        if resized:
+            watch.resized(size.rows, size.cols)
+        hub.state_changed(attached, size.rows, size.cols)
+
+    def picture(self) -> bytes:
+        """The screen as it is, for a terminal that joins."""
+        from atlasbridge.core.screen.redraw import render_screen
+        from atlasbridge.core.screen.style import render_sgr
+
+        return self._look(lambda screen: render_screen(screen, render_sgr), b"")
+
+    def farewell(self) -> bytes:
+        """What takes back the modes that the tool has switched on."""
+        from atlasbridge.core.screen.redraw import SAFE_RESET, render_farewell
+
+        return self._look(render_farewell, SAFE_RESET)
+
+    def _look(self, render: Callable[[Any], bytes], otherwise: bytes) -> bytes:
+        try:
+            watch, _ = self._get()
+            with watch.lock:
+                watch.absorb()
+                return render(watch.screen)
+        except Exception as error:  # the session boundary: a judgement that fails must not take the terminal with it
+            self._journal.crash("the screen could not be looked at", error)
+            return otherwise
+
+    def finish(self, status: int, until: float) -> None:
+        """The tool has ended: judge no more, and tell the hub."""
+        if not self._hub and self._parts is None:
+            return
+        watch, hub = self._get()
+        watch.exited()
+        hub.say_farewell(status, until)

@@ -1,0 +1,158 @@
+"""Makes the session host: forked from the client (shared memory, fast start), then on its own for good.
+
+The client keeps one end of a socket pair; the host serves the other end like any terminal that attaches.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import sys
+from typing import Any
+
+from atlasbridge.core import wire
+from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.home import Home
+from atlasbridge.core.host.edges import HostParts
+from atlasbridge.core.host.logbook import Journal
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.session.plan import Plan
+from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.tty import Size, SpawnRefused
+
+_IGNORED = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGPIPE,
+    signal.SIGTTIN,
+    signal.SIGTTOU,
+    signal.SIGTSTP,
+)
+_M_ARENA_MAX = -8  # as malloc.h of glibc has it
+_SWITCH_INTERVAL_S = 0.00002  # a relay needs the interpreter several times a chunk, and must not wait for the judge
+
+
+def launch(
+    plan: Plan, home: Home, parts: HostParts, settings: SessionSettings, size: Size, attributes: list[Any] | None
+) -> socket.socket:
+    """Start the host; what it says first ("started" or "failed") comes through the returned socket."""
+    _fill_standard_streams()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    gc.freeze()  # what is there already stays where it is: pages stay shared
+    middle = os.fork()
+    if middle == 0:
+        _leave_client(ours)
+        _run_host(plan, home, parts, settings, size, attributes, theirs)
+    theirs.close()
+    os.waitpid(middle, 0)
+    return ours
+
+
+def _fill_standard_streams() -> None:
+    """A closed standard stream would make our own sockets take its place."""
+    for standard in (0, 1, 2):
+        try:
+            os.fstat(standard)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+
+
+def _leave_client(ours: socket.socket) -> None:
+    """Become a process of its own: no terminal, no parent, no descriptor of the client's but the socket."""
+    ours.close()
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+    os.close(nowhere)
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+
+
+def _run_host(
+    plan: Plan,
+    home: Home,
+    parts: HostParts,
+    settings: SessionSettings,
+    size: Size,
+    attributes: list[Any] | None,
+    client: socket.socket,
+) -> None:
+    """Never returns: the interpreter that was forked belongs to the client's command line."""
+    clock = SystemClock()
+    journal = Journal(home.sessions / f"{short_id(plan.session_id)}.log", clock)
+    try:
+        _host_session(plan, home, parts, settings, size, attributes, client, clock, journal)
+    except Exception as error:  # the session boundary: say it, keep the record, and go
+        journal.crash("the session host failed", error)
+        _say(client, {"m": "failed", "status": 1, "text": f"the session host failed: {error}", "hint": ""})
+        os._exit(1)
+    os._exit(0)
+
+
+def _host_session(
+    plan: Plan,
+    home: Home,
+    parts: HostParts,
+    settings: SessionSettings,
+    size: Size,
+    attributes: list[Any] | None,
+    client: socket.socket,
+    clock: Clock,
+    journal: Journal,
+) -> None:
+    try:
+        pty = parts.spawn(plan, size, attributes)
+    except SpawnRefused as error:
+        _say(client, {"m": "failed", "status": error.status, "text": str(error), "hint": error.hint})
+        return
+    from atlasbridge.core.host.host import SessionHost  # not before the fork: the client never needs it
+
+    _leave_tool()
+    _keep_one_heap()
+    journal.note("session started", tool=plan.tool, pid=pty.pid)
+    host = SessionHost(plan, pty, size, parts, settings, clock, journal)
+    host.listen(home.sessions / f"{short_id(plan.session_id)}.sock")
+    if plan.detach:
+        _say(client, {"m": "started", "session_id": plan.session_id, "pid": pty.pid})
+        client.close()
+    host.finish(host.serve(None if plan.detach else client))
+    pty.close()
+
+
+def _leave_tool() -> None:
+    """The tool has what was the person's (folder, umask, open files); the host keeps none of it."""
+    os.chdir("/")
+    os.umask(0o077)
+    for name in os.listdir("/dev/fd"):
+        fd = int(name)
+        try:
+            if fd > 2 and os.get_inheritable(fd):
+                os.close(fd)
+        except OSError:
+            continue  # the listing's own descriptor
+
+
+def _keep_one_heap() -> None:
+    """The C library gives every thread a heap of its own, and a flood leaves each of them large."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+    except (ImportError, OSError, AttributeError):
+        pass  # another C library
+
+
+def _say(client: socket.socket, message: dict[str, Any]) -> None:
+    try:
+        client.sendall(wire.encode(message))
+    except OSError:
+        pass  # the client is gone; nobody is left to be told

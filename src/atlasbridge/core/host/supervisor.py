@@ -1,0 +1,114 @@
+"""Keeps the session's threads alive: one that crashes or is stuck is replaced, at most `max_task_restarts` times.
+
+A thread cannot be ended from outside: a stuck one is retired, and leaves by itself should it ever come back.  What to
+do when a task cannot be kept alive is left to the owner.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.host.logbook import Journal
+from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.values import mutable
+
+
+class Beat:
+    """A task's sign of life.  At rest it may sleep as long as it likes; at work it must come to rest in time."""
+
+    __slots__ = ("_clock", "busy_since", "retired")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.retired = False
+        self.busy_since: float | None = None
+
+    def work(self) -> None:
+        self.busy_since = self._clock.now()
+
+    def rest(self) -> None:
+        self.busy_since = None
+
+
+Loop = Callable[[Beat], None]
+
+
+@mutable
+class _Task:
+    name: str
+    loop: Loop
+    beat: Beat
+    restarts: int = 0
+    restart_at: float | None = None
+    finished: bool = False
+
+
+class Supervisor:
+    def __init__(
+        self, clock: Clock, settings: SessionSettings, journal: Journal, wake: Callable[[], None] = lambda: None
+    ) -> None:
+        self._clock = clock
+        self._settings = settings
+        self._journal = journal
+        self._wake = wake  # calls whoever calls `check`
+        self._tasks: dict[str, _Task] = {}
+        self._stopping = False
+        self.failed = ""  # the task that could not be kept alive
+
+    def start(self, name: str, loop: Loop) -> None:
+        task = _Task(name, loop, Beat(self._clock))
+        self._tasks[name] = task
+        self._launch(task)
+
+    def _launch(self, task: _Task) -> None:
+        beat = task.beat
+        threading.Thread(target=self._run, args=(task, beat), name=task.name, daemon=True).start()
+
+    def _run(self, task: _Task, beat: Beat) -> None:
+        try:
+            beat.work()
+            task.loop(beat)
+            if not beat.retired:
+                task.finished = True
+        except Exception as error:  # the session boundary: a task may fail in any way, the session goes on
+            if not beat.retired and not self._stopping:
+                self._journal.crash(f"{task.name} crashed", error)
+                task.restart_at = self._clock.now() + self._settings.restart_delay_s
+                self._wake()
+        finally:
+            beat.rest()
+
+    def check(self) -> float:
+        """Replace what is crashed or stuck; returns in how many seconds to check again."""
+        now = self._clock.now()
+        next_check = now + self._settings.task_timeout_seconds / 2
+        for task in self._tasks.values():
+            since = task.beat.busy_since
+            if task.restart_at is None and since is not None and now - since > self._settings.task_timeout_seconds:
+                self._journal.note(f"{task.name} is stuck", seconds=round(now - since, 1))
+                task.restart_at = now
+            if task.restart_at is not None:
+                if now >= task.restart_at:
+                    self._replace(task)
+                else:
+                    next_check = min(next_check, task.restart_at)
+        return max(0.0, next_check - now)
+
+    def _replace(self, task: _Task) -> None:
+        task.restart_at = None
+        task.beat.retired = True
+        if task.restarts >= self._settings.max_task_restarts:
+            self.failed = self.failed or task.name
+            return
+        task.restarts += 1
+        task.beat = Beat(self._clock)
+        self._journal.note(f"{task.name} restarted", restarts=task.restarts)
+        self._launch(task)
+
+    def stop(self) -> None:
+        """Ask every task to leave; whoever sleeps must be woken by its owner."""
+        self._stopping = True
+        for task in self._tasks.values():
+            task.beat.retired = True

@@ -1,0 +1,1 @@
+"""Bytes between the tool, the person's terminal and whoever else types."""

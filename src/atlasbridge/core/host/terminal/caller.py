@@ -1,0 +1,94 @@
+"""One connected client as the host sees it: messages both ways, and the descriptors that come with them."""
+
+from __future__ import annotations
+
+import array
+import os
+import socket
+import struct
+import sys
+from typing import Any
+
+from atlasbridge.core import wire
+from atlasbridge.core.host.terminal.attachment import Attachment
+
+_MAX_FDS = 4
+_CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+
+class Caller:
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._buffer = wire.LineBuffer()
+        self._fds: list[int] = []
+        self.attachment: Attachment | None = None
+        connection.setblocking(False)
+
+    def fileno(self) -> int:
+        return self._connection.fileno()
+
+    def read(self) -> list[dict[str, Any]] | None:
+        """What it said; None: it is gone."""
+        try:
+            data, ancillary, _, _ = self._connection.recvmsg(65536, socket.CMSG_SPACE(_MAX_FDS * 4), _CLOEXEC)
+        except BlockingIOError:
+            return []
+        except OSError:
+            return None
+        for level, kind, payload in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                self._keep(payload)
+        if not data:
+            return None
+        try:
+            return list(self._buffer.feed(data))
+        except ValueError:
+            return None  # not one of ours
+
+    def _keep(self, payload: bytes) -> None:
+        received = array.array("i")
+        received.frombytes(payload[: len(payload) - len(payload) % received.itemsize])
+        for fd in received:
+            os.set_inheritable(fd, False)
+            self._fds.append(fd)
+
+    def take_terminal(self) -> tuple[int, int] | None:
+        """The two descriptors that came with an `attach`."""
+        if len(self._fds) < 2:
+            return None
+        stdin_fd, stdout_fd, *rest = self._fds
+        self._fds = rest
+        return stdin_fd, stdout_fd
+
+    def say(self, message: dict[str, Any]) -> None:
+        """A client reads at once or is gone: nothing is queued for it."""
+        try:
+            self._connection.send(wire.encode(message))
+        except OSError:
+            pass
+
+    def close(self) -> None:
+        for fd in self._fds:
+            os.close(fd)
+        self._fds = []
+        self._connection.close()
+
+
+def send_with_terminal(connection: socket.socket, message: dict[str, Any], fds: tuple[int, int]) -> None:
+    """The client's half: a message, and its own standard input and output with it."""
+    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds).tobytes())
+    data = wire.encode(message)
+    sent = connection.sendmsg([data], [rights])
+    if sent < len(data):
+        connection.sendall(data[sent:])
+
+
+def peer_uid(connection: socket.socket) -> int:
+    """The user at the other end of a Unix socket; -1 where the system does not say."""
+    if sys.platform == "linux":
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return int(struct.unpack("3i", credentials)[1])
+    if sys.platform == "darwin":
+        # struct xucred: version, uid, ngroups, groups; LOCAL_PEERCRED is option 1 of level 0
+        return int(struct.unpack("II", connection.getsockopt(0, 1, 76)[:8])[1])
+    return -1

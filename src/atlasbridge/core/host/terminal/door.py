@@ -1,0 +1,92 @@
+"""The session's door: the socket through which terminals come, and whoever is inside.
+
+Knows who may enter and what they say; what is done about it is the host's business.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.core.host.terminal.caller import Caller, peer_uid
+
+
+class Door:
+    def __init__(self, greeting: dict[str, Any]) -> None:
+        self._greeting = greeting
+        self._listener: socket.socket | None = None
+        self._path: Path | None = None
+        self._callers: dict[int, Caller] = {}
+
+    @property
+    def empty(self) -> bool:
+        return not self._callers
+
+    def open(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(str(path))
+        os.chmod(path, 0o600)
+        listener.listen(8)
+        listener.setblocking(False)
+        self._listener, self._path = listener, path
+
+    def admit(self, connection: socket.socket) -> None:
+        caller = Caller(connection)
+        self._callers[caller.fileno()] = caller
+        caller.say(self._greeting)
+
+    def register(self, waiter: select.poll) -> None:
+        if self._listener is not None:
+            waiter.register(self._listener, select.POLLIN)
+        for fd in self._callers:
+            waiter.register(fd, select.POLLIN)
+
+    def serve(self, ready: list[int]) -> Iterator[tuple[Caller, dict[str, Any] | None]]:
+        """What the callers among `ready` say; None: this one is gone."""
+        for fd in ready:
+            if self._listener is not None and fd == self._listener.fileno():
+                self._accept(self._listener)
+            elif fd in self._callers:
+                yield from self._hear(self._callers[fd])
+
+    def _accept(self, listener: socket.socket) -> None:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return  # gone again
+        if peer_uid(connection) in (os.getuid(), 0, -1):
+            self.admit(connection)
+        else:
+            connection.close()
+
+    def _hear(self, caller: Caller) -> Iterator[tuple[Caller, dict[str, Any] | None]]:
+        messages = caller.read()
+        if messages is not None:
+            for message in messages:
+                yield caller, message
+            return
+        del self._callers[caller.fileno()]
+        yield caller, None
+        caller.close()
+
+    def tell_all(self, message: dict[str, Any]) -> None:
+        for caller in self._callers.values():
+            caller.say(message)
+
+    def shut(self) -> None:
+        """Nobody comes in any more; whoever is inside stays."""
+        if self._listener is not None and self._path is not None:
+            self._listener.close()
+            self._path.unlink(missing_ok=True)
+            self._listener = None
+
+    def close(self) -> None:
+        self.shut()
+        for caller in self._callers.values():
+            caller.close()
+        self._callers.clear()

@@ -1,0 +1,216 @@
+"""`stdin_relay`: every key of the person at the attached terminal to the tool, but the detach key.
+
+Also empties the queue of what the tool has not read yet, and passes the end of a piped input on as the terminal's
+end-of-file character.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Callable
+
+from atlasbridge.core.host.supervisor import Beat
+from atlasbridge.core.host.terminal.attachment import Attachment
+from atlasbridge.core.host.terminal.detach_key import DetachKey
+from atlasbridge.core.host.terminal.inlet import Inlet
+from atlasbridge.core.host.terminal.wakeup import Wakeup
+from atlasbridge.core.tty import Pty
+
+_READ_BYTES = 4096
+_END_FIRST_S, _END_LAST_S = 0.03, 1.0  # how often to look whether the tool has read all of a piped input
+_ECHO_MS = 10  # before this a key's echo comes, and nobody is to wake up in its way
+_RAW_LOOKS = 8  # a program that reads keys, not lines, gets its end-of-file only when it clearly waits for more
+
+
+class InputRelay:
+    def __init__(
+        self,
+        pty: Pty,
+        inlet: Inlet,
+        detach_key: DetachKey,
+        backlog_bytes: int,
+        typed: Callable[[bytes], None],
+        paused: Callable[[], None],
+        left: Callable[[Attachment], None],
+        lost: Callable[[Attachment], None],
+    ) -> None:
+        self._pty = pty
+        self._inlet = inlet
+        self._detach_key = detach_key
+        self._backlog_bytes = backlog_bytes
+        self._typed = typed  # the person typed: to be remembered
+        self._paused = paused  # and types nothing more at the moment: to be looked at
+        self._left = left  # the person typed the detach key
+        self._lost = lost  # the terminal is gone
+        self._wakeup = Wakeup()
+        self._watched = (-2, -2)
+        self._poll = select.poll()
+        self._next: list[Attachment | None] = []
+        self._current: Attachment | None = None
+        self._end: _EndOfInput | None = None
+        self._last_input = b""
+        self._only_keys: list[tuple[int, int]] | None = None  # what a poll finds when there is nothing else
+        self._stopped = False
+
+    def wake(self) -> None:
+        self._wakeup.set()
+
+    def switch(self, attachment: Attachment | None) -> None:
+        """Read from another terminal from now on; the old one's input is closed by the reading thread."""
+        self._next.append(attachment)
+        self.wake()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self.wake()
+
+    def run(self, beat: Beat) -> None:
+        while not (self._stopped or beat.retired):
+            if self._next:
+                self._take_switch()
+            waiter, timeout_ms = self._waiter()
+            beat.rest()
+            ready = waiter.poll(timeout_ms)
+            beat.work()
+            self._serve(ready, beat)
+
+    def _take_switch(self) -> None:
+        while self._next:
+            old, self._current = self._current, self._next.pop(0)
+            self._end = None
+            self._last_input = b""
+            if old is not None:
+                old.close_input()
+
+    def _waiter(self) -> tuple[select.poll, float | None]:
+        """What to wait for now, and how long; made anew only when it changes."""
+        inlet, current = self._inlet, self._current
+        sink = self._pty.fileno() if inlet.waiting else -1
+        if self._end is not None:
+            return self._poll_for(-1, sink), self._end.pause_s * 1000
+        wanted = current is not None and not current.closed and inlet.backlog < self._backlog_bytes
+        return self._poll_for(current.input_fd if current is not None and wanted else -1, sink), None
+
+    def _poll_for(self, source: int, sink: int) -> select.poll:
+        if self._watched != (source, sink):
+            self._watched = (source, sink)
+            self._only_keys = [(source, select.POLLIN)] if source >= 0 > sink else None
+            self._poll = select.poll()
+            self._poll.register(self._wakeup.fileno(), select.POLLIN)
+            if source >= 0:
+                self._poll.register(source, select.POLLIN)
+            if sink >= 0:
+                self._poll.register(sink, select.POLLOUT)
+        return self._poll
+
+    def _serve(self, ready: list[tuple[int, int]], beat: Beat) -> None:
+        source, sink = self._watched
+        readable = False
+        for fd, _ in ready:
+            if fd == source:
+                readable = True
+            elif fd == sink:
+                self._inlet.flush()
+            else:
+                self._wakeup.clear()
+        current = self._current
+        if current is None or current.closed or self._next:
+            return
+        if readable:
+            self._pass_on(current, beat)
+            self._paused()
+        elif self._end is not None:
+            self._end.look()
+
+    def _pass_on(self, current: Attachment, beat: Beat) -> None:
+        """What was typed, and what is typed next, as long as nothing else happens.
+
+        A key finds the processor cold: every name that is looked up and every call before it is written is felt, and
+        so is whatever is done before its echo.  Keys wait for nobody: no sign of life is needed for them.
+        """
+        beat.rest()
+        source, poll, only_keys = current.input_fd, self._poll.poll, self._only_keys
+        read, write, typed = os.read, self._inlet.type, self._typed
+        prefix, careful = self._detach_key.prefix, self._must_look_at_all(current)
+        while True:
+            try:
+                data = read(source, _READ_BYTES)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if careful or len(data) != 1 or data == prefix:
+                taken = self._look_at(current, data, beat)
+                careful = self._must_look_at_all(current)
+            else:
+                taken = write(data)
+                typed(data)
+            if not taken or only_keys is None:
+                return
+            ready = poll(_ECHO_MS)
+            if not ready:
+                self._paused()
+                if beat.retired:
+                    return
+                ready = poll()
+            if ready != only_keys:
+                return
+
+    def _must_look_at_all(self, current: Attachment) -> bool:
+        return self._detach_key.pending or not current.input_is_terminal
+
+    def _look_at(self, current: Attachment, data: bytes, beat: Beat) -> bool:
+        """What may be more than a key for the tool.  False: something else is to be done before the next."""
+        if not data:
+            beat.work()
+            self._input_ended(current)
+            return False
+        leave, taken = False, True
+        if current.input_is_terminal:
+            data, leave = self._detach_key.feed(data)
+        else:
+            self._last_input = data
+        if data:
+            taken = self._inlet.type(data)
+            self._typed(data)
+        if leave:
+            beat.work()
+            self._left(current)
+        return taken and not leave
+
+    def _input_ended(self, current: Attachment) -> None:
+        if current.input_is_terminal:
+            self._current = None
+            current.close_input()
+            self._lost(current)
+        else:
+            self._end = _EndOfInput(self._pty, self._inlet, self._last_input)
+
+
+class _EndOfInput:
+    """A pipe that has ended stays ended: whenever the tool has read everything and wants more, it gets end-of-file."""
+
+    def __init__(self, pty: Pty, inlet: Inlet, last: bytes) -> None:
+        self._pty = pty
+        self._inlet = inlet
+        self._open_line = bool(last) and not last.endswith((b"\n", b"\r"))
+        self._had_data = bool(last)
+        self._raw_looks = 0
+        self.pause_s = _END_FIRST_S
+
+    def look(self) -> None:
+        self.pause_s = min(self.pause_s * 1.3, _END_LAST_S)
+        if self._inlet.waiting:
+            return
+        flags = self._pty.flags()
+        if flags.canonical:
+            if self._open_line:
+                self._inlet.send(flags.end_of_file)  # hands over the line that has no newline
+                self._open_line = False
+            elif self._pty.unread() <= 0:
+                self._inlet.send(flags.end_of_file)
+        elif self._had_data and self._pty.unread() <= 0:
+            self._raw_looks += 1
+            if self._raw_looks == _RAW_LOOKS:
+                self._inlet.send(flags.end_of_file)

@@ -1,0 +1,1 @@
+"""An accepted answer becomes keys: compared before, step by step, exactly once."""

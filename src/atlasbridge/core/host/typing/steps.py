@@ -1,0 +1,243 @@
+"""Types the keys of one answer step by step, each when the screen shows that the one before has had its effect.
+
+It stops as soon as the prompt that it answers is not the one that would get the next key.  Whether an answer may be
+typed at all is decided by the typist.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.detection.events import ProbeState
+from atlasbridge.core.host.terminal.inlet import Inlet
+from atlasbridge.core.host.typing.typed import Outcome
+from atlasbridge.core.host.watchdog import StallWatchdog
+from atlasbridge.core.prompt.model import Prompt, Step
+from atlasbridge.core.recognition.highlight import is_highlighted
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.tty import LineFlags, Pty
+from atlasbridge.core.values import frozen
+
+LOOK_S = 0.003
+_MOST_MOVES = 30
+_HIDDEN_S = 0.6  # for a tool to draw what was typed, if it ever does
+_TAKEN_S = 0.4  # for a tool that waits again to take a single key without Enter; one that works gets its whole time
+_RESTS_S = 0.5  # behind a paste: some programs take an Enter that comes sooner for a part of it
+_ARRIVES_S = 1.0  # for a screen that only some lead to
+_SWITCH_S = 0.2  # for a tool that leaves raw mode after every key to come back to it
+_TAIL = 6  # characters by which a text that was just typed is known again
+_UNSEEN = ("", "drained", "redrawn", "settled", "left?")  # conditions that would also be true of another prompt
+GONE = Outcome("failed", "the terminal is gone")
+
+
+@frozen
+class Typing:
+    """What was compared just before the first key."""
+
+    prompt: Prompt
+    flags: LineFlags
+    version: int  # of the screen
+
+
+class Walk:
+    def __init__(
+        self,
+        watch: StallWatchdog,
+        inlet: Inlet,
+        pty: Pty,
+        clock: Clock,
+        settings: SessionSettings,
+        pause: Callable[[float], object] | None = None,
+    ) -> None:
+        self.watch = watch
+        self.inlet = inlet
+        self.pty = pty
+        self.clock = clock
+        self.settings = settings
+        self.pause = pause or threading.Event().wait
+
+    def go(self, steps: tuple[Step, ...], typing: Typing) -> Outcome:
+        """The first step's keys are typed already."""
+        before = typing.version
+        for number, step in enumerate(steps, 1):
+            if number > 1:
+                why = self._moved(steps[number - 2], typing)
+                if why:
+                    return Outcome("failed", f"stopped after key {number - 1} of {len(steps)}: {why}")
+                before = self.watch.screen.version
+                if not self.inlet.send(step.keys):
+                    return GONE
+            ended = self._finish(step, before, typing, number, len(steps))
+            if ended is not None:
+                return ended
+        return Outcome("typed")
+
+    def _finish(self, step: Step, before: int, typing: Typing, number: int, count: int) -> Outcome | None:
+        """Wait for what the step asks for; an outcome ends the walk."""
+        if step.until == "left?":
+            return self._leaves(typing, number, count)
+        if step.until.startswith("only:"):
+            return None if self._came_to(step.until.removeprefix("only:"), before) else Outcome("typed")
+        if self._reach(step, before) if step.until.startswith("reach:") else self._await(step.until, before):
+            return None
+        if number == count:
+            return Outcome("typed", f"typed, but the screen did not come to {step.until!r}")
+        return Outcome("failed", f"stopped after key {number} of {count}: no {step.until!r} in time")
+
+    # Is the next key still for this prompt?
+
+    def _moved(self, typed: Step, typing: Typing) -> str:
+        """Why the next key would not go where the first one went; "": it would."""
+        if not self._same_reader(typing):
+            return "another program reads the terminal now"
+        guarded = typed.until in _UNSEEN and not (typing.prompt.constraints.get("idle") or typing.prompt.text_steps)
+        with self.watch.lock:
+            self.watch.absorb()
+            gone = guarded and self.watch.detector.has_left(typing.prompt.digest)
+            drawn = self.watch.open is not None and self._stands(typed.keys)
+        return "the tool moved on" if gone and not drawn else ""
+
+    def _same_reader(self, typing: Typing) -> bool:
+        """The terminal's mode is as it was compared; many programs leave it for a moment after every key."""
+        deadline = self.clock.now() + _SWITCH_S
+        while not is_same_mode(self.pty.flags(), typing.flags):
+            if self.clock.now() >= deadline:
+                return False
+            self.pause(LOOK_S)
+        return True
+
+    def _stands(self, keys: bytes) -> bool:
+        """The typed text ends at the cursor: it was drawn, however the line wrapped or scrolled."""
+        tail = "".join(keys.decode("utf-8", "replace").split())[-_TAIL:]
+        screen = self.watch.screen
+        row, col = screen.cursor
+        above = screen.line(row - 1) if row else ""
+        return bool(tail) and "".join((above + screen.line(row)[:col]).split()).endswith(tail)
+
+    def _leaves(self, typing: Typing, number: int, count: int) -> Outcome | None:
+        """Whether the tool takes the key by itself: then what was to follow would answer the next prompt."""
+        drained = self._drained()
+        give_up_at = self.clock.now() + self.settings.step_timeout_s
+        wait_until: float | None = None  # counts from when the tool has read the key
+        while self.clock.now() < give_up_at:
+            self.pause(LOOK_S)
+            with self.watch.lock:
+                self.watch.absorb()
+                if self.watch.detector.has_left(typing.prompt.digest):
+                    return Outcome("typed")
+            if wait_until is None and drained():
+                wait_until = self.clock.now() + _TAKEN_S
+            if wait_until is not None and self.clock.now() >= wait_until:
+                if not self._same_reader(typing):
+                    return Outcome("typed")  # it reads no more keys: this one was taken
+                if not self._works():
+                    return None
+        if wait_until is None:
+            return Outcome("failed", f"stopped after key {number} of {count}: the tool does not read it")
+        return Outcome("typed", "the tool works on it; no Enter was added")
+
+    def _works(self) -> bool:
+        with self.watch.lock:
+            return self.watch.look().state is ProbeState.BUSY and not self.watch.detector.despite_busy
+
+    # Conditions
+
+    def _came_to(self, text: str, before: int) -> bool:
+        """Whether TEXT stands on the screen that the key has led to; what is drawn may still be from the key before."""
+        self._await("redrawn", before)
+        return self._await(f"stands:{text}", before, _ARRIVES_S)
+
+    def _reach(self, step: Step, before: int) -> bool:
+        """The same key until TEXT is highlighted: a list that scrolls does not tell how far it is.  Each key is seen to
+        work before the next: one that is still on its way would lead past TEXT."""
+        for _ in range(_MOST_MOVES):
+            if not (self._await("changed", before) and self._await("settled", 0)):
+                return False
+            if self._shows(step.until.removeprefix("reach:")):
+                return True
+            before = self.watch.screen.version
+            if not self.inlet.send(step.keys):
+                return False
+        return False
+
+    def _await(self, until: str, before: int, timeout_s: float | None = None) -> bool:
+        """Wait for a step's condition; False when its time is over."""
+        if not until:
+            return True
+        deadline = self.clock.now() + (self.settings.step_timeout_s if timeout_s is None else timeout_s)
+        condition = self._condition(until, before)
+        while not condition():
+            if self.clock.now() >= deadline:
+                return False
+            self.pause(LOOK_S)
+            with self.watch.lock:
+                self.watch.absorb()
+        return True
+
+    def _condition(self, until: str, before: int) -> Callable[[], bool]:
+        if until == "drained":
+            return self._drained()
+        if until == "settled":
+            return self._settled()
+        if until == "rested":
+            return self._settled(_RESTS_S)
+        if until == "changed":
+            return lambda: bool(self.watch.screen.version != before)
+        if until == "redrawn":
+            return self._redrawn(before)
+        if until.startswith("stands:"):
+            return lambda: any(until[len("stands:") :] in line for line in self.watch.screen.lines())
+        if until.startswith("shows:"):
+            return lambda: self._shows(until[len("shows:") :])
+        raise ValueError(f"a step cannot wait for {until!r}")
+
+    def _redrawn(self, before: int) -> Callable[[], bool]:
+        """The tool has drawn what was typed; one that hides it has read it, and draws nothing for a while."""
+        settled, drained = self._settled(), self._drained()
+        hidden_at = self.clock.now() + _HIDDEN_S
+
+        def look() -> bool:
+            if self.watch.screen.version != before:
+                return settled()
+            return self.clock.now() >= hidden_at and drained()
+
+        return look
+
+    def _drained(self) -> Callable[[], bool]:
+        """The tool has read the keys; where the system cannot tell, a short while has passed."""
+        blind_until = self.clock.now() + self.settings.inject_settle_ms / 1000
+
+        def look() -> bool:
+            if self.inlet.waiting:
+                return False
+            unread = self.pty.unread()
+            return unread == 0 or (unread < 0 and self.clock.now() >= blind_until)
+
+        return look
+
+    def _settled(self, rest_s: float = 0.0) -> Callable[[], bool]:
+        """The screen has not changed for a while."""
+        rest_s = max(rest_s, self.settings.inject_settle_ms / 1000)
+        seen = -1
+        since = self.clock.now()
+
+        def look() -> bool:
+            nonlocal seen, since
+            version = self.watch.screen.version
+            if version != seen:
+                seen, since = version, self.clock.now()
+            return self.clock.now() - since >= rest_s
+
+        return look
+
+    def _shows(self, text: str) -> bool:
+        """TEXT is the choice that is highlighted now."""
+        with self.watch.lock:
+            return is_highlighted(View.of(self.watch.screen), text)
+
+
+def is_same_mode(one: LineFlags, other: LineFlags) -> bool:
+    return (one.canonical, one.echo) == (other.canonical, other.echo)

@@ -1,0 +1,161 @@
+"""Types an accepted answer: compares before, lets `walk` type the exact keys, remembers what was done.
+
+Exactly once is decided here, because only here is the terminal.  Which keys answer a prompt is decided in
+`core.prompt.answer`; whether somebody may answer it was decided by the hub's gate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from atlasbridge.core.detection.events import ProbeState, ReplyTyped
+from atlasbridge.core.host.terminal.inlet import GateTimeout
+from atlasbridge.core.host.typing.steps import GONE, LOOK_S, Typing, Walk
+from atlasbridge.core.host.typing.typed import Outcome
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.model import Answer, Prompt, Step
+from atlasbridge.core.tty import LineFlags
+
+_BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
+_FRESH_LOOKS = 5
+_LINE_END = lazy(rb"[\r\n]")
+
+Encode = Callable[[Prompt, Answer, object], tuple[Step, ...]]
+Compared = tuple[Prompt, LineFlags, tuple[Step, ...]]
+
+
+class _AtWork(Outcome):
+    """Refused because the tool works; it may have done so for a moment only."""
+
+
+class Typist:
+    def __init__(self, walk: Walk, encode: Encode) -> None:
+        self._walk = walk
+        self._encode = encode
+        self._watch, self._inlet, self._pty = walk.watch, walk.inlet, walk.pty
+        self._clock, self._settings = walk.clock, walk.settings
+
+    def type(self, prompt_id: str, answer: Answer) -> Outcome:
+        """Answer the open prompt.  The same id again returns what is remembered and types nothing."""
+        with self._watch.lock:
+            known = self._watch.typed.get(prompt_id)
+        if known is not None:
+            return known
+        try:
+            with self._inlet.injection(self._settings.injection_timeout_seconds):
+                return self._type_once(prompt_id, answer)
+        except GateTimeout:
+            with self._watch.lock:
+                late = Outcome("failed", "another answer was being typed for too long")
+                return self._watch.typed.get(prompt_id) or self._refuse(prompt_id, late)
+
+    def _type_once(self, prompt_id: str, answer: Answer) -> Outcome:
+        for _ in range(_BUSY_LOOKS):
+            outcome = self._type_now(prompt_id, answer)
+            if not isinstance(outcome, _AtWork):
+                return outcome
+            self._walk.pause(_BUSY_PAUSE_S)  # an event loop may be caught in the middle of a turn
+        with self._watch.lock:
+            return self._refuse(prompt_id, outcome)
+
+    def _type_now(self, prompt_id: str, answer: Answer) -> Outcome:
+        with self._watch.lock:
+            known = self._watch.typed.get(prompt_id)
+            if known is not None:  # typed by another thread while this one waited for the gate
+                return known
+            compared = self._compare_freshly(prompt_id, answer)
+            if isinstance(compared, _AtWork):
+                return compared
+            if isinstance(compared, Outcome):
+                return self._refuse(prompt_id, compared)
+            # From here on the answer counts as typed, whatever happens: it is never typed a second time.
+            self._watch.typed.record(prompt_id, Outcome("typed"))
+            prompt, flags, steps = compared
+            typing = Typing(prompt, flags, self._watch.screen.version)
+            self._watch.handle(ReplyTyped(prompt.digest))
+            self._watch.typing = len(steps) > 1
+            reached = self._inlet.send(steps[0].keys)
+            until = self._clock.now() + self._settings.effect_timeout_s
+            self._watch.typed.watch_effect(prompt_id, prompt.digest, until)
+        try:
+            outcome = self._walk.go(steps, typing) if reached else GONE
+        finally:
+            self._watch.typing = False
+        with self._watch.lock:
+            if outcome.outcome == "failed":
+                self._watch.typed.record(prompt_id, outcome)
+            self._watch.typed.watch_until(prompt_id, self._clock.now() + self._settings.effect_timeout_s)
+        self._watch.wake()
+        return outcome
+
+    def _refuse(self, prompt_id: str, why: Outcome) -> Outcome:
+        """Nothing is typed and this id is spent.  Should the tool ask all the same, it is raised under a new id."""
+        self._watch.typed.record(prompt_id, why)
+        self._watch.let_go(prompt_id)
+        return why
+
+    def _compare_freshly(self, prompt_id: str, answer: Answer) -> Compared | Outcome:
+        """Again while there is something to be seen that was not compared; a tool that never stops to write is taken
+        as it was last seen."""
+        for _ in range(_FRESH_LOOKS):
+            compared = self._compare(prompt_id, answer)
+            if isinstance(compared, Outcome) or not self._watch.behind:
+                return compared
+            self._walk.pause(LOOK_S)
+        return compared
+
+    def _compare(self, prompt_id: str, answer: Answer) -> Compared | Outcome:
+        """What to type, or why nothing may be typed."""
+        watch = self._watch
+        watch.absorb()
+        if watch.open is None or watch.open[0] != prompt_id:
+            return Outcome("stale", "the tool no longer asks this")
+        if not watch.detector.still_shows(watch.open[1].digest):
+            return Outcome("stale", "the prompt is no longer on the screen")
+        if watch.detector.begun(self._clock.now()):
+            return Outcome("stale", "somebody is answering at the terminal")
+        prompt = watch.detector.open_prompt or watch.open[1]  # with keys that fit the highlight as it is now
+        looked = watch.look()
+        if looked.state is ProbeState.BUSY and not watch.detector.despite_busy:
+            return _AtWork("stale", f"the tool does not wait any more ({looked.why})")
+        steps = tuple(self._encode(prompt, answer, watch.screen))
+        if not steps:
+            return Outcome("failed", "this answer has no keys")
+        return _fit(prompt, self._pty.flags(), steps)
+
+    def type_keys(self, data: bytes) -> bool:
+        """Keys outside any prompt, as they are.  False: the gate stayed shut."""
+        try:
+            with self._inlet.injection(self._settings.injection_timeout_seconds):
+                self._inlet.send(data)
+        except GateTimeout:
+            return False
+        self._watch.keys_typed(data)
+        return True
+
+
+def _fit(prompt: Prompt, flags: LineFlags, steps: tuple[Step, ...]) -> Compared | Outcome:
+    """The steps as this terminal takes them at this moment: its flags are fresher than any look at the tool."""
+    if not flags.canonical:
+        return prompt, flags, steps
+    if not flags.echo and not prompt.secret:
+        return Outcome("stale", "the terminal hides what is typed now")
+    if _longest_line(steps) >= flags.line_limit:
+        return Outcome("failed", f"a line of this terminal holds at most {flags.line_limit - 1} bytes")
+    return prompt, flags, _joined(steps)
+
+
+def _joined(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Where lines are read, text and its Enter go out in one write: nothing can come between them."""
+    joined = [steps[0]]
+    for step in steps[1:]:
+        if joined[-1].until in ("", "drained"):
+            joined[-1] = Step(joined[-1].keys + step.keys, step.until)
+        else:
+            joined.append(step)
+    return tuple(joined)
+
+
+def _longest_line(steps: tuple[Step, ...]) -> int:
+    """Bytes of the longest line, its end included."""
+    return max(len(line) + 1 for line in _LINE_END.split(b"".join(step.keys for step in steps)))

@@ -1,0 +1,295 @@
+"""`stall_watchdog`: the session's slow half.  Feeds output to the detector when it pauses, asks the probe, tells the
+hub what is raised and withdrawn, and answers the tool's queries while no terminal is there to answer them.
+
+The detector decides; this module only executes its commands and keeps its time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
+from atlasbridge.core.detection.events import (
+    ChildExited,
+    Event,
+    KeysTyped,
+    OutputReceived,
+    ProbeAnswer,
+    ProbeAnswered,
+    ProbeState,
+    Resized,
+    StructuredEventReceived,
+    WakeupDue,
+)
+from atlasbridge.core.host.supervisor import Beat
+from atlasbridge.core.host.terminal.inlet import Inlet
+from atlasbridge.core.host.terminal.relay import OutputRelay
+from atlasbridge.core.host.terminal.ring import Ring
+from atlasbridge.core.host.terminal.wakeup import Wakeup
+from atlasbridge.core.host.typing.typed import TypedBook
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.patterns import compile_next
+from atlasbridge.core.ports import WaitingProbe
+from atlasbridge.core.prompt.codec import encode_prompt
+from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.values import replace
+
+_UNREAD_S = 10.0  # input that is left unread for so long says nothing of what the tool does now
+_MOST_PUT_OFF = 5  # judgements in a row; a tool that never stops to write is judged all the same
+_MAX_COMMANDS = 64  # of one event: a detector that keeps asking is cut short until the next event
+
+
+class DetectorLike(Protocol):
+    """What the session needs of `core.detection.detector.Detector`."""
+
+    screen: Any
+    open_prompt: Prompt | None
+    despite_busy: bool
+
+    def handle(self, event: Event, now: float) -> list[Command]: ...
+    def still_shows(self, digest: str) -> bool: ...
+    def begun(self, now: float) -> bool: ...
+    def reconsider(self) -> None: ...
+    def has_left(self, digest: str) -> bool: ...
+
+
+Viewer = Callable[[float, Any], float | None]
+"""Called with the time and the screen after every turn; says when it wants to be called again at the latest."""
+
+
+class StallWatchdog:
+    def __init__(
+        self,
+        detector: DetectorLike,
+        probe: WaitingProbe,
+        output: OutputRelay,
+        ring: Ring,
+        inlet: Inlet,
+        clock: Clock,
+        settings: SessionSettings,
+        events: deque[Event | bytes],
+        unread: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.detector = detector
+        self._unread = unread  # bytes that were typed and that the tool has not read; below 0: nobody knows
+        self._probe = probe
+        self._output = output
+        self._ring = ring
+        self._inlet = inlet
+        self._clock = clock
+        self._settings = settings
+        self._wakeup = Wakeup()
+        self._events = events  # bytes are keys of a person; others may append, and call `notice`
+        self._pending_since: float | None = None
+        self._wakeup_at: float | None = clock.now()  # a tool may wait without ever having written a byte
+        self._handled_at = 0.0
+        self._viewers: list[Viewer] = []
+        self._view_at: float | None = None
+        self._put_off = 0
+        self.lock = threading.RLock()  # the detector's: one thread at a time
+        self.to_hub: Callable[[dict[str, Any]], None] = lambda message: None
+        self.typed = TypedBook(self._post)
+        self.open: tuple[str, Prompt] | None = None
+        self.typing = False  # an answer of several keys is on its way: what shows up in between is no prompt
+
+    @property
+    def screen(self) -> Any:
+        return self.detector.screen
+
+    def _post(self, message: dict[str, Any]) -> None:
+        self.to_hub(message)
+
+    # What others tell it
+
+    def notice(self) -> None:
+        """Something has changed.  Only a sleeping watchdog is woken; of output it knows by the ring."""
+        if self._ring.on_output is not None:
+            self.wake()
+
+    def wake(self) -> None:
+        self._ring.on_output = None
+        self._wakeup.set()
+
+    def _tell(self, event: Event | bytes) -> None:
+        """The detector must know; it is handled in the watchdog's own time."""
+        self._events.append(event)
+        self.notice()
+
+    def keys_typed(self, data: bytes) -> None:
+        self._tell(data)
+
+    def tool_said(self, kind: str, text: str, source: str) -> None:
+        self._tell(StructuredEventReceived(kind, text, source))
+
+    def resized(self, rows: int, cols: int) -> None:
+        self._tell(Resized(rows, cols))
+
+    def exited(self) -> None:
+        """The tool has ended: the last output is looked at, nothing is raised any more."""
+        with self.lock:
+            self.absorb()
+            self.handle(ChildExited())
+
+    def add_viewer(self, viewer: Viewer) -> None:
+        self._viewers.append(viewer)
+
+    # The task
+
+    def run(self, beat: Beat) -> None:
+        while not beat.retired:
+            beat.rest()
+            self._sleep()
+            if beat.retired:
+                return
+            beat.work()
+            with self.lock:
+                self._turn(self._clock.now())
+
+    def _sleep(self) -> None:
+        self._ring.on_output = self.wake  # before looking: output that comes in between wakes us
+        due = self._due(self._clock.now())
+        if self._pending_since is not None:
+            self._ring.on_output = None  # it will look soon anyway: no need to be woken for every chunk
+        while due is None or due > self._clock.now():
+            spare_time = not self._ring.size and compile_next()
+            if not spare_time and self._wakeup.wait(None if due is None else due - self._clock.now()):
+                break
+            due = self._due(self._clock.now())
+        self._ring.on_output = None
+
+    def _due(self, now: float) -> float | None:
+        if self._ring.size or self._events:
+            if self._pending_since is None:
+                self._pending_since = now
+            return self._feed_at(now)  # nothing can be judged before the output that waits is fed
+        self._pending_since = None
+        judging = () if self.typing else (self._wakeup_at, self.typed.due_at)
+        due = (*judging, self._view_at)
+        moments = [at for at in due if at is not None]
+        return min(moments, default=None)
+
+    def _feed_at(self, now: float) -> float:
+        output, settings = self._output, self._settings
+        if output.finished or not self._terminal_answers():
+            return now
+        latest_ms = settings.flood_ms if self._ring.flooded else settings.steady_ms
+        quiet_at = output.last_output_at + settings.quiet_ms / 1000
+        return min(quiet_at, (self._pending_since or now) + latest_ms / 1000)
+
+    def _turn(self, now: float) -> None:
+        if (self._ring.size or self._events) and self._feed_at(now) <= now:
+            self.absorb()
+        if self._wakeup_at is not None and now >= self._wakeup_at and not (self._ring.size or self.typing):
+            self._wakeup_at = None
+            self._handle(WakeupDue(), now)
+        if not self.typing:  # half an answer has no effect yet
+            self.typed.check(now, self.detector.still_shows)
+        self._view_at = min((at for view in self._viewers if (at := view(now, self.screen)) is not None), default=None)
+
+    # The detector
+
+    def absorb(self) -> None:
+        """Feed everything that is known now.  Callable by any thread."""
+        with self.lock:
+            self._pending_since = None
+            while self._events:
+                self.handle(self._next_event())
+            data, lost = self._ring.take()
+            if not data:
+                return
+            self._handle(OutputReceived(data, lost), self._output.last_output_at)
+            answers = self.screen.take_queries()
+            if answers and not self._terminal_answers():
+                self._inlet.send(b"".join(answers))
+
+    def _next_event(self) -> Event:
+        """A line that was typed since is one event, however many keys it took."""
+        event = self._events.popleft()
+        if not isinstance(event, bytes):
+            return event
+        while self._events and not event.endswith((b"\r", b"\n")) and isinstance(more := self._events[0], bytes):
+            event += more
+            self._events.popleft()
+        return KeysTyped(event)
+
+    @property
+    def behind(self) -> bool:
+        """Is there something that the detector has not seen yet?"""
+        return self._output.pending or bool(self._ring.size or self._events)
+
+    def let_go(self, prompt_id: str) -> None:
+        """The open prompt is answered no more under this id; should it stand there, it is raised anew."""
+        if self.open is not None and self.open[0] == prompt_id:
+            self.open = None
+            self.detector.reconsider()
+            self._wakeup_at = self._clock.now()
+            self.wake()
+
+    def _terminal_answers(self) -> bool:
+        attachment = self._output.attachment
+        return attachment is not None and attachment.is_terminal
+
+    def handle(self, event: Event) -> None:
+        """At once, by the caller's thread, which holds the lock."""
+        self._handle(event, self._clock.now())
+
+    def _handle(self, event: Event, now: float) -> None:
+        self._handled_at = now = max(now, self._handled_at)  # the detector's time never goes back
+        commands = deque(self.detector.handle(event, now))
+        for _ in range(_MAX_COMMANDS):
+            if not commands:
+                return
+            commands.extend(self._execute(commands.popleft(), now))
+
+    def _execute(self, command: Command, now: float) -> list[Command]:
+        match command:
+            case RaisePrompt(prompt):
+                self._raise(prompt)
+            case WithdrawPrompt(digest, reason):
+                self._withdraw(digest, reason)
+            case RequestWakeup(at):
+                self._wakeup_at = at
+            case RequestProbe():
+                return self._ask_probe(now)
+        return []
+
+    def _ask_probe(self, now: float) -> list[Command]:
+        """What the tool does now says nothing of a screen that is older: what it wrote last must be seen first."""
+        answer = self.look()
+        if self.behind and self._put_off < _MOST_PUT_OFF:
+            self._put_off += 1
+            self._wakeup_at = now + self._settings.quiet_ms / 1000
+            return []
+        self._put_off = 0
+        return self.detector.handle(ProbeAnswered(answer), now)
+
+    def look(self) -> ProbeAnswer:
+        """Ask the operating system what the tool does."""
+        now = self._clock.now()
+        typed_at = self._inlet.last_input_at
+        age_s = None if typed_at is None else now - typed_at
+        unread = age_s is not None and age_s < _UNREAD_S and self._unread() > 0  # first: it may be read meanwhile
+        answer = self._probe.look(now - self._output.last_output_at, age_s)
+        if unread and answer.state is not ProbeState.BUSY:
+            # Woken by what was typed, but not yet run: on a busy machine it only seems to wait.
+            return replace(answer, state=ProbeState.BUSY, why="it has not read its input yet")
+        return answer
+
+    def _raise(self, prompt: Prompt) -> None:
+        self.typed.superseded(prompt.digest)
+        prompt_id = new_id()
+        self.open = (prompt_id, prompt)
+        self._post({"m": "raise", "prompt_id": prompt_id, "prompt": encode_prompt(prompt)})
+
+    def _withdraw(self, digest: str, reason: str) -> None:
+        if self.open is None or self.open[1].digest != digest:
+            return
+        prompt_id, _ = self.open
+        self.open = None
+        if not self.typed.left_the_screen(prompt_id):
+            self._post({"m": "withdraw", "prompt_id": prompt_id, "reason": reason})

@@ -1,0 +1,84 @@
+"""Where do the keys go?  The check a typist makes before Enter: is this the choice that is highlighted now?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.recognition.lit_list import find_lit_here, find_lit_list, find_words_here
+from atlasbridge.core.recognition.marked_list import find_counted, find_marked
+from atlasbridge.core.recognition.menu import Menu, find_below, find_menu, find_row, odd_one, unframed
+from atlasbridge.core.recognition.recognise_box import current_button, find_buttons, find_frame, find_list
+from atlasbridge.core.screen.view import View
+
+POINTERS = "❯›»▸▶→➜➤⮞>"
+_POINTING = lazy(r"\s*[❯›▸▶➜➤⮞●◉]\s+(?:\d{1,2}[.)]\s+)?(?:\[.\]\s*)?(\S.*)")
+
+
+def is_highlighted(view: View, label: str) -> bool:
+    """Whether `label` is the highlighted choice.  A menu that has it among its items decides; else what it looks like.
+
+    "Yes" is not "Yes, always": only where no item is exactly this may one of them be cut short.
+    """
+    wanted = _squeezed(label)
+    for menu in _menus(view):
+        labels = [_squeezed(item.label) for item in menu.items]
+        exact = [at for at, have in enumerate(labels) if have == wanted]
+        places = exact or [at for at, have in enumerate(labels) if _alike(have, wanted)]
+        if places and menu.current >= 0:
+            return menu.current in places
+    return any(wanted in _squeezed(view.lines[row]) and _stands_out(view, row, label) for row in range(len(view.lines)))
+
+
+def _menus(view: View) -> Iterator[Menu]:
+    """Everything on the picture that could be a menu, as each of the finders sees it."""
+    frame = find_frame(view)
+    if frame is not None:
+        buttons = find_buttons(view, frame)
+        listed = find_list(view, frame, buttons)
+        if listed is not None:
+            yield listed
+        if len(buttons) >= 2:
+            yield Menu(tuple(buttons), current_button(view, buttons), "colour")
+    finders = (
+        partial(find_menu, pointers=POINTERS),
+        find_row,
+        find_below,
+        find_marked,
+        find_counted,
+        find_lit_list,
+        find_lit_here,
+        find_words_here,
+    )
+    for finder in finders:
+        menu = finder(view)
+        if menu is not None:
+            yield menu
+
+
+def _alike(have: str, wanted: str) -> bool:
+    return bool(have) and (have.startswith(wanted) or wanted.startswith(have))
+
+
+def _stands_out(view: View, row: int, label: str) -> bool:
+    """The cursor is on it, or it looks different from the words beside, above and below it."""
+    words = label.split()
+    col = view.lines[row].find(words[0]) if words else -1
+    if col < 0:
+        return False
+    if view.row == row and col - 2 <= view.col <= col + len(label) + 2:
+        return True
+    if any(char in "●◉" for char in view.lines[row][:col]):
+        return True
+    style = view.style(row, col)
+    if style & 0x20:
+        return True
+    beyond = view.style(row, min(col + len(label) + 3, view.cols - 1))
+    near = [(at, col) for at in (row - 1, row, row + 1) if 0 <= at < len(view.lines) and view.lines[at][col:].strip()]
+    odd = odd_one(view, near) if len(near) == 3 else -1
+    return (odd >= 0 and near[odd] == (row, col)) or (style >> 34 != beyond >> 34)
+
+
+def _squeezed(text: str) -> str:
+    return "".join(unframed(text).split())

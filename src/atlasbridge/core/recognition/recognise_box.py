@@ -1,0 +1,320 @@
+"""Boxes of full-screen programs: buttons side by side, lists inside a frame, input fields, and menus of single keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.model import Choice, PromptType, Step
+from atlasbridge.core.recognition.dialect import Dialect, MenuRule, matches_any
+from atlasbridge.core.recognition.finding import ENTER, Facts, Finding, cut
+from atlasbridge.core.recognition.menu import Item, Menu, odd_one, unframed
+from atlasbridge.core.recognition.recognise_line import BACKSPACE
+from atlasbridge.core.recognition.recognise_menu import menu_finding, move_steps, question_above
+from atlasbridge.core.screen.style import REVERSE
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import frozen, replace
+
+_BUTTON = lazy(r"<\s*([^<>]{1,24}?)\s*>|\[\s+([^\[\]]{1,24}?)\s+\]")
+_GUTTER_KEY = lazy(r"^│\s+(\w)\s{2,}([^\s│][^│]*)$")
+_PRESS = lazy(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
+_WORDS = lazy(r"\S+(?: \S+)*")
+_NO_ROW = lazy(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
+_ALONE = lazy(r"ok|okay|continue|close|done|dismiss|got it", re.IGNORECASE)
+_OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|apply|submit", re.IGNORECASE)
+_BOX_MENU = MenuRule("box-list")
+
+
+_LABEL = lazy(r"[^:]+:(?=\s|_|$)")  # of a field, in its row
+
+
+@frozen
+class Frame:
+    """The rows and columns inside a box."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+
+def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    frame = find_frame(view)
+    if frame is None:
+        return None
+    inside = [view.lines[at][frame.left + 1 : frame.right] for at in range(frame.top + 1, frame.bottom)]
+    words = " ".join(" ".join(unframed(line).split()) for line in inside)
+    buttons = find_buttons(view, frame)
+    listed = find_list(view, frame, buttons)
+    field = _field(view, frame, buttons) and view.cursor_visible
+    sheet = field and _is_sheet(view, frame)
+    text = _question(view, frame, inside, buttons, listed, view.row if field and not sheet and listed is None else -1)
+    focus = re.search(r"[─━]\| .* \|[─━]", view.lines[frame.top]) is not None  # drawn by prompt_toolkit
+    if listed is not None and focus and listed.items[0].box:
+        return _focused_list(view, listed, text, frame, dialect)
+    if listed is not None and not (field and view.row not in {item.row for item in listed.items}):
+        return replace(menu_finding(view, listed, _BOX_MENU, text, frame.top, dialect), score=0.9)
+    if sheet:
+        kind, text = PromptType.TYPE_UNKNOWN, text or " ".join(words.split())
+        return Finding("box-sheet", kind, 0.9, cut(text), text, frame.top, line_mode=False, structural=True)
+    if buttons and matches_any(dialect.secret, words):
+        return _input(text, frame, {"secret": True})
+    if len(buttons) >= 2 and field:
+        found = _cleared(_input(text, frame, {}), view, frame)
+        return replace(found, end_steps=(Step(ENTER, "changed"), Step(ENTER))) if focus else found
+    if len(buttons) >= 2:
+        return _buttons(view, buttons, text, frame, dialect)
+    if len(buttons) == 1:
+        kind = PromptType.TYPE_CONFIRM_ENTER
+        return Finding("box-message", kind, 0.9, cut(text), text, frame.top, line_mode=False, structural=True)
+    return None
+
+
+def find_frame(view: View) -> Frame | None:
+    """The smallest box with buttons, else the smallest box; the lowest of several."""
+    frames = list(_frames(view))
+    with_buttons = [frame for frame in frames if find_buttons(view, frame)]
+    candidates = with_buttons or frames
+    return min(candidates, key=lambda frame: (frame.bottom - frame.top, -frame.bottom)) if candidates else None
+
+
+def _frames(view: View) -> Iterator[Frame]:
+    for at, line in enumerate(view.lines):
+        for match in re.finditer(r"[┌╭╔+l](?:[^┐╮╗]*?)[┐╮╗+k]", line):
+            bar = line[match.start() + 1 : match.end() - 1]
+            drawn = sum(char in "─━═-q" for char in bar)
+            if len(bar) < 6 or drawn < (2 if line[match.start()] in "┌╭╔" else len(bar) // 3):
+                continue
+            bottom = _floor(view, at, match.start(), match.end() - 1)
+            if bottom:
+                yield Frame(at, bottom, match.start(), match.end() - 1)
+
+
+def _floor(view: View, top: int, left: int, right: int) -> int:
+    for at in range(top + 2, len(view.lines)):
+        line = view.lines[at].ljust(right + 1)
+        if line[left] in "└╰╚+m" and line[right] in "┘╯╝+j":
+            return at
+        if line[left] not in "│┃║|x├┤╠╣" and line[left] == " ":
+            return 0
+    return 0
+
+
+def _question(
+    view: View, frame: Frame, inside: list[str], buttons: list[Item], listed: Menu | None, field_row: int
+) -> str:
+    title = " ".join(unframed(view.lines[frame.top][frame.left : frame.right]).strip("+-| ").split())
+    text = "\n".join(part for part in (title, _text_of(inside, buttons, listed, frame, field_row)) if part)
+    return text or question_above(view, frame.top)[0]
+
+
+def find_buttons(view: View, frame: Frame) -> list[Item]:
+    """The lowest row of `<Yes>  <No>`, of `[ Yes ]  [ No ]`, or of words side by side of which one is highlighted."""
+    for at in range(frame.bottom - 1, frame.top, -1):
+        line = view.lines[at]
+        found = [
+            Item(at, match.start(1) if match[1] else match.start(2), (match[1] or match[2]).strip())
+            for match in _BUTTON.finditer(line, frame.left, min(frame.right + 1, len(line)))
+            if (match[1] or match[2]).strip()
+        ]
+        if found:
+            return found
+        plain = _plain_buttons(view, at, frame)
+        if plain:
+            return plain
+    return []
+
+
+def _plain_buttons(view: View, at: int, frame: Frame) -> list[Item]:
+    inside = unframed(view.lines[at][: frame.right])
+    words = [Item(at, match.start(), match.group()) for match in _WORDS.finditer(inside, frame.left + 1)]
+    if len(words) == 1 and not _ALONE.fullmatch(words[0].label):
+        return []
+    if not 1 <= len(words) <= 4 or any(len(item.label) > 24 for item in words):
+        return []
+    lit = [item for item in words if view.style(at, item.col) & REVERSE]
+    named = len(words) > 1 and all(_ALONE.fullmatch(item.label) or _OTHERWISE.fullmatch(item.label) for item in words)
+    return words if len(lit) == 1 or named else []
+
+
+def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
+    """Rows in the box of which exactly one is coloured differently: a list with its highlight."""
+    last = buttons[0].row if buttons else frame.bottom
+    rows: list[Item] = []
+    groups: list[list[Item]] = []
+    for at in range(frame.top + 1, last):
+        inside = unframed(view.lines[at][frame.left + 1 : frame.right])
+        text = inside.strip()
+        column = frame.left + 1 + len(inside) - len(inside.lstrip())
+        if text and not _NO_ROW.fullmatch(text):
+            rows.append(_list_item(at, column, text))
+        elif rows:
+            groups.append(rows)
+            rows = []
+    groups.append(rows)
+    for group in reversed(groups):
+        if len(group) >= 2:
+            current = _current_row(view, group)
+            if current >= 0 and _same_width(group):
+                return Menu(tuple(group), current, "colour")
+    return None
+
+
+def _current_row(view: View, group: list[Item]) -> int:
+    """By colour; among rows with boxes also by the cursor, or by the one that is marked."""
+    current = odd_one(view, [(item.row, item.col) for item in group])
+    if not all(item.box for item in group):
+        return current
+    here = [at for at, item in enumerate(group) if item.row == view.row]
+    marked = [at for at, item in enumerate(group) if item.checked]
+    return here[0] if here else current if current >= 0 else marked[0] if len(marked) == 1 else 0
+
+
+def _list_item(at: int, column: int, text: str) -> Item:
+    box = re.match(r"(\[[ xX*]\]|\([ xX*]\))\s*(.*)", text)
+    if box:
+        return Item(at, column + 4, " ".join(box[2].split()), box=box[1])
+    return Item(at, column, " ".join(text.split()))
+
+
+def _same_width(group: list[Item]) -> bool:
+    columns = {item.col for item in group}
+    return len(columns) == 1 or all(len(item.label) < 24 for item in group)
+
+
+def _field(view: View, frame: Frame, buttons: list[Item]) -> bool:
+    """The cursor stands inside the box, above the buttons: there is a field to type into."""
+    inside = frame.top < view.row < frame.bottom and frame.left < view.col <= frame.right
+    return inside and (not buttons or view.row < buttons[0].row)
+
+
+def _is_sheet(view: View, frame: Frame) -> bool:
+    """The cursor stands in a frame of several rows inside the box: a form of several fields, or an editor.  One line of
+    text and Enter would fill in half of it, and send it."""
+    return any(
+        frame.top < one.top < view.row < one.bottom < frame.bottom and one.left < view.col < one.right
+        for one in _frames(view)
+        if one.bottom - one.top > 2
+    )
+
+
+def _focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Dialect) -> Finding:
+    """prompt_toolkit's lists: Enter only marks; the focus must go to the first button and Enter again."""
+    found = menu_finding(view, listed, _BOX_MENU, text, frame.top, dialect)
+    leave = (Step(b"\t", "changed"), Step(ENTER))
+    if found.constraints.get("multi_select"):
+        return replace(found, end_steps=leave)
+    choices = tuple(
+        replace(choice, steps=(*(step for step in choice.steps[:-1]), Step(b" ", "drained"), *leave))
+        if choice.steps
+        else choice
+        for choice in found.choices
+    )
+    return replace(found, choices=choices)
+
+
+def _input(text: str, frame: Frame, constraints: dict[str, object]) -> Finding:
+    return Finding(
+        "box-input", PromptType.TYPE_FREE_TEXT, 0.9, cut(text), text, frame.top, constraints=constraints,
+        line_mode=False, structural=True,
+    )  # fmt: skip
+
+
+def _cleared(found: Finding, view: View, frame: Frame) -> Finding:
+    """A field that comes filled in is emptied first: backspace is the one key that all of them know."""
+    filled = re.split(r"[│┃║|x]", view.before_cursor()[frame.left :])[-1].strip(" _")
+    if not filled or ":" in filled:
+        return found
+    return replace(found, filled=filled, text_steps=(Step(BACKSPACE * len(filled), "redrawn"),))
+
+
+def _buttons(view: View, buttons: list[Item], text: str, frame: Frame, dialect: Dialect) -> Finding:
+    current = current_button(view, buttons)
+    names = [item.label.lower() for item in buttons]
+    yes_no = names in (["yes", "no"], ["no", "yes"])
+    choices = tuple(
+        Choice(
+            ("y" if item.label.lower() == "yes" else "n") if yes_no else str(at + 1),
+            item.label,
+            (*move_steps(view, max(current, 0), at, True, item.label), Step(ENTER)),
+            refuses=matches_any(dialect.refuse, item.label),
+            always=matches_any(dialect.always, item.label),
+            default=at == current,
+        )
+        for at, item in enumerate(buttons)
+    )
+    kind = PromptType.TYPE_YES_NO if yes_no else PromptType.TYPE_MULTIPLE_CHOICE
+    core = text + "\0" + "\0".join(names)
+    return Finding("box-buttons", kind, 0.92, cut(text), core, frame.top, choices, line_mode=False, structural=True)
+
+
+def current_button(view: View, buttons: list[Item]) -> int:
+    """The button the keys go to: the one the cursor stands on, else the one that looks different."""
+    edges = [_edges(view.lines[item.row], item) for item in buttons]
+    for at, (left, right) in enumerate(edges):
+        if view.row == buttons[at].row and left <= view.col <= right:
+            return at
+    beside = view.style(buttons[0].row, max(0, edges[0][0] - 2))
+    lit = [at for at, item in enumerate(buttons) if view.style(item.row, item.col) != beside]
+    return lit[0] if len(lit) == 1 else odd_one(view, [(item.row, item.col) for item in buttons])
+
+
+def _edges(line: str, button: Item) -> tuple[int, int]:
+    """The columns of a button's brackets; of its words where it has none."""
+    left = max(line.rfind("<", 0, button.col + 1), line.rfind("[", 0, button.col + 1))
+    ends = [at for at in (line.find(">", button.col), line.find("]", button.col)) if at >= 0]
+    bare = left < 0 or not ends or line[left + 1 : button.col].strip()
+    return (button.col - 2, button.col + len(button.label) + 1) if bare else (left, min(ends))
+
+
+def _text_of(inside: list[str], buttons: list[Item], listed: Menu | None, frame: Frame, field_row: int) -> str:
+    """The words in the box that are neither its list nor its buttons nor what was typed into its field."""
+    skip = {item.row for item in buttons} | ({item.row for item in listed.items} if listed else set())
+    lines = []
+    for at, line in enumerate(inside, frame.top + 1):
+        words = " ".join(unframed(line).split())
+        if at == field_row:
+            label = _LABEL.match(words)
+            words = label[0] if label else ""
+        if at not in skip and any(map(str.isalnum, words)):
+            lines.append(words)
+    return "\n".join(lines)
+
+
+def recognise_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """`Press q to quit.` in two rows or more: a menu of single keys."""
+    rows = [
+        (at, match)
+        for at, line in enumerate(view.lines)
+        if (match := _PRESS.match(line.strip()) or _GUTTER_KEY.match(line))
+    ]
+    if len(rows) < 2 or view.bottom() - rows[-1][0] > 4:
+        return None
+    names = {"enter": ENTER, "return": ENTER, "space": b" ", "esc": b"\x1b", "tab": b"\t"}
+    if view.row > rows[-1][0] and view.before_cursor().strip() and all(key[1].lower() in names for _, key in rows):
+        return None  # these keys only end what is typed into the line below
+    choices = tuple(
+        Choice(
+            match[1],
+            match[2],
+            (Step(names.get(match[1].lower(), match[1].encode())),),
+            refuses=matches_any(dialect.refuse, match[2]),
+            always=matches_any(dialect.always, match[2]),
+        )
+        for _, match in rows
+    )
+    top = rows[0][0]
+    head = " ".join(view.lines[top - 1].split()) if top else ""
+    question = "\n".join([head, *(" ".join(view.lines[at].split()) for at, _ in rows)]).strip()
+    return Finding(
+        "key-menu",
+        PromptType.TYPE_MULTIPLE_CHOICE,
+        0.8,
+        question[:200],
+        question,
+        top,
+        choices,
+        line_mode=False,
+        structural=True,
+    )

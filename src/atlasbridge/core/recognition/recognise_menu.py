@@ -1,0 +1,327 @@
+"""Menus as prompts: the question above, the choices with the keys that take them, what refuses and what is for ever.
+
+The dialect's `[[menu]]` entries say how a menu of a tool is chosen: its digit, its arrows, a hot key.
+"""
+
+from __future__ import annotations
+
+import re
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.keys import arrow, parse_keys
+from atlasbridge.core.prompt.model import Choice, PromptType, Step
+from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled, matches_any
+from atlasbridge.core.recognition.finding import ENTER, Facts, Finding
+from atlasbridge.core.recognition.marked_list import find_counted, find_marked
+from atlasbridge.core.recognition.menu import (
+    Menu,
+    find_across,
+    find_below,
+    find_menu,
+    find_numbered,
+    find_row,
+    unframed,
+)
+from atlasbridge.core.screen.style import REVERSE
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import replace
+
+QUESTION_ROWS = 14
+DIALOG_ROWS = 30
+TALL_ROWS = 80  # a dialog may show a whole script
+NEAR_ROWS = 6
+_HINT = lazy(
+    r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
+    r"|space to|to toggle|esc to cancel|tab to amend",
+    re.IGNORECASE,
+)
+_ARROWS = lazy(r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE)
+_TOGGLE_HINT = lazy(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
+_MORE = lazy(
+    r"reveal more|\bmore (?:choices|options|items|below)\b|\b\d+ more\b|\(\+\)|^\W*(?:\.{3}|…)\W*$|^[\s│┃|]*[▼▾↓⇣]\s*$",
+    re.IGNORECASE,
+)
+_BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
+_DEFAULT_RULE = MenuRule("arrow-menu", score=0.88)
+_TYPED_RULE = MenuRule("typed-list", choose="digit_enter")
+_ROW_RULE = MenuRule("side-by-side", across=True)
+
+
+def recognise_menu(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    found = _side_by_side(view, dialect) or _by_looks(view, dialect) or _filtered(view, dialect)
+    return found or (_marked(view, dialect) if facts.reading and not dialect.idles else None)
+
+
+def _marked(view: View, dialect: Dialect) -> Finding | None:
+    """A mark that text uses as well: only of a program that reads, and with words above it."""
+    menu = find_marked(view)
+    question, row = question_above(view, menu.top) if menu else ("", 0)
+    return menu_finding(view, menu, _DEFAULT_RULE, question, row, dialect) if menu and question else None
+
+
+def _filtered(view: View, dialect: Dialect) -> Finding | None:
+    """A line to type into, and below it what matches: a list with a highlight, or numbers to type."""
+    asked = " ".join(view.before_cursor().split())
+    if not asked or view.alternate:
+        return None
+    menu = find_below(view)
+    if menu and (len(asked) > 3 or _is_reversed(view, menu)):
+        return menu_finding(view, menu, _DEFAULT_RULE, asked, view.row, dialect)
+    counted = find_numbered(view, dialect.pointers) if len(asked) > 3 else None
+    if counted and view.row < counted.top <= view.row + 2 and view.bottom() - counted.bottom <= 2:
+        return menu_finding(view, counted, _TYPED_RULE, asked, view.row, dialect)
+    return None
+
+
+def _is_reversed(view: View, menu: Menu) -> bool:
+    current = menu.items[menu.current]
+    return bool(view.style(current.row, current.col) & REVERSE)
+
+
+def _side_by_side(view: View, dialect: Dialect) -> Finding | None:
+    menu = find_row(view)
+    if menu is None:
+        return None
+    question, row = question_above(view, menu.top)
+    if menu.how == "colour":  # the question stands in the same row
+        question, row = " ".join(view.lines[menu.top].split()), menu.top
+    found = menu_finding(view, menu, _ROW_RULE, question, row, dialect)
+    names = [item.label.lower() for item in menu.items]
+    if sorted(names) != ["no", "yes"]:
+        return found
+    choices = tuple(replace(choice, value=choice.label.lower()[0]) for choice in found.choices)
+    return replace(found, type=PromptType.TYPE_YES_NO, choices=choices)
+
+
+def _by_looks(view: View, dialect: Dialect) -> Finding | None:
+    menu = find_menu(view, dialect.pointers.translate(_BULLETS) if dialect.idles else dialect.pointers)
+    menu = menu or (find_counted(view) if view.alternate else None)
+    if menu is None or (view.bottom() - menu.bottom > 2 * NEAR_ROWS and not _asked_right_above(view, menu)):
+        return None
+    if not _believable(view, menu, hinted=dialect.idles and not menu.numbered) or _asked_below(view, menu):
+        return None
+    question, row = question_above(view, menu.top)
+    if not question:
+        below = [" ".join(unframed(line).split()) for line in view.lines[menu.bottom + 1 :]]
+        question = "\n".join(line for line in below if line)
+    return menu_finding(view, menu, _DEFAULT_RULE, question, row, dialect)
+
+
+def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """A menu that one of the dialect's entries knows by what stands around it."""
+    if not dialect.menus:
+        return None
+    pointed = find_menu(view, dialect.pointers)
+    counted = find_numbered(view, dialect.pointers)
+    for rule in dialect.menus:
+        listed = pointed or (counted if rule.unpointed else None)
+        menu = find_across(view, rule.labels) if rule.labels else listed
+        if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS or not _surrounds(view, menu, rule):
+            continue
+        question, row = dialog_text(view, menu.top, rule.top) or question_above(view, menu.top)
+        if not question:
+            continue  # a dialog has words: this is what somebody writes into the input box
+        found = menu_finding(view, menu, rule, question, row, dialect)
+        return replace(found, own=dialect.idles, permission=rule.permission)
+    return None
+
+
+def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int, dialect: Dialect) -> Finding:
+    several = menu.several or (any(item.box for item in menu.items) and _toggles(view, menu))
+    refuse = (rule.refuse,) if rule.refuse else dialect.refuse
+    values = _values(menu, any(matches_any(refuse, item.label) for item in menu.items))
+    choices = []
+    for at, item in enumerate(menu.items):
+        steps = toggle_steps(view, menu, at, rule) if several else choose_steps(view, menu, at, rule)
+        if rule.text_choice and not rule.text_keys and compiled(rule.text_choice).search(item.label):
+            steps = ()  # its key opens a text field: it is no answer by itself
+        if several and not item.box:
+            steps = ()  # a way out of the list, not one of its boxes
+        label = item.label if not several else re.sub(r"^\[[ xX✔✓]\]\s*", "", item.label)
+        choices.append(
+            Choice(
+                values[at],
+                label,
+                steps,
+                refuses=matches_any(refuse, label),
+                always=matches_any(dialect.always, label),
+                default=item.checked if several else at == menu.current,
+            )
+        )
+    if rule.cancel and not any(choice.refuses for choice in choices):
+        choices.append(Choice("cancel", "Cancel", named_steps(view, rule.cancel), refuses=True))
+    constraints: dict[str, object] = {"min_choice": 1, "max_choice": len(menu.items)}
+    ending: tuple[Step, ...] = ()
+    if any(_MORE.search(line) for line in view.lines[max(0, menu.top - 2) : menu.bottom + 4]):
+        constraints["scrolls"] = True  # only what is visible can be chosen by a word
+    if several:
+        constraints["multi_select"] = True
+        ending = named_steps(view, rule.submit, last="redrawn")  # what is shown in between is no prompt of its own
+    takes_words = bool(rule.text_submit) or not several
+    text_steps = _text_steps(view, menu, rule) if takes_words else ()
+    if text_steps:
+        constraints["allows_other"] = True
+    core = question + "\0" + "\0".join(item.label for item in menu.items)
+    return Finding(
+        rule.id, PromptType.TYPE_MULTIPLE_CHOICE, rule.score, question, core, row,
+        tuple(choices), constraints, line_mode=False, structural=True, text_steps=text_steps, end_steps=ending,
+        words_end=named_steps(view, rule.text_submit, last="redrawn") if several else (),
+    )  # fmt: skip
+
+
+def _toggles(view: View, menu: Menu) -> bool:
+    """A hint near the list says that boxes are switched on and off."""
+    around = "\n".join(view.lines[max(0, menu.top - NEAR_ROWS) : view.bottom() + 1])
+    return _TOGGLE_HINT.search(around) is not None
+
+
+def _values(menu: Menu, refusable: bool) -> list[str]:
+    """Positions; its own numbers where taking one for the other could turn a no into a yes."""
+    if refusable and menu.numbered:
+        return [item.number for item in menu.items]
+    return [str(at) for at in range(1, len(menu.items) + 1)]
+
+
+def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:
+    item = menu.items[at]
+    if rule.choose == "hotkey":
+        key = compiled(rule.hotkeys).search(item.label)
+        if key:
+            return (Step(b"\x1b" if key[1].lower() == "esc" else key[1].encode()),)
+    if rule.choose in ("digit", "hotkey") and item.number:
+        return (Step(item.number.encode()),)
+    if rule.choose == "digit_enter" and item.number:
+        return (Step(item.number.encode(), "drained"), Step(ENTER))
+    if rule.choose == "digit_shows" and item.number:
+        return (Step(item.number.encode(), f"shows:{item.label[:60]}"), Step(ENTER))
+    moves = move_steps(view, menu.current, at, rule.across, item.label, menu.upwards)
+    if menu.gaps and len(moves) > 0:
+        moves = (Step(moves[-1].keys, f"reach:{item.label[:60]}"),)
+    if item.box.startswith("(") and not item.checked:
+        return (*moves, Step(b" ", "drained"), Step(ENTER))  # a radio list: Enter alone takes the one that was marked
+    if rule.follow and compiled(rule.follow).search(item.label):
+        return (*moves, Step(ENTER, "changed"), *named_steps(view, rule.follow_keys))
+    return (*moves, Step(ENTER))
+
+
+def move_steps(
+    view: View, current: int, target: int, across: bool, label: str, upwards: bool = False
+) -> tuple[Step, ...]:
+    """Arrows from where the highlight is, one by one, and a look whether it arrived before anything is taken."""
+    distance = target - max(current, 0)
+    shows = f"shows:{label[:60]}"
+    if distance == 0:
+        return () if current >= 0 else (Step(b"", shows),)  # a highlight that cannot be seen may be anywhere
+    if upwards:
+        distance = -distance
+    forward, back = ("right", "left") if across else ("down", "up")
+    key = arrow(forward if distance > 0 else back, view.application_cursor)
+    return (*(Step(key, "changed") for _ in range(abs(distance) - 1)), Step(key, shows))
+
+
+def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:
+    """The last step marks the box, those before it lead there from the box above; see `answer._several`."""
+    item = menu.items[at]
+    if rule.toggle == "digit" and item.number:
+        return (Step(item.number.encode(), "changed"),)
+    start = max(menu.current, 0) if at == 0 else at - 1
+    moves = move_steps(view, start, at, rule.across, item.label)
+    return (*moves, *named_steps(view, rule.toggle, last="changed"))
+
+
+def named_steps(view: View, keys: str, last: str = "") -> tuple[Step, ...]:
+    """Keys of a dialect: names or characters with blanks between them, each seen to work before the next.
+
+    `down>Some_label` is the key again and again until that label is highlighted; after `right?Some_words` the rest is
+    typed only where those words stand: elsewhere another question has come.
+    """
+    names = keys.split()
+    out = []
+    for at, word in enumerate(names, 1):
+        word, only, words = word.partition("?")
+        name, reaching, label = word.partition(">")
+        pointing = name in ("up", "down", "left", "right")
+        data = arrow(name, view.application_cursor) if pointing else parse_keys(name)
+        until = f"reach:{label.replace('_', ' ')}" if reaching else "changed" if at < len(names) else last
+        until = f"only:{words.replace('_', ' ')}" if only else until
+        out.append(Step(data, until))
+    return tuple(out)
+
+
+def _text_steps(view: View, menu: Menu, rule: MenuRule) -> tuple[Step, ...]:
+    if not rule.text_choice:
+        return ()
+    if rule.text_submit and rule.text_reach:
+        return named_steps(view, rule.text_reach)
+    for at, item in enumerate(menu.items):
+        if compiled(rule.text_choice).search(item.label):
+            if rule.text_keys:
+                moves = move_steps(view, menu.current, at, rule.across, item.label)
+                return (*moves, *named_steps(view, rule.text_keys, last="redrawn"))
+            *lead, last = choose_steps(view, menu, at, rule)
+            return (*lead, replace(last, until="redrawn"))
+    return named_steps(view, rule.text_reach)
+
+
+def _surrounds(view: View, menu: Menu, rule: MenuRule) -> bool:
+    top = max(0, menu.top - DIALOG_ROWS)
+    around = "\n".join(unframed(line) for line in view.lines[top : view.bottom() + 1])
+    return not rule.needs or compiled(rule.needs).search(around) is not None
+
+
+def _believable(view: View, menu: Menu, hinted: bool) -> bool:
+    """A menu of no known tool: the end of the screen, or a hint that arrows choose (`hinted`: it must have one)."""
+    around = "\n".join(view.lines[max(0, menu.top - 4) : view.bottom() + 1])
+    if hinted:
+        return bool(_ARROWS.search(around))
+    at_the_end = view.bottom() - menu.bottom <= 2
+    return menu.upwards or bool(_HINT.search(around)) or at_the_end or _asked_right_above(view, menu)
+
+
+def _asked_right_above(view: View, menu: Menu) -> bool:
+    """The cursor stands behind words in the row above the menu; what stands at the foot of the screen explains it."""
+    asks = view.cursor_visible and view.row == menu.top - 1 and not view.after_cursor()
+    return asks and menu.how == "pointer" and any(map(str.isalpha, view.before_cursor()))
+
+
+def _asked_below(view: View, menu: Menu) -> bool:
+    """The cursor stands behind a question further down: what looks like a menu is what was written before."""
+    below = view.cursor_visible and view.row > menu.bottom and not menu.upwards
+    asks = re.search(r"[^\W\d_]{3}.*[?:)\]>]", view.before_cursor())  # half an answer may stand behind it
+    return below and asks is not None and not _ARROWS.search("\n".join(view.lines))
+
+
+def dialog_text(view: View, top: int, begins: str) -> tuple[str, int] | None:
+    """Everything between the line where the dialog begins and its menu; None when that line is not there."""
+    if not begins:
+        return None
+    for at in range(top - 1, max(-1, top - 1 - TALL_ROWS), -1):
+        if compiled(begins).search(view.lines[at]):
+            words = [" ".join(unframed(line).split()) for line in view.lines[at:top]]
+            return "\n".join(line for line in words if any(char.isalnum() for char in line)), at
+    return None
+
+
+def question_above(view: View, top: int) -> tuple[str, int]:
+    """The words above a menu: its paragraph, and the one before when that is the question."""
+    taken: list[str] = []
+    row, blanks = top, 0
+    for at in range(top - 1, max(-1, top - 1 - QUESTION_ROWS), -1):
+        text = " ".join(unframed(view.lines[at]).split())
+        if not text or not any(char.isalnum() for char in text):
+            blanks += 1
+            if taken and (blanks > 1 or _enough(taken)):
+                break
+            continue
+        if taken and (view.is_answered(at) or view.is_ticked(at)):
+            break
+        blanks = 0
+        taken.insert(0, text)
+        row = at
+        if sum(map(len, taken)) > 200:
+            break
+    return "\n".join(taken), row
+
+
+def _enough(taken: list[str]) -> bool:
+    return any(len(text) > 8 for text in taken) and any(text.rstrip().endswith(("?", ":")) for text in taken)

@@ -1,0 +1,195 @@
+"""What a person would see: the screen of a tool, kept from its output bytes by an emulator of our own.
+
+The one place where the rest of core meets the emulator.  It judges nothing; that is the detector's work.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Set
+
+from atlasbridge.core.screen.stream import Stream
+from atlasbridge.core.screen.style import (
+    BLINK,
+    BOLD,
+    DIM,
+    HIDDEN,
+    ITALIC,
+    REVERSE,
+    STRIKE,
+    UNDERLINE,
+    background,
+    foreground,
+)
+from atlasbridge.core.screen.terminal import Notice, Terminal
+
+__all__ = [
+    "BLINK",
+    "BOLD",
+    "DIM",
+    "HIDDEN",
+    "ITALIC",
+    "REVERSE",
+    "STRIKE",
+    "UNDERLINE",
+    "Notice",
+    "Screen",
+    "background",
+    "foreground",
+]
+
+_runs = re.compile(r"(.)\1*", re.S).finditer
+Run = list[str | int | None]
+
+
+class Screen:
+    """Rows and columns count from 0.  A wide character takes two columns but is one character of `line`."""
+
+    __slots__ = ("_seen", "_stream", "_terminal", "_version")
+
+    def __init__(self, rows: int, cols: int, history_lines: int = 0) -> None:
+        self._terminal = Terminal(rows, cols, history_lines)
+        self._stream = Stream(self._terminal)
+        self._version = 0
+        self._seen = self._state()
+
+    def feed(self, data: bytes) -> None:
+        """Any bytes, cut anywhere."""
+        self._stream.feed(data)
+
+    def resize(self, rows: int, cols: int) -> None:
+        """Cut or pad; wrapped lines are not joined again, since tools redraw after a change of size."""
+        self._terminal.resize(rows, cols)
+
+    # Text
+
+    @property
+    def rows(self) -> int:
+        return self._terminal.rows
+
+    @property
+    def cols(self) -> int:
+        return self._terminal.cols
+
+    def lines(self) -> list[str]:
+        """Every row's text without trailing spaces."""
+        plain = self._terminal.clusters.plain
+        return [plain(line[0]).rstrip(" ") for line in self._terminal.lines]
+
+    def line(self, row: int) -> str:
+        return self.text(row).rstrip(" ")
+
+    def text(self, row: int, start: int = 0, end: int | None = None) -> str:
+        """The text of some columns of a row, trailing spaces included."""
+        return self._terminal.clusters.plain(self._terminal.lines[row][0][start:end])
+
+    def wrapped(self, row: int) -> bool:
+        """Whether the row goes on in the next one because the text was too long."""
+        return self._terminal.lines[row][2]
+
+    @property
+    def history(self) -> deque[str]:
+        """Lines that scrolled off the top of the main screen, oldest first."""
+        return self._terminal.history
+
+    @property
+    def scrolled(self) -> int:
+        """How many lines have left the screen at its top; with it a row's number tells one line from a later one."""
+        return self._terminal.scrolled
+
+    # Looks
+
+    def style(self, row: int, col: int) -> int:
+        """Flags in the low byte; `foreground(style)` and `background(style)` give the colours."""
+        return self._terminal.inks.style(self._terminal.lines[row][1][col])
+
+    def styles(self, row: int) -> list[int]:
+        styles = self._terminal.inks.styles
+        return [styles[ord(ink)] for ink in self._terminal.lines[row][1]]
+
+    def spans(self, row: int) -> list[tuple[int, int, int]]:
+        """The row as (first column, column after the last, style), left to right."""
+        style = self._terminal.inks.style
+        return [(run.start(), run.end(), style(run[1])) for run in _runs(self._terminal.lines[row][1])]
+
+    def is_reverse(self, row: int, col: int) -> bool:
+        return bool(self.style(row, col) & REVERSE)
+
+    def styled(self) -> list[list[Run]]:
+        """Rows of runs [text, foreground, background, flags], ready for JSON; plain blanks at the end are left out."""
+        return [self._styled_row(row) for row in range(self.rows)]
+
+    def _styled_row(self, row: int) -> list[Run]:
+        runs: list[Run] = [
+            [self.text(row, start, end), foreground(style), background(style), style & 0xFF]
+            for start, end, style in self.spans(row)
+        ]
+        if runs and runs[-1][1:] == [None, None, 0]:
+            runs[-1][0] = str(runs[-1][0]).rstrip(" ")
+            if not runs[-1][0]:
+                runs.pop()
+        return runs
+
+    # Cursor, modes, titles
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        """Row and column; after the last column of a full row the cursor stays on it."""
+        return self._terminal.y, self._terminal.x
+
+    @property
+    def cursor_visible(self) -> bool:
+        return 25 in self._terminal.modes
+
+    @property
+    def modes(self) -> Set[int]:
+        """DEC private modes that are on: 1 application cursor keys, 1000 and up mouse, 2004 bracketed paste, ..."""
+        return self._terminal.modes
+
+    @property
+    def application_keypad(self) -> bool:
+        return self._terminal.application_keypad
+
+    @property
+    def kitty_flags(self) -> int:
+        """Flags of the progressive keyboard protocol the tool has pushed; 0: the plain keyboard."""
+        return self._terminal.kitty_flags
+
+    @property
+    def alternate(self) -> bool:
+        return self._terminal.main is not None
+
+    @property
+    def synchronized(self) -> bool:
+        """Whether the tool is in the middle of a frame (mode 2026)."""
+        return 2026 in self._terminal.modes
+
+    @property
+    def title(self) -> str:
+        return self._terminal.title
+
+    @property
+    def version(self) -> int:
+        """Grows when a cell, the cursor or the size differs, or lines have scrolled, since it was last read."""
+        state = self._state()
+        if state != self._seen:
+            self._seen = state
+            self._version += 1
+        return self._version
+
+    def _state(self) -> tuple[object, ...]:
+        terminal = self._terminal
+        return list(terminal.lines), terminal.y, terminal.x, self.cursor_visible, terminal.scrolled
+
+    # What goes beside the screen
+
+    def take_notices(self) -> list[Notice]:
+        """Titles, bells and notifications since the last call, in order."""
+        taken, self._terminal.notices = self._terminal.notices, []
+        return taken
+
+    def take_queries(self) -> list[bytes]:
+        """An xterm's answers to what the tool asked since the last call, in the order asked."""
+        taken, self._terminal.answers = self._terminal.answers, []
+        return taken

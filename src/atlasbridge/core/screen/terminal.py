@@ -1,0 +1,266 @@
+"""A terminal's state around its cells: modes, saved cursors, character sets, tab stops, titles, keyboard flags.
+
+Its methods are what control functions do.  Which sequence calls which is in `sequences`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from atlasbridge.core.screen.grid import Grid
+from atlasbridge.core.screen.style import PLAIN
+from atlasbridge.core.screen.width import CHARSETS
+from atlasbridge.core.values import frozen, replace
+
+MAX_KEPT = 256  # notices and answers nobody fetches
+_MAX_TITLE = 1000
+_MAX_STACK = 16
+
+KNOWN_MODES = frozenset(
+    (
+        *(1, 3, 5, 6, 7, 8, 9, 12, 25, 45, 47, 66, 67, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016),
+        *(1034, 1035, 1036, 1039, 1042, 1047, 1048, 1049, 2004, 2026, 2031),
+    )
+)
+_AT_START = frozenset([7, 25])
+_ALTERNATE = frozenset([47, 1047, 1049])
+_ASCII = ("B", "B", "B", "B")
+
+Args = tuple[int, ...]
+
+
+@frozen
+class Notice:
+    """Something the tool told the terminal beside the screen: kind is "title", "bell" or "osc<number>"."""
+
+    kind: str
+    payload: str = ""
+
+
+@frozen
+class SavedCursor:
+    y: int = 0
+    x: int = 0
+    ink: str = PLAIN
+    charsets: tuple[str, ...] = _ASCII
+    shift: int = 0
+    origin: bool = False
+    wrap_due: bool = False
+
+
+class Terminal(Grid):
+    __slots__ = (
+        "_kitty",
+        "_last",
+        "_saved",
+        "_saved_modes",
+        "_titles",
+        "answers",
+        "application_keypad",
+        "charset",
+        "charsets",
+        "modes",
+        "newline",
+        "notices",
+        "origin",
+        "shift",
+        "tabs",
+        "title",
+    )
+
+    def __init__(self, rows: int, cols: int, history_lines: int) -> None:
+        self.notices: list[Notice] = []
+        self.answers: list[bytes] = []
+        self.title = ""
+        super().__init__(rows, cols, history_lines)
+
+    def clear(self) -> None:
+        super().clear()
+        self.modes = set(_AT_START)
+        self.charsets: tuple[str, ...] = _ASCII
+        self.shift = 0
+        self.charset: dict[int, str] | None = None  # the translation in force
+        self.origin = self.newline = self.application_keypad = False
+        self.tabs = set(range(8, self.cols, 8))
+        self._titles: list[str] = []
+        self._last = ""
+        self._saved = [SavedCursor(), SavedCursor()]  # of the main and of the alternate screen
+        self._saved_modes: dict[int, bool] = {}
+        self._kitty = [[0], [0]]  # keyboard flags, main and alternate screen
+
+    @property
+    def _screen(self) -> int:
+        return 0 if self.main is None else 1
+
+    # Text
+
+    def print(self, text: str) -> None:
+        if self.charset is not None:
+            text = text.translate(self.charset)
+        self._last = text[-1]
+        self.write(text)
+
+    def repeat(self, count: int) -> None:
+        if self._last:
+            self.write(self._last * min(count, self.cols * self.rows))
+
+    def colour(self, params: str) -> None:
+        if self.inks.full:
+            inks = self.renew_inks([saved.ink for saved in self._saved])
+            self._saved = [replace(saved, ink=ink) for saved, ink in zip(self._saved, inks, strict=True)]
+        self.ink = self.inks.turn(self.ink, params)
+
+    def designate(self, slot: int, charset: str) -> None:
+        self.charsets = (*self.charsets[:slot], charset, *self.charsets[slot + 1 :])
+        self.use_charset(self.shift)
+
+    def use_charset(self, slot: int) -> None:
+        self.shift = slot
+        self.charset = CHARSETS.get(self.charsets[slot])
+
+    # The cursor
+
+    def home(self, y: int, x: int) -> None:
+        """A position counted from the margins' corner while the origin mode is on."""
+        if self.origin:
+            self.move(min(y + self.top, self.bottom), x)
+        else:
+            self.move(y, x)
+
+    def up(self, count: int) -> None:
+        self.move(max(self.y - count, self.top if self.y >= self.top else 0), self.x)
+
+    def down(self, count: int) -> None:
+        self.move(min(self.y + count, self.bottom if self.y <= self.bottom else self.rows - 1), self.x)
+
+    def tab(self, count: int) -> None:
+        for _ in range(min(count, self.cols)):
+            self.x = next((col for col in range(self.x + 1, self.cols) if col in self.tabs), self.cols - 1)
+
+    def back_tab(self, count: int) -> None:
+        for _ in range(min(count, self.cols)):
+            self.move(self.y, next((col for col in range(self.x - 1, 0, -1) if col in self.tabs), 0))
+
+    def save_cursor(self) -> None:
+        self._saved[self._screen] = SavedCursor(
+            self.y, self.x, self.ink, self.charsets, self.shift, self.origin, self.wrap_due
+        )
+
+    def restore_cursor(self) -> None:
+        saved = self._saved[self._screen]
+        self.ink, self.charsets, self.origin = saved.ink, saved.charsets, saved.origin
+        self.use_charset(saved.shift)
+        (self.modes.add if saved.origin else self.modes.discard)(6)
+        self.move(saved.y, saved.x)
+        self.wrap_due = saved.wrap_due and self.x == self.cols - 1
+
+    def set_margins(self, top: int, bottom: int) -> None:
+        bottom = min(bottom, self.rows - 1)
+        if top < bottom:
+            self.top, self.bottom = top, bottom
+            self.home(0, 0)
+
+    # Modes and screens
+
+    def set_modes(self, modes: Args, on: bool) -> None:
+        for mode in modes:
+            if mode in KNOWN_MODES:
+                self._set_mode(mode, on)
+
+    def _set_mode(self, mode: int, on: bool) -> None:
+        (self.modes.add if on else self.modes.discard)(mode)
+        if mode in _ALTERNATE:
+            self._set_alternate(mode, on)
+        elif mode == 1048:
+            self.save_cursor() if on else self.restore_cursor()
+        elif mode == 6:
+            self.origin = on
+            self.home(0, 0)
+        elif mode == 7:
+            self.autowrap = on
+            self.wrap_due = self.wrap_due and on
+        elif mode == 66:
+            self.application_keypad = on
+
+    def _set_alternate(self, mode: int, on: bool) -> None:
+        if on and self.main is None:
+            if mode == 1049:
+                self.save_cursor()
+            self.show_alternate()
+        elif on:
+            self.erase_lines(0, self.rows if mode == 1049 else 0)
+        else:
+            self.modes -= _ALTERNATE
+            self.show_main()
+            if mode == 1049:
+                self.restore_cursor()
+
+    def mode_state(self, mode: int) -> int:
+        """As DECRQM reports it: 0 not known, 1 set, 2 reset."""
+        return 0 if mode not in KNOWN_MODES else 1 if mode in self.modes else 2
+
+    def save_modes(self, modes: Args) -> None:
+        self._saved_modes.update({mode: mode in self.modes for mode in modes if mode in KNOWN_MODES})
+
+    def restore_modes(self, modes: Args) -> None:
+        for mode in modes:
+            if mode in self._saved_modes:
+                self._set_mode(mode, self._saved_modes[mode])
+
+    def set_ansi_modes(self, modes: Args, on: bool) -> None:
+        if 4 in modes:
+            self.insert = on
+        if 20 in modes:
+            self.newline = on
+
+    @property
+    def kitty_flags(self) -> int:
+        return self._kitty[self._screen][-1]
+
+    def change_kitty(self, change: Callable[[list[int]], None]) -> None:
+        """Push, pop or set the keyboard flags of the screen that shows."""
+        stack = self._kitty[self._screen]
+        change(stack)
+        del stack[:-_MAX_STACK]
+        if not stack:
+            stack.append(0)
+
+    def soft_reset(self) -> None:
+        self.ink, self.origin, self.insert, self.autowrap = PLAIN, False, False, True
+        self.top, self.bottom = 0, self.rows - 1
+        self.charsets, self.application_keypad = _ASCII, False
+        self.use_charset(0)
+        self.modes -= {1, 6, 66}
+        self.modes |= _AT_START
+        self._saved[self._screen] = SavedCursor()
+
+    def align(self) -> None:
+        """DECALN: the screen full of E."""
+        self.lines = [("E" * self.cols, PLAIN * self.cols, False)] * self.rows
+        self.top, self.bottom = 0, self.rows - 1
+        self.move(0, 0)
+
+    def resize(self, rows: int, cols: int) -> None:
+        old = self.cols
+        super().resize(rows, cols)
+        self.tabs = {col for col in self.tabs if col < self.cols} | set(range((old + 7) // 8 * 8, self.cols, 8))
+
+    # What goes beside the screen
+
+    def notify(self, kind: str, payload: str = "") -> None:
+        if len(self.notices) < MAX_KEPT:
+            self.notices.append(Notice(kind, payload))
+
+    def answer(self, *answers: bytes | None) -> None:
+        self.answers += [answer for answer in answers if answer][: MAX_KEPT - len(self.answers)]
+
+    def set_title(self, title: str) -> None:
+        self.title = title[:_MAX_TITLE]
+        self.notify("title", self.title)
+
+    def push_title(self) -> None:
+        self._titles = [*self._titles, self.title][-_MAX_STACK:]
+
+    def pop_title(self) -> None:
+        if self._titles:
+            self.set_title(self._titles.pop())

@@ -1,0 +1,153 @@
+"""A still picture of the screen, as recognition sees it: rows of text, styles, the cursor, the modes that matter.
+
+Recognition never sees the emulator itself, so that every rule can be tried on a few lines of text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.screen.style import REVERSE
+from atlasbridge.core.values import field, frozen, replace
+
+_MARKS = lazy(r"^\W+|\W+$")
+CARET_ROWS = 8
+BACKGROUND = 34  # the bits of a style above this are its background
+TICKS = "✔✓√◇"  # question libraries put one in front of what has been answered
+
+
+class ScreenLike(Protocol):
+    """What a picture needs of `core.screen.screen.Screen`."""
+
+    @property
+    def cursor(self) -> tuple[int, int]: ...
+    @property
+    def cursor_visible(self) -> bool: ...
+    @property
+    def alternate(self) -> bool: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def modes(self) -> Iterable[int]: ...
+    @property
+    def cols(self) -> int: ...
+    def lines(self) -> list[str]: ...
+    def styles(self, row: int) -> list[int]: ...
+    def text(self, row: int, start: int = 0, end: int | None = None) -> str: ...
+    def wrapped(self, row: int) -> bool: ...
+
+
+@frozen
+class View:
+    lines: tuple[str, ...]
+    row: int = 0
+    col: int = 0
+    cursor_visible: bool = True
+    alternate: bool = False
+    title: str = ""
+    cols: int = 120
+    application_cursor: bool = False
+    bracketed_paste: bool = False
+    styles: tuple[tuple[int, ...], ...] = ()
+    joined: frozenset[int] = field(default_factory=frozenset)  # rows that go on in the next row
+    before: str | None = None  # the cursor's row up to the cursor: columns are not characters where text is wide
+    answered: tuple[str, ...] = ()  # beginnings of lines that have had their answer
+
+    @classmethod
+    def of(cls, screen: ScreenLike) -> View:
+        lines = tuple(screen.lines())
+        row, col = screen.cursor
+        modes = set(screen.modes)
+        return cls(
+            lines=lines,
+            row=min(row, len(lines) - 1),
+            col=col,
+            cursor_visible=screen.cursor_visible,
+            alternate=screen.alternate,
+            title=screen.title,
+            cols=screen.cols,
+            application_cursor=1 in modes,
+            bracketed_paste=2004 in modes,
+            styles=tuple(tuple(screen.styles(at)) if text else () for at, text in enumerate(lines)),
+            joined=frozenset(at for at in range(len(lines)) if screen.wrapped(at)),
+            before=screen.text(row, 0, col),
+        )
+
+    @classmethod
+    def from_text(cls, text: str, **changes: object) -> View:
+        """A picture of `text` with the cursor behind its last character: for tests and for bytes without a terminal."""
+        lines = tuple(text.split("\n"))
+        given: dict[str, object] = {"row": len(lines) - 1, "col": len(lines[-1]), **changes}
+        return cls(lines=tuple(line.rstrip() for line in lines), **given)  # type: ignore[arg-type]
+
+    def style(self, row: int, col: int) -> int:
+        """The style of a cell; 0 where nothing is known."""
+        if row < len(self.styles) and col < len(self.styles[row]):
+            return self.styles[row][col]
+        return 0
+
+    def line_start(self, row: int) -> int:
+        """The first row of the logical line that `row` belongs to."""
+        while row > 0 and row - 1 in self.joined:
+            row -= 1
+        return row
+
+    def before_cursor(self) -> str:
+        """The logical line of the cursor, up to the cursor."""
+        start = self.line_start(self.row)
+        head = "".join(self.lines[at].ljust(self.cols) for at in range(start, self.row))
+        return head + self._before()
+
+    def after_cursor(self) -> str:
+        return self.lines[self.row][len(self._before()) :].strip()
+
+    def _before(self) -> str:
+        return self.lines[self.row].ljust(self.col)[: self.col] if self.before is None else self.before
+
+    def at_caret(self) -> View:
+        """With the cursor on a single blank cell in another colour, which is how a field is drawn by programs that
+        hide the terminal's own."""
+        if self.cursor_visible:
+            return self
+        for row in range(self.bottom(), max(-1, self.bottom() - CARET_ROWS), -1):
+            col = _caret(self.styles[row], self.lines[row]) if row < len(self.styles) else -1
+            if col > 0:
+                return replace(self, row=row, col=col, before=None, cursor_visible=True)
+        return self
+
+    def is_answered(self, row: int) -> bool:
+        """Whether the row is a question that has had its answer: it and what stands above it is history."""
+        line = self.lines[row].strip()
+        return any(begins_with(line, done) for done in self.answered)
+
+    def is_ticked(self, row: int) -> bool:
+        """As `is_answered`, by the mark that question libraries leave behind."""
+        return self.lines[row].lstrip()[:1] in TICKS if self.lines[row].strip() else False
+
+    def bottom(self) -> int:
+        """The last row with text, -1 on an empty screen."""
+        for at in range(len(self.lines) - 1, -1, -1):
+            if self.lines[at].strip():
+                return at
+        return -1
+
+    def text(self) -> str:
+        return "\n".join(self.lines).rstrip()
+
+
+def _caret(styles: tuple[int, ...], line: str) -> int:
+    """The column of the only cell of a row that is reversed or has a background, if it is blank and the last one."""
+    lit = [col for col, style in enumerate(styles) if style & REVERSE or style >> BACKGROUND]
+    return lit[0] if len(lit) == 1 and not line[lit[0] :].strip() else -1
+
+
+def begins_with(line: str, beginning: str) -> bool:
+    """Whether a line begins with these words, whatever mark stands in front of them."""
+    words = _MARKS.sub("", beginning)
+    bare = words or beginning.strip()
+    rest = _MARKS.sub("", line) if words else line.strip()
+    return (
+        bool(bare) and rest.startswith(bare) and not (bare[-1].isalnum() and rest[len(bare) : len(bare) + 1].isalnum())
+    )
