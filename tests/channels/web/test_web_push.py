@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from py_vapid import Vapid02
 from tests.support.fake_desk import FakeHub
 from tests.support.sample_prompt import MENU, SECRET
-from tests.web.conftest import log_in
+from tests.channels.web.conftest import log_in
 
 API = "/api/v1"
 pytestmark = pytest.mark.timeout(180)

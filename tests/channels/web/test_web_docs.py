@@ -16,7 +16,7 @@ from atlasbridge.channels.web.prompt_api import STATUS
 from atlasbridge.channels.web.settings import WebSettings
 from atlasbridge.core.prompt.model import Refusal
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 API = (DOCS / "api.md").read_text()
 EXAMPLES = re.findall(r"```sh\n(.*?)```", API, re.DOTALL)
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from tests.support.fake_desk import FakeHub
 from tests.support.sample_prompt import MENU, SECRET, TEXT, YES_NO
-from tests.web.conftest import bearer
+from tests.channels.web.conftest import bearer
 
 from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.model import PromptState

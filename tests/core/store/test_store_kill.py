@@ -33,7 +33,7 @@ while True:
 @pytest.mark.parametrize("seed", range(6))
 def test_a_killed_writer_leaves_a_whole_store(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     command = [sys.executable, "-c", WRITER, str(tmp_path)]
     writer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root)
     assert writer.stdout is not None
