@@ -12,8 +12,9 @@ import re
 import secrets
 import time
 import uuid
-from datetime import datetime, timezone
-from typing import Any, AsyncIterator
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
 
 from ptyprocess import PtyProcess
 
@@ -107,7 +108,7 @@ class EchoAdapter(BaseAdapter):
             choices=list(choices),
             constraints={"max_length": 200, "nonce": secrets.token_hex(16)},
             idempotency_key=key,
-            timestamp=datetime.now(timezone.utc).isoformat(),
+            timestamp=datetime.now(UTC).isoformat(),
             raw_bytes=buffer,
         )
         self._nonces[event.prompt_id] = event.constraints["nonce"]

@@ -12,9 +12,10 @@ from typing import Any
 
 from atlasbridge.core.clock import Clock, SystemClock, iso
 from atlasbridge.core.ids import new_id, new_nonce
-from atlasbridge.core.ports import Channel, InboundReply, Receipt
+from atlasbridge.core.ports import Channel
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 

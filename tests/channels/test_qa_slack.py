@@ -19,7 +19,7 @@ from tests.support.fake_slack import FakeSlack
 
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.core.clock import SystemClock
-from atlasbridge.core.ports import Receipt
+from atlasbridge.core.prompt.reply import Receipt
 
 ADA, BOB = "U0ADA", "U0BOB"
 PREFIX = "ATLASBRIDGE_TEST_SLACK_"

@@ -17,7 +17,7 @@ from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.slack.actions import plain_text
 from atlasbridge.core.clock import ManualClock, SystemClock
 from atlasbridge.core.errors import ChannelError, StoreError
-from atlasbridge.core.ports import Receipt
+from atlasbridge.core.prompt.reply import Receipt
 
 ADA, BOB = "U0ADA", "U0BOB"
 

@@ -15,8 +15,8 @@ from tests.support.fake_telegram import FakeTelegram
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import ManualClock, SystemClock, iso
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.model import PromptState
+from atlasbridge.core.prompt.reply import Receipt
 
 
 def labels(message: dict) -> list[list[str]]:  # type: ignore[type-arg]

@@ -14,7 +14,7 @@ from tests.support.fake_telegram import FakeTelegram
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError, StoreError
-from atlasbridge.core.ports import Receipt
+from atlasbridge.core.prompt.reply import Receipt
 
 
 async def test_an_outage_is_survived_and_what_was_tapped_meanwhile_is_heard(

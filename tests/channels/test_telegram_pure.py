@@ -17,8 +17,8 @@ from atlasbridge.channels.telegram.callbacks import encode_callback, expand_call
 from atlasbridge.channels.telegram.channel import GROUP_RATE
 from atlasbridge.channels.telegram.templates import Body, cut_text, render_prompt, utf16_units
 from atlasbridge.core.clock import ManualClock
-from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType
+from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.values import replace
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)

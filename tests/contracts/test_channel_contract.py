@@ -16,8 +16,8 @@ from tests.support.hubs import short_home
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.registry import BUILT_IN, ChannelRegistry
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.ports import InboundReply, Receipt
 from atlasbridge.core.prompt.model import Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 
 STAGES = (
     "received", "typed", "taken", "still_there", "withdrawn", "expired", "default_typed", "canceled", "failed",

@@ -11,9 +11,9 @@ from tests.support.ledgers import YES
 
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.daemon.replies import LOCAL
-from atlasbridge.core.ports import InboundReply, Receipt
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptState, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.store.ledger import Ledger
 

@@ -11,8 +11,8 @@ from tests.support.fake_host import YES_NO, FakeHost
 from tests.support.hubs import LiveHub, live_hub
 
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.ports import InboundReply, Receipt
 from atlasbridge.core.prompt.model import PromptState, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.store.fault import store_error
 

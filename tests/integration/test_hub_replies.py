@@ -7,8 +7,8 @@ import asyncio
 from tests.support.fake_host import FREE_TEXT, SECRET, UNKNOWN, YES_NO, FakeHost
 from tests.support.hubs import LiveHub, channel_named, live_hub
 
-from atlasbridge.core.ports import InboundReply, Receipt
 from atlasbridge.core.prompt.model import PromptState, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.courier import CourierSettings
 from atlasbridge.core.routing.policy import Grant, PolicySettings
 from atlasbridge.core.routing.router import LOCAL

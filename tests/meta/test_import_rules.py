@@ -95,6 +95,52 @@ def test_a_part_imports_only_what_it_may():
     assert wrong == []
 
 
+FLOORS = (
+    {"errors", "ids", "clock", "values", "patterns", "visible", "home", "wire", "tty"},
+    {"screen"},
+    {"prompt"},
+    {"recognition"},
+    {"detection"},
+    {"session"},
+    {"policy"},
+    {"ports"},
+    {"host", "routing", "scheduler", "store", "audit"},
+    {"daemon", "client"},
+)
+FLOOR_OF = {room: number for number, floor in enumerate(FLOORS) for room in floor}
+
+
+def rooms() -> dict[str, set[str]]:
+    """Each package or module that stands directly in `core`, and what it imports of the others."""
+    found: dict[str, set[str]] = {}
+    for name in modules("atlasbridge"):
+        if name.startswith("core/") and name != "core/__init__.py":
+            room = name.split("/")[1].removesuffix(".py")
+            words = [module.split(".") for module in imports("atlasbridge", name)]
+            needed = {word[2] for word in words if word[:2] == ["atlasbridge", "core"] and len(word) > 2}
+            found.setdefault(room, set()).update(needed - {room})
+    return found
+
+
+def test_nothing_in_core_imports_upwards():
+    assert rooms().keys() <= FLOOR_OF.keys()
+    upwards = [
+        f"{room} imports {needed}"
+        for room, others in rooms().items()
+        for needed in others
+        if FLOOR_OF[needed] > FLOOR_OF[room]
+    ]
+    assert upwards == []
+
+
+def test_no_two_packages_stand_in_a_circle():
+    needs = rooms()
+    while leaves := [room for room, others in needs.items() if not others & needs.keys()]:
+        for room in leaves:
+            del needs[room]
+    assert needs == {}, "these need each other"
+
+
 def test_each_third_party_package_has_one_home():
     wrong = []
     for name in modules("atlasbridge"):

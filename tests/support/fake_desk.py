@@ -15,9 +15,9 @@ from atlasbridge.channels.web import WebChannel
 from atlasbridge.core.clock import Clock, SystemClock, iso
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.ids import new_id, new_nonce
-from atlasbridge.core.ports import InboundReply, Receipt
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
 

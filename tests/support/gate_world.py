@@ -15,9 +15,9 @@ from tests.support.ledgers import NO, SECRET, UNKNOWN, YES_NO, answer_to, make_s
 
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.ports import InboundReply
 from atlasbridge.core.prompt.gate import decide_reply
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, PromptRecord, PromptState, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply
 from atlasbridge.core.scheduler.deadlines import Deadlines
 from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.store.ledger import Ledger

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.ports import Desk, InboundReply, Receipt
+from atlasbridge.core.ports import Desk
 from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
 

@@ -9,8 +9,8 @@ import asyncio
 from typing import ClassVar
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.core.ports import InboundReply, Receipt
 from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
 

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.ports import Desk, InboundReply, Receipt
+from atlasbridge.core.ports import Desk
 from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
 

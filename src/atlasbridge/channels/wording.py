@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Choice, Confidence, Prompt, PromptRecord, PromptType
+from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.channels.web.conftest import bearer
 from tests.support.fake_desk import FakeHub
 from tests.support.sample_prompt import MENU, SECRET, TEXT, YES_NO
-from tests.channels.web.conftest import bearer
 
-from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.model import PromptState
+from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.session.model import SessionState
 from atlasbridge.core.values import replace
 

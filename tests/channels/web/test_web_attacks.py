@@ -9,10 +9,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.channels.web.conftest import bearer
 from tests.support.fake_desk import FakeDesk, FakeHub
 from tests.support.raw_http import raw
 from tests.support.sample_prompt import YES_NO
-from tests.channels.web.conftest import bearer
 
 from atlasbridge.channels.web import access as access_module
 from atlasbridge.channels.web.access import Access

@@ -13,8 +13,8 @@ from tests.support import sample_prompt as sample
 from tests.support.browser import complaints, find, open_browser, phone, text_of, wait, wait_text
 from tests.support.threaded_hub import ThreadedHub
 
-from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.model import Prompt, PromptState
+from atlasbridge.core.prompt.reply import Receipt
 
 CONTRAST = (Path(sample.__file__).parent / "contrast.js").read_text()
 _LOOKS_AT_REST = 12  # a twentieth of a second each

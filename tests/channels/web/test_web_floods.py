@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.channels.web.conftest import bearer, log_in
 from tests.support.fake_desk import FakeHub
 from tests.support.raw_http import connect, raw
 from tests.support.sample_prompt import HOSTILE, SECRET, YES_NO, hostile_prompt
-from tests.channels.web.conftest import bearer, log_in
 
 from atlasbridge.channels.web import app as app_module
 from atlasbridge.channels.web import server as server_module

@@ -16,9 +16,9 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from py_vapid import Vapid02
+from tests.channels.web.conftest import log_in
 from tests.support.fake_desk import FakeHub
 from tests.support.sample_prompt import MENU, SECRET
-from tests.channels.web.conftest import log_in
 
 API = "/api/v1"
 pytestmark = pytest.mark.timeout(180)

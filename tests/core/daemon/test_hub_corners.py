@@ -10,8 +10,8 @@ from tests.support.fake_host import YES_NO, FakeHost
 from tests.support.hubs import LiveHub, live_hub
 
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.ports import InboundReply
 from atlasbridge.core.prompt.model import PromptState, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.session.model import SessionState
 

@@ -9,8 +9,8 @@ from tests.support.sample_prompt import YES_NO
 from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.errors import ChannelError, ConfigError
-from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.model import PromptRecord, PromptState
+from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.routing.courier import Courier, CourierSettings, Errand
 
 RECORD = PromptRecord("p" * 36, "s" * 36, YES_NO, PromptState.ROUTED, "n" * 32, "", "", 0.0)

@@ -11,8 +11,8 @@ from atlasbridge.channels import wording
 from atlasbridge.channels.slack.actions import ANSWER, PICK, SHOW, WRITE, encode_action
 from atlasbridge.channels.wording import Button, Role
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptType
+from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 

@@ -27,8 +27,9 @@ from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.channels.wording import LAST_OUTPUT, offers_again
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.ports import Desk, InboundReply, Receipt
+from atlasbridge.core.ports import Desk
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 

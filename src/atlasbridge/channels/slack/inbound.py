@@ -28,8 +28,9 @@ from atlasbridge.channels.slack.blocks import CALLBACK, FIELD
 from atlasbridge.channels.slack.envelope import Payload, key_of, kind_of, parse_sender
 from atlasbridge.channels.slack.settings import SlackSettings
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.ports import Desk, InboundReply
+from atlasbridge.core.ports import Desk
 from atlasbridge.core.prompt.model import PromptRecord, PromptType
+from atlasbridge.core.prompt.reply import InboundReply
 from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)

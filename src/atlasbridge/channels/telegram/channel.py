@@ -26,8 +26,9 @@ from atlasbridge.channels.telegram.settings import TelegramSettings
 from atlasbridge.channels.telegram.voice import Origin, Voice, in_topic, reply_to
 from atlasbridge.channels.wording import render_left
 from atlasbridge.core.clock import Clock, iso, parse_iso
-from atlasbridge.core.ports import Desk, InboundReply, Receipt
+from atlasbridge.core.ports import Desk
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
 log = logging.getLogger(__name__)

@@ -19,9 +19,10 @@ from atlasbridge.channels.telegram.picking import Picks, marked_value, parse_mar
 from atlasbridge.channels.telegram.settings import TelegramSettings
 from atlasbridge.channels.telegram.voice import Origin, Voice
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.ports import Desk, InboundReply
+from atlasbridge.core.ports import Desk
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, PromptType
+from atlasbridge.core.prompt.reply import InboundReply
 from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from atlasbridge.channels.telegram import picking
 from atlasbridge.channels.telegram.callbacks import ANSWER, SHOW, encode_callback
 from atlasbridge.channels.wording import Button, Role
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 

@@ -20,8 +20,9 @@ from atlasbridge.channels.web.settings import WebSettings
 from atlasbridge.channels.web.site import Site
 from atlasbridge.channels.web.view import render_session
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.ports import Desk, InboundReply, Receipt
+from atlasbridge.core.ports import Desk
 from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 

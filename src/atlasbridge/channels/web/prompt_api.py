@@ -12,9 +12,9 @@ from atlasbridge.channels.web.operation import Call, problem
 from atlasbridge.channels.web.site import Site
 from atlasbridge.channels.web.stream import event_stream
 from atlasbridge.core.clock import iso, parse_iso
-from atlasbridge.core.ports import InboundReply
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply
 
 VERDICT_TIMEOUT_S = 15.0
 STATUS = {

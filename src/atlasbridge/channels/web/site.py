@@ -18,8 +18,9 @@ from atlasbridge.channels.web.settings import WebSettings
 from atlasbridge.channels.web.stream import Broadcast
 from atlasbridge.channels.web.view import render_prompt, render_session
 from atlasbridge.core.clock import Clock, iso
-from atlasbridge.core.ports import Desk, InboundReply, Receipt
+from atlasbridge.core.ports import Desk
 from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible

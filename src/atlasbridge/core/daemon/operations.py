@@ -13,8 +13,8 @@ from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.replies import ReplyDesk
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.ports import InboundReply
 from atlasbridge.core.prompt.model import Reject
+from atlasbridge.core.prompt.reply import InboundReply
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
 
 log = logging.getLogger(__name__)

@@ -11,10 +11,10 @@ import logging
 from typing import Any
 
 from atlasbridge.core.daemon.parts import HubParts
-from atlasbridge.core.ports import Receipt
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
+from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.routing.policy import (
     decide_default_at_once,
     decide_grant,

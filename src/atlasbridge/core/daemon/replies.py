@@ -9,11 +9,11 @@ from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.ports import InboundReply, Receipt
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.gate import refuse_reply
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, PromptRecord, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.visible import visible

@@ -10,9 +10,8 @@ import re
 from typing import Protocol
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import parse_keys
+from atlasbridge.core.prompt.keys import ENTER, parse_keys
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Refusal, Reject, Step
-from atlasbridge.core.recognition.finding import ENTER
 from atlasbridge.core.visible import is_plain_line
 
 TEXT_LIMIT = 1000

@@ -1,35 +1,38 @@
-"""A whole `Prompt` as JSON and back: what the host sends to the hub and what the store keeps.
+"""A whole `Prompt` as JSON and back: the one form in which the host sends it to the hub and the store keeps it.
 
 `Prompt.to_json` is the public face; this form also holds what typing needs (digest, steps, line mode) and stays on
-this machine.
+this machine.  A field that an older version did not know takes its default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType, Step
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.values import as_dict, replace
+
+_STEPS = ("text_steps", "end_steps", "words_end")
+_FLAGS = ("refuses", "always", "default")
 
 
 def encode_prompt(prompt: Prompt) -> dict[str, Any]:
     return {
+        **as_dict(prompt),
         "type": prompt.type.value,
-        "score": prompt.score,
-        "excerpt": prompt.excerpt,
-        "screen": prompt.screen,
-        "choices": [_encode_choice(choice) for choice in prompt.choices],
+        "choices": [{**as_dict(choice), "steps": _encode_steps(choice.steps)} for choice in prompt.choices],
         "constraints": dict(prompt.constraints),
         "evidence": [[item.signal, item.score, item.detail] for item in prompt.evidence],
-        "safe_default": prompt.safe_default,
-        "digest": prompt.digest,
-        "line_mode": prompt.line_mode,
-        "text_steps": [_encode_step(step) for step in prompt.text_steps],
-        "end_steps": [_encode_step(step) for step in prompt.end_steps],
-        "words_end": [_encode_step(step) for step in prompt.words_end],
-        "multiline": prompt.multiline,
+        **{name: _encode_steps(getattr(prompt, name)) for name in _STEPS},
         "raw": prompt.raw.decode("latin-1"),
+        "subject": None if prompt.subject is None else as_dict(prompt.subject),
     }
+
+
+def kept(prompt: Prompt) -> Prompt:
+    """What the store keeps of it: no raw bytes, and of its subject a digest and what may be shown."""
+    return replace(prompt, raw=b"", subject=prompt.subject and prompt.subject.kept())
 
 
 def decode_prompt(data: Mapping[str, Any]) -> Prompt:
@@ -38,40 +41,53 @@ def decode_prompt(data: Mapping[str, Any]) -> Prompt:
         type=PromptType(data["type"]),
         score=float(data["score"]),
         excerpt=str(data["excerpt"]),
-        screen=str(data["screen"]),
-        choices=tuple(_decode_choice(item) for item in data["choices"]),
-        constraints=dict(data["constraints"]),
-        evidence=tuple(Evidence(str(signal), float(score), str(why)) for signal, score, why in data["evidence"]),
-        safe_default=str(data["safe_default"]),
-        digest=str(data["digest"]),
-        line_mode=bool(data["line_mode"]),
-        text_steps=tuple(_decode_step(item) for item in data["text_steps"]),
-        end_steps=tuple(_decode_step(item) for item in data["end_steps"]),
-        words_end=tuple(_decode_step(item) for item in data.get("words_end", ())),
-        multiline=bool(data["multiline"]),
-        raw=str(data["raw"]).encode("latin-1"),
+        screen=str(data.get("screen", "")),
+        choices=tuple(_decode_choice(item) for item in data.get("choices", ())),
+        constraints=dict(data.get("constraints", {})),
+        evidence=tuple(_decode_evidence(item) for item in data.get("evidence", ())),
+        safe_default=str(data.get("safe_default", "")),
+        digest=str(data.get("digest", "")),
+        line_mode=bool(data.get("line_mode", True)),
+        **{name: _decode_steps(data.get(name, ())) for name in _STEPS},
+        multiline=bool(data.get("multiline", False)),
+        raw=str(data.get("raw", "")).encode("latin-1"),
+        subject=_decode_subject(data.get("subject")),
     )
 
 
-def _encode_step(step: Step) -> list[str]:
-    return [step.keys.decode("latin-1"), step.until]
+def _encode_steps(steps: tuple[Step, ...]) -> list[list[str]]:
+    return [[step.keys.decode("latin-1"), step.until] for step in steps]
 
 
-def _decode_step(data: list[str]) -> Step:
-    keys, until = data
+def _decode_steps(data: Iterable[Any]) -> tuple[Step, ...]:
+    return tuple(_decode_step(item) for item in data)
+
+
+def _decode_step(data: Any) -> Step:
+    keys, until = (data["keys"], data["until"]) if isinstance(data, Mapping) else data  # 0.1.0 stored names
     return Step(keys.encode("latin-1"), until)
 
 
-def _encode_choice(choice: Choice) -> dict[str, Any]:
-    return {**choice.to_json(), "steps": [_encode_step(step) for step in choice.steps]}
+def _decode_evidence(data: Any) -> Evidence:
+    signal, score, why = (data["signal"], data["score"], data["detail"]) if isinstance(data, Mapping) else data
+    return Evidence(str(signal), float(score), str(why))
 
 
 def _decode_choice(data: Mapping[str, Any]) -> Choice:
-    return Choice(
-        value=str(data["value"]),
-        label=str(data["label"]),
-        steps=tuple(_decode_step(item) for item in data["steps"]),
-        refuses=bool(data.get("refuses", False)),
-        always=bool(data.get("always", False)),
-        default=bool(data.get("default", False)),
+    flags = {name: bool(data.get(name, False)) for name in _FLAGS}
+    return Choice(str(data["value"]), str(data["label"]), _decode_steps(data.get("steps", ())), **flags)
+
+
+def _decode_subject(data: Mapping[str, Any] | None) -> Subject | None:
+    if data is None:
+        return None
+    return Subject(
+        kind=SubjectKind(data["kind"]),
+        text=str(data["text"]),
+        folder=str(data["folder"]),
+        source=SubjectSource(data["source"]),
+        complete=bool(data["complete"]),
+        shown=str(data["shown"]),
+        target=str(data["target"]),
+        digest=str(data["digest"]),
     )

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from hmac import compare_digest
 from typing import Final
 
-from atlasbridge.core.ports import InboundReply
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply
 
 SHORT_ID: Final = 8  # the least of an id that a medium may carry
 SHORT_NONCE: Final = 16  # 64 bits: what fits into a Telegram button

@@ -6,9 +6,10 @@ import re
 
 from atlasbridge.core.patterns import lazy
 
+ENTER = b"\r"
 NAMED = {
-    "enter": b"\r",
-    "return": b"\r",
+    "enter": ENTER,
+    "return": ENTER,
     "space": b" ",
     "tab": b"\t",
     "esc": b"\x1b",

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from atlasbridge.core.prompt.subject import Subject
 from atlasbridge.core.values import field, frozen
 
 EXCERPT_LIMIT = 200
@@ -62,13 +63,6 @@ class Step:
     keys: bytes
     until: str = ""
 
-    def to_json(self) -> dict[str, str]:
-        return {"keys": self.keys.decode("latin-1"), "until": self.until}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, str]) -> Step:
-        return cls(data["keys"].encode("latin-1"), data.get("until", ""))
-
 
 @frozen
 class Choice:
@@ -88,15 +82,6 @@ class Choice:
                 out[name] = True
         return out
 
-    def to_wire(self) -> dict[str, Any]:
-        return {**self.to_json(), "steps": [step.to_json() for step in self.steps]}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Choice:
-        steps = tuple(Step.from_json(step) for step in data.get("steps", ()))
-        flags = {name: bool(data.get(name)) for name in ("refuses", "always", "default")}
-        return cls(str(data["value"]), str(data["label"]), steps, **flags)
-
 
 @frozen
 class Evidence:
@@ -109,14 +94,10 @@ class Evidence:
     def to_json(self) -> dict[str, Any]:
         return {"signal": self.signal, "score": round(self.score, 2), "detail": self.detail}
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Evidence:
-        return cls(str(data["signal"]), float(data["score"]), str(data["detail"]))
-
 
 @frozen
 class Prompt:
-    """A waiting moment as it stands on the screen.  All text is already visible-safe and redacted."""
+    """A waiting moment as it stands on the screen.  All text but `subject.text` is visible-safe and redacted."""
 
     type: PromptType
     score: float
@@ -133,6 +114,7 @@ class Prompt:
     words_end: tuple[Step, ...] = ()  # what ends own words in a list of boxes, whose `end_steps` send the boxes
     multiline: bool = False  # the tool takes bracketed paste here
     raw: bytes = b""  # the bytes that drew it; never leaves this machine
+    subject: Subject | None = None  # what the answer is about, where that could be told
 
     @property
     def confidence(self) -> Confidence:
@@ -157,40 +139,8 @@ class Prompt:
             "constraints": {"secret": False, "idle": False, **self.constraints},
             "evidence": [item.to_json() for item in self.evidence],
             "safe_default": self.safe_default,
+            "subject": None if self.subject is None else self.subject.to_json(),
         }
-
-    def to_wire(self) -> dict[str, Any]:
-        """Everything, for the hub and the store; `from_json` gives the same prompt back."""
-        return {
-            **self.to_json(),
-            "choices": [choice.to_wire() for choice in self.choices],
-            "constraints": dict(self.constraints),
-            "score": self.score,
-            "digest": self.digest,
-            "line_mode": self.line_mode,
-            "multiline": self.multiline,
-            "text_steps": [step.to_json() for step in self.text_steps],
-            "raw": self.raw.decode("latin-1"),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Prompt:
-        """The inverse of `to_wire`.  Raises KeyError, TypeError or ValueError on anything that is not a prompt."""
-        return cls(
-            type=PromptType(data["type"]),
-            score=float(data["score"]),
-            excerpt=str(data["excerpt"]),
-            screen=str(data.get("screen", "")),
-            choices=tuple(Choice.from_json(item) for item in data.get("choices", ())),
-            constraints=dict(data.get("constraints", {})),
-            evidence=tuple(Evidence.from_json(item) for item in data.get("evidence", ())),
-            safe_default=str(data.get("safe_default", "")),
-            digest=str(data.get("digest", "")),
-            line_mode=bool(data.get("line_mode", True)),
-            text_steps=tuple(Step.from_json(item) for item in data.get("text_steps", ())),
-            multiline=bool(data.get("multiline", False)),
-            raw=str(data.get("raw", "")).encode("latin-1"),
-        )
 
 
 class AnswerKind(StrEnum):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType, Step
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import field, frozen
 
-ENTER = b"\r"
 CONTEXT_ROWS = 8
 
 

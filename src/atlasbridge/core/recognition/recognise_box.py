@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import Choice, PromptType, Step
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, matches_any
-from atlasbridge.core.recognition.finding import ENTER, Facts, Finding, cut
+from atlasbridge.core.recognition.finding import Facts, Finding, cut
 from atlasbridge.core.recognition.menu import Item, Menu, odd_one, unframed
 from atlasbridge.core.recognition.recognise_line import BACKSPACE
 from atlasbridge.core.recognition.recognise_menu import menu_finding, move_steps, question_above

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import Choice, PromptType, Step
 from atlasbridge.core.recognition.asking_line import Line, asking_line
 from atlasbridge.core.recognition.choice_list import Listed, inline_choices, listed_choices, marked_words
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
-from atlasbridge.core.recognition.finding import ENTER, Facts, Finding, excerpt_of, typed_line
+from atlasbridge.core.recognition.finding import Facts, Finding, excerpt_of, typed_line
 from atlasbridge.core.recognition.menu import unframed
 from atlasbridge.core.recognition.yes_no import typing_hint, yes_no_choices
 from atlasbridge.core.screen.style import REVERSE

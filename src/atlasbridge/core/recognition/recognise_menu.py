@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.keys import arrow, parse_keys
+from atlasbridge.core.prompt.keys import ENTER, arrow, parse_keys
 from atlasbridge.core.prompt.model import Choice, PromptType, Step
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled, matches_any
-from atlasbridge.core.recognition.finding import ENTER, Facts, Finding
+from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.marked_list import find_counted, find_marked
 from atlasbridge.core.recognition.menu import (
     Menu,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import Choice, Step
 from atlasbridge.core.recognition.choice_list import inline_choices
 from atlasbridge.core.recognition.dialect import Dialect, Rule, matches_any
-from atlasbridge.core.recognition.finding import ENTER, typed_line
+from atlasbridge.core.recognition.finding import typed_line
 from atlasbridge.core.screen.view import View
 
 _YES_TOKEN = lazy(r"\byes\b", re.IGNORECASE)

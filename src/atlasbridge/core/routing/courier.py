@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
-from atlasbridge.core.ports import Channel, InboundReply, Receipt
+from atlasbridge.core.ports import Channel
 from atlasbridge.core.prompt.model import Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.values import frozen, mutable
 
 log = logging.getLogger(__name__)

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from atlasbridge.core.ports import Channel, Receipt
+from atlasbridge.core.ports import Channel
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.routing.courier import Courier, Errand
 from atlasbridge.core.routing.policy import PolicySettings, decide_audience
 from atlasbridge.core.session.model import SessionRecord

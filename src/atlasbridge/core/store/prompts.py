@@ -6,8 +6,9 @@ import json
 import sqlite3
 from typing import Any, Final
 
+from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, kept
 from atlasbridge.core.prompt.machine import OPEN, TRANSITIONS, PromptMoved, sources
-from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState
+from atlasbridge.core.prompt.model import PromptRecord, PromptState
 
 _COLUMNS: Final = (
     "id, session_id, body, status, nonce, created_at, expires_at, deadline, boot_id, nonce_used, decided_by, decided_at"
@@ -34,8 +35,7 @@ IS_OPEN: Final = f"status IN {_quoted(tuple(sorted(OPEN)))}"
 
 def insert(connection: sqlite3.Connection, record: PromptRecord, keep_raw: bool) -> None:
     prompt = record.prompt
-    body = prompt.to_wire()
-    del body["raw"]
+    body = encode_prompt(kept(prompt))
     connection.execute(
         "INSERT INTO prompts (id, session_id, type, confidence, excerpt, body, raw, status, nonce, boot_id, deadline,"
         " created_at, expires_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -102,7 +102,7 @@ def _record(row: tuple[Any, ...]) -> PromptRecord:
     return PromptRecord(
         prompt_id=row[0],
         session_id=row[1],
-        prompt=Prompt.from_json(json.loads(row[2])),
+        prompt=decode_prompt(json.loads(row[2])),
         state=PromptState(row[3]),
         nonce=row[4],
         created_at=row[5],
