@@ -139,7 +139,7 @@ class PtyAdapter(BaseAdapter):
         if found is None or found.score < MEDIUM or stated(view, self.dialect) == "busy":
             return None
         evidence = [Evidence("pattern", found.score, found.rule)]
-        prompt = prompt_of(found, view, evidence, bytes(buffer[-BUFFER_BYTES:]), (), "")
+        prompt = prompt_of(found, view, evidence, bytes(buffer[-BUFFER_BYTES:]), ())
         event = event_of(prompt, self._session_id or self._without_session, self._clock)
         if event.idempotency_key in self._keys:
             return None

@@ -66,16 +66,17 @@ class PromptLife:
             self.expire(prompt_id)
             return
         self._watch(record)
-        if not self._give_standing_answer(record, session):
+        if not self._give_standing_answer(record, prompt, session):
             self._hub.router.route(record, session)
 
-    def _give_standing_answer(self, record: PromptRecord, session: SessionRecord) -> bool:
-        """What a person granted beforehand; it is claimed, recorded and typed like any reply."""
-        grant = decide_grant(record.prompt, session, self._hub.router.policy)
+    def _give_standing_answer(self, record: PromptRecord, prompt: Prompt, session: SessionRecord) -> bool:
+        """What a person granted beforehand; it is claimed, recorded and typed like any reply.  `prompt` is as the host
+        sent it: the record no longer holds the whole subject."""
+        grant = decide_grant(prompt, session, self._hub.router.policy)
         answer = decide_answer(record.prompt, grant.answer) if grant else None
         if grant is None or not isinstance(answer, Answer):
             return False
-        claimed = self._hub.ledger.claim(record.prompt_id, session.session_id, None, answer, grant.name)
+        claimed = self._hub.ledger.claim(record.prompt_id, session.session_id, None, answer, grant.name, "grant")
         if isinstance(claimed, Reject):
             return False
         self._publish("reply.received", claimed, by=grant.name, channel="grant", value=grant.answer)

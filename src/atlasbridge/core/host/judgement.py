@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.host.logbook import Journal
@@ -74,10 +74,10 @@ class Judgement:
         """Remembers what a person typed and wakes nobody: called between a key and its echo."""
         return self._events.append
 
-    def tool_said(self, kind: str, text: str, source: str) -> None:
+    def tool_said(self, message: Mapping[str, Any]) -> None:
         """By a hook, beside the terminal."""
         if self._parts is not None:
-            self._parts[0].tool_said(kind, text, source)
+            self._parts[0].tool_said(message)
 
     def changed(self, size: Size, attached: bool) -> None:
         """The terminal's size, or whether one is attached."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from atlasbridge.core.clock import Clock
@@ -36,6 +36,7 @@ from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.prompt.subject import told_subject
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.values import replace
 
@@ -123,8 +124,9 @@ class StallWatchdog:
     def keys_typed(self, data: bytes) -> None:
         self._tell(data)
 
-    def tool_said(self, kind: str, text: str, source: str) -> None:
-        self._tell(StructuredEventReceived(kind, text, source))
+    def tool_said(self, message: Mapping[str, Any]) -> None:
+        kind, text, source = (str(message.get(name, "")) for name in ("kind", "text", "source"))
+        self._tell(StructuredEventReceived(kind, text, source, told_subject(message.get("subject"))))
 
     def resized(self, rows: int, cols: int) -> None:
         self._tell(Resized(rows, cols))

@@ -21,13 +21,19 @@ _LETTERED = lazy(
     r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
 )
 _CHOOSING = lazy(
-    r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|enter an?|your answer|type)\b"
+    r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|your answer)\b"
+    r"|\b(?:enter|type) (?:an?|the|one|your)? ?(?:of the )?"
+    r"(?:value|letter|digit|key|item|entry|code|index|id|above)s?\b"
     r"|#\?|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|[\[(]\d+\s*[-–]\s*\d+[\]),]|\bdefault\b|\((?:\w|\d+)\):?$",
     re.IGNORECASE,
 )
 _CHOSEN = lazy(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
 _HEADS = lazy(r"\b(?:what|how)\b[^?]*\?\W*$|\b(?:options|menu|actions|commands)\W*$", re.IGNORECASE)
 _BARE = lazy(r"^\W*$")
+_SHELL = lazy(
+    r"^[^\w\s]{0,3}(?:\$|%|#|>>>|\.\.\.|❯|=>|➜|λ)$|^\S*(?:[@:~/]\S*)?\s?[$%#]$|^(?:irb|pry|iex|ghci|node|sqlite|mysql|psql|gdb|lldb)\S*>$"
+    r"|^(?:In|irb)\s?[\[(].*[\])]\S*[:>]$|^\(?(?:gdb|lldb|pdb|Pdb|ipdb)\)?>?$|^\w+[=-][>#]$"
+)
 _GROUP = lazy(
     r"[\[({<]((?:\[?\(?[\w?.*+!-]{1,24}\)?\]?(?:\s*[,/|]\s*|\s+or\s+)){1,30}\[?\(?[\w?.*+!-]{1,24}\)?\]?)[\])}>]"
 )
@@ -47,7 +53,8 @@ class Listed:
     kind: str  # "numbers" or "letters"
     items: tuple[tuple[str, str], ...]
     current: str = ""
-    row: int = 0
+    row: int = 0  # of its first item
+    bottom: int = 0
 
 
 def listed_choices(view: View, row: int, question: str) -> Listed | None:
@@ -68,7 +75,7 @@ def _is_complete(found: Listed, row: int) -> bool:
 
 def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str) -> Listed | None:
     items: dict[str, str] = {}
-    gap, top, current, seen = 0, row, "", False
+    gap, top, bottom, current, seen = 0, row, row, "", False
     for at in range(row - 1, max(-1, row - LIST_ROWS), -1):
         text = view.lines[at]
         found = [tuple(part for part in match.groups() if part) for match in pattern.finditer(text)]
@@ -77,17 +84,17 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str) -> Liste
                 items.setdefault(key, " ".join(label.split()))
                 if re.match(rf"\s*[*>+]\s*\W?{key}\b", text):
                     current = key
-            top, seen = at, True
+            top, bottom, seen = at, bottom if seen else at, True
             continue
         if seen and (not text.strip() or not text.startswith("   ")):
             break
         if not seen and _CHOSEN.search(text) and _CHOOSING.search(text):
             break  # that list has had its answer
         gap += 0 if seen else 1
-        if gap > GAP_ROWS:
+        if gap > GAP_ROWS or (not seen and text.strip() and not _is_own_text(view, at, row)):
             break
     ordered = _in_order(items) if kind == "numbers" else tuple(reversed(items.items()))
-    return Listed(kind, ordered, current, top) if len(ordered) >= 2 else None
+    return Listed(kind, ordered, current, top, bottom) if len(ordered) >= 2 else None
 
 
 def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
@@ -101,8 +108,23 @@ def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(by_number[number] for number in numbers)
 
 
+def _is_own_text(view: View, at: int, row: int) -> bool:
+    """Nothing but the line's own question stands between it and its list: the paragraph that leads up to it."""
+    return all(view.lines[between].strip() for between in range(at, row))
+
+
+def is_bare(question: str) -> bool:
+    """A mark and nothing else: a shell, a calculator or a program that takes anything."""
+    return _BARE.match(question) is not None or is_shell(question)
+
+
+def is_shell(question: str) -> bool:
+    """The line of something that takes commands: what is typed there is run."""
+    return _SHELL.search(question) is not None
+
+
 def _asks_to_choose(view: View, top: int, question: str, kind: str) -> bool:
-    if _CHOOSING.search(question) or (kind == "numbers" and _BARE.match(question)):
+    if _CHOOSING.search(question):
         return True
     head = " ".join(view.lines[max(0, top - 6) : top])
     if _BARE.match(question) and kind == "letters" and _HEADS.search(head):

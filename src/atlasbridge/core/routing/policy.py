@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from atlasbridge.core.prompt.model import Prompt, PromptType
+from atlasbridge.core.prompt.timer import timer_may_say
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import field, frozen
 
@@ -71,7 +72,7 @@ def decide_ttl(prompt: Prompt, settings: PolicySettings) -> float:
 
 def decide_timer_default(prompt: Prompt, settings: PolicySettings) -> bool:
     """Whether the safe default may be typed when nobody answered."""
-    return bool(prompt.safe_default) and prompt.type in settings.timer_types and not prompt.secret and not prompt.idle
+    return prompt.type in settings.timer_types and timer_may_say(prompt)
 
 
 def decide_default_at_once(prompt: Prompt, settings: PolicySettings) -> bool:
@@ -103,11 +104,12 @@ def decide_reminders(prompt: Prompt, settings: PolicySettings) -> tuple[float, .
 
 
 def decide_grant(prompt: Prompt, session: SessionRecord, settings: PolicySettings) -> Grant | None:
-    """The standing answer for exactly this question, word for word; never for a secret, an idle box or an unknown."""
-    if prompt.secret or prompt.idle or prompt.type is PromptType.TYPE_UNKNOWN:
+    """The standing answer for exactly this subject, character for character: all of it must be here, with nothing
+    hidden or cut.  Never for a secret, an idle box or an unknown."""
+    subject = prompt.subject
+    if prompt.secret or prompt.idle or prompt.type is PromptType.TYPE_UNKNOWN or subject is None or not subject.certain:
         return None
-    question = " ".join(prompt.excerpt.split())
     for grant in settings.grants:
-        if grant.tool == session.tool and " ".join(grant.question.split()) == question:
+        if grant.tool == session.tool and grant.question == subject.text:
             return grant
     return None

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from atlasbridge.core.audit.events import EVENT_OF_MOVE, AuditEvent
 from atlasbridge.core.prompt.machine import OPEN, PromptMoved
-from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, PromptType
+from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState
+from atlasbridge.core.prompt.timer import timer_may_say
 from atlasbridge.core.store import prompts, replies
 from atlasbridge.core.store.journal import Work
 
@@ -78,8 +79,7 @@ def expire(work: Work, prompt_id: str, default: Answer | None, boot_id: str) -> 
 
 
 def timer_may_answer(record: PromptRecord) -> bool:
-    prompt = record.prompt
-    return prompt.type is not PromptType.TYPE_UNKNOWN and not prompt.secret and bool(prompt.safe_default)
+    return timer_may_say(record.prompt)
 
 
 def _keep(work: Work, record: PromptRecord, answer: Answer, source: str, identity: str, event: AuditEvent) -> None:
