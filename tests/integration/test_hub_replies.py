@@ -246,12 +246,15 @@ async def test_typed_but_still_there_is_told_and_never_typed_again():
 
 
 async def test_a_standing_answer_is_given_to_exactly_its_question():
-    policy = PolicySettings(allowed={"memory": None}, grants=(Grant("bash", "Continue?  (y/n)", "y", "grant:1"),))
+    policy = PolicySettings(allowed={"memory": None}, grants=(Grant("bash", "make  all", "y", "grant:1"),))
+    about = Subject(SubjectKind.COMMAND, "make  all", complete=True, shown="make  all")
     async with live_hub(policy=policy) as live:
-        host, prompt_id = await ask(live)
+        host, prompt_id = await ask(live, replace(YES_NO, subject=about))
         assert (await in_thread(host.answer_typing))["answer"]["kind"] == "yes"
         await live.event("prompt.injected")
         assert live.hub.desk.prompt(prompt_id).decided_by == "grant:1"
+        received = [entry for entry in live.hub.ledger.audit_entries() if entry["event"] == "reply_received"]
+        assert [entry["data"]["source"] for entry in received] == ["grant"]
         host.close()
 
 

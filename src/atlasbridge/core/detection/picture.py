@@ -8,7 +8,7 @@ from collections.abc import Callable
 from atlasbridge.core.detection.signals import combine
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, PromptType
 from atlasbridge.core.prompt.redact import redact_rows
-from atlasbridge.core.prompt.subject import Subject, digest_text
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, digest_text
 from atlasbridge.core.prompt.timer import is_bare_enter
 from atlasbridge.core.recognition.dialect import Dialect, compiled, steady
 from atlasbridge.core.recognition.finding import Finding, cut
@@ -77,7 +77,7 @@ def prompt_of(
         return visible(redact_rows(text, secrets))
 
     excerpt, shown = safe(found.excerpt), view.text()  # redacted before it is cut: half a secret is none of its shapes
-    subject = _subject(told or found.subject, folder, safe)
+    subject = _subject(told or found.subject or _question(found), folder, safe)
     where = safe(subject.folder if subject and subject.folder else folder)
     if told and "".join(told.text.split()) not in "".join(found.excerpt.split()):
         excerpt = _headed(_placed(subject.shown if subject else "", where), excerpt)
@@ -107,6 +107,14 @@ def prompt_of(
         whole=found.whole,
         says=safe(hint),
     )
+
+
+def _question(found: Finding) -> Subject | None:
+    """A question that stands for itself is its own subject: nothing above it could be what it is about."""
+    plain = found.type in (PromptType.TYPE_YES_NO, PromptType.TYPE_CONFIRM_ENTER, PromptType.TYPE_MULTIPLE_CHOICE)
+    if not (plain and found.alone and found.whole) or found.bare or found.constraints.get("secret"):
+        return None
+    return Subject(SubjectKind.QUESTION, found.question, complete=True)
 
 
 def _subject(subject: Subject | None, folder: str, safe: Callable[[str], str]) -> Subject | None:
@@ -143,10 +151,10 @@ def safe_default(found: Finding) -> str:
 
     Nothing wherever that might agree, or where a shell might read it: a timer that is silent does no harm.
     """
-    if found.constraints.get("secret") or found.constraints.get("idle") or found.bare or not found.whole:
+    if found.constraints.get("secret") or found.constraints.get("idle") or found.bare:
         return ""
     if found.type is PromptType.TYPE_CONFIRM_ENTER:
-        return "enter" if found.alone and is_bare_enter(found.question or found.excerpt) else ""
+        return "enter" if found.alone and found.whole and is_bare_enter(found.question or found.excerpt) else ""
     if found.type in (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN):
         return ""
     if found.type is PromptType.TYPE_YES_NO and compiled(_ASKS_TO_STOP).search(found.core):

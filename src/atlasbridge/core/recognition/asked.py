@@ -9,14 +9,16 @@ from collections.abc import Sequence
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition.dialect import MenuRule, compiled
-from atlasbridge.core.screen.frames import find_frames, is_drawn, is_rule, peeled, without
+from atlasbridge.core.screen.frames import columns_of, find_frames, is_drawn, is_rule, peeled, without
 from atlasbridge.core.screen.view import View
+from atlasbridge.core.screen.width import width
 from atlasbridge.core.values import frozen
 
 QUESTION_ROWS = 14
 TALL_ROWS = 200  # a dialog may show a whole script
 CONTEXT_ROWS = 8
 ENOUGH = 2000
+MARGIN = 4
 HIDDEN = lazy(
     r"(?:…|\.{3})\s*[+(]?\d+ (?:more |hidden )?(?:lines?|rows?|characters?)|\b\d+ (?:more|hidden) lines?\b"
     r"|\blines? hidden\b|[+…]\s?\d+ lines\b|\bctrl\+[a-z] to (?:expand|see|show|view) (?:all|more|full)",
@@ -54,27 +56,55 @@ def logical_rows(view: View, rows: Sequence[str], first: int, end: int) -> list[
     begun = ""
     for at in range(first, end):
         if at in view.joined and at + 1 < end:
-            begun += rows[at].ljust(view.cols)
+            begun += _filled(rows[at], rows[at + 1], view.cols)
         else:
             out.append(begun + rows[at])
             begun = ""
     return out
 
 
+def _filled(row: str, following: str, cols: int) -> str:
+    """A row that goes on in the next one, with the blanks at its end; a wide character leaves the last cell free."""
+    missing = cols - _taken(row)
+    return row + " " * (missing - 1 if _is_wide(following) else missing)
+
+
+def _taken(row: str) -> int:
+    return columns_of(row)[-1] + max(1, width(row[-1])) if row else 0
+
+
+def _is_wide(row: str) -> bool:
+    return bool(row) and width(row[0]) == 2
+
+
+def _is_unsure(view: View, rows: Sequence[str], first: int, end: int) -> bool:
+    """Whether the last cell of a wrapped row is a blank or was left free cannot be told."""
+    return any(
+        at in view.joined and _is_wide(rows[at + 1]) and _taken(rows[at]) < view.cols for at in range(first, end - 1)
+    )
+
+
 def dialog_above(view: View, top: int, rule: MenuRule) -> Asked | None:
     """Everything between the line where the dialog begins and its menu; None when no such line is named or there."""
     rows = peeled(view.lines, top)
-    begins = [at for at in range(max(0, top - TALL_ROWS), top) if rule.top and _begins(view, at, top, rule.top)]
-    if not begins:
+    first = dialog_top(view, top, rule)
+    gone = first < 0 and bool(rule.top) and view.lines[0].strip() != ""  # its head has left the screen
+    if first < 0 and not gone:
         return None
-    first = begins[0] if rule.topmost else begins[-1]
+    first = max(first, 0)
     if rule.boxed:
         rows = _unboxed(rows, first, top)
     taken = logical_rows(view, rows, first, top)
     margin = min((_indent(row) for row in taken if row.strip() and not is_rule(row)), default=0)
     kept = [row for row in taken if not (is_rule(row) and _indent(row) < max(1, margin))]
     text = block(kept[1:] if kept and is_drawn(kept[0]) else kept)
-    return Asked(text, first, not HIDDEN.search(text))
+    return Asked(text, first, not gone and not HIDDEN.search(text))
+
+
+def dialog_top(view: View, top: int, rule: MenuRule) -> int:
+    """The row where the dialog of a menu begins, -1 where no such row is named or there."""
+    begins = [at for at in range(max(0, top - TALL_ROWS), top) if rule.top and _begins(view, at, top, rule.top)]
+    return -1 if not begins else begins[0] if rule.topmost else begins[-1]
 
 
 def _begins(view: View, at: int, top: int, pattern: str) -> bool:
@@ -100,7 +130,7 @@ def question_above(view: View, top: int) -> Asked:
     rows = peeled(view.lines, top)
     first, row, blanks, size = top, top, 0, 0
     for at in range(top - 1, max(-1, top - 1 - max(QUESTION_ROWS, len(rows))), -1):
-        if is_drawn(rows[at]):
+        if not rows[at].strip() or _divides(view, rows[at]) or (first == top and is_drawn(rows[at])):
             blanks += 1
             taken = block(rows[first:top])
             if taken and (blanks > 1 or _enough(taken)):
@@ -115,8 +145,19 @@ def question_above(view: View, top: int) -> Asked:
         size += len(rows[at])
         if size > ENOUGH:
             break
-    text = block([line for line in logical_rows(view, rows, first, top) if not is_rule(line)])
-    return Asked(text, row, not HIDDEN.search(text))
+    text = block(logical_rows(view, rows, first, top))
+    missing = size > ENOUGH or _may_go_on(view, first) or _is_unsure(view, rows, first, top)
+    return Asked(text, row, not missing and not HIDDEN.search(text))
+
+
+def _divides(view: View, row: str) -> bool:
+    """A bar from one side of the screen to the other."""
+    return is_rule(row) and len(row.strip()) >= view.cols - 2 * MARGIN
+
+
+def _may_go_on(view: View, first: int) -> bool:
+    """The text begins in the first row of a screen that has scrolled: what stood above it is gone."""
+    return first == 0 and view.scrolled > 0
 
 
 def stands_alone(view: View, row: int) -> bool:
@@ -134,7 +175,7 @@ def _enough(text: str) -> bool:
     return any(len(line) > 8 for line in lines) and any(line.endswith(("?", ":")) for line in lines)
 
 
-def context_above(view: View, row: int, question: str) -> list[str]:
+def context_above(view: View, row: int, question: str) -> Asked:
     """The paragraph that a line stands in, down to the line.  A bare `>` says nothing: it takes what stands above."""
     bare = sum(char.isalpha() for char in question) < 10
     rows = peeled(view.lines, row)
@@ -147,11 +188,11 @@ def context_above(view: View, row: int, question: str) -> list[str]:
                 rows_seen += 1
                 continue
             break
-        if is_drawn(rows[at]):
-            continue
         first = at
         rows_seen += 1
         size += len(rows[at].strip()) + 1
         if size > ENOUGH or (bare and size >= 200):
             break
-    return [line.rstrip() for line in logical_rows(view, rows, first, row) if not is_drawn(line)]
+    text = block([*logical_rows(view, rows, first, row), question])
+    missing = size > ENOUGH or (first < row and _may_go_on(view, first)) or _is_unsure(view, rows, first, row + 1)
+    return Asked(text, first, not missing)

@@ -61,10 +61,10 @@ def listed_choices(view: View, row: int, question: str) -> Listed | None:
     """The list that ends shortly above `row`, if the line or the list's head asks to choose of it."""
     for pattern, kind in ((_NUMBERED, "numbers"), (_TABLED, "numbers"), (_LETTERED, "letters")):
         found = _collect(view, row, pattern, kind)
-        if found and _asks_to_choose(view, found.row, question, kind):
+        if found and _asks_to_choose(view, found, row, question):
             return found
     found = _collect(view, row, _NUMBER_FIRST, "numbers")
-    return found if found and _is_complete(found, row) and _asks_to_choose(view, found.row, question, "") else None
+    return found if found and _is_complete(found, row) and _asks_to_choose(view, found, row, question) else None
 
 
 def _is_complete(found: Listed, row: int) -> bool:
@@ -91,7 +91,7 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str) -> Liste
         if not seen and _CHOSEN.search(text) and _CHOOSING.search(text):
             break  # that list has had its answer
         gap += 0 if seen else 1
-        if gap > GAP_ROWS or (not seen and text.strip() and not _is_own_text(view, at, row)):
+        if gap > GAP_ROWS:
             break
     ordered = _in_order(items) if kind == "numbers" else tuple(reversed(items.items()))
     return Listed(kind, ordered, current, top, bottom) if len(ordered) >= 2 else None
@@ -108,11 +108,6 @@ def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(by_number[number] for number in numbers)
 
 
-def _is_own_text(view: View, at: int, row: int) -> bool:
-    """Nothing but the line's own question stands between it and its list: the paragraph that leads up to it."""
-    return all(view.lines[between].strip() for between in range(at, row))
-
-
 def is_bare(question: str) -> bool:
     """A mark and nothing else: a shell, a calculator or a program that takes anything."""
     return _BARE.match(question) is not None or is_shell(question)
@@ -123,11 +118,15 @@ def is_shell(question: str) -> bool:
     return _SHELL.search(question) is not None
 
 
-def _asks_to_choose(view: View, top: int, question: str, kind: str) -> bool:
+def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
+    """The line asks for one of a list; or it is a mark without words, right below a list whose head asks."""
     if _CHOOSING.search(question):
         return True
-    head = " ".join(view.lines[max(0, top - 6) : top])
-    if _BARE.match(question) and kind == "letters" and _HEADS.search(head):
+    last_row = bool(found.items) and question.endswith(found.items[-1][1])  # nothing stands below the list
+    if not (_BARE.match(question) or last_row) or any(view.lines[at].strip() for at in range(found.bottom + 1, row)):
+        return False
+    head = " ".join(view.lines[max(0, found.row - 6) : found.row])
+    if found.kind == "letters" and _HEADS.search(head):
         return True
     return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE))
 

@@ -244,7 +244,8 @@ def _text_of(view: View, buttons: list[Item], listed: Menu | None, frame: Frame,
         if at == field_row:
             label = _LABEL.match(unframed((line,))[0].strip())
             line = label[0] if label else ""
-        if at not in skip and not is_drawn(line):
+        divides = line.strip() != "" and is_drawn(line) and " " not in line
+        if at not in skip and not divides:
             lines.append(line)
     return block(lines)
 

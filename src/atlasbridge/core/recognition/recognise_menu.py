@@ -10,7 +10,7 @@ import re
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, arrow, parse_keys
 from atlasbridge.core.prompt.model import Choice, PromptType, Step
-from atlasbridge.core.recognition.asked import Asked, block, compact, dialog_above, question_above
+from atlasbridge.core.recognition.asked import Asked, block, compact, dialog_above, dialog_top, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled, matches_any
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.marked_list import find_counted, find_marked
@@ -270,6 +270,8 @@ def _text_steps(view: View, menu: Menu, rule: MenuRule) -> tuple[Step, ...]:
 
 def _surrounds(view: View, menu: Menu, rule: MenuRule) -> bool:
     top = max(0, menu.top - DIALOG_ROWS)
+    head = dialog_top(view, menu.top, rule)
+    top = min(top, head) if head >= 0 else top
     around = "\n".join(unframed(view.lines)[top : view.bottom() + 1])
     return not rule.needs or compiled(rule.needs).search(around) is not None
 

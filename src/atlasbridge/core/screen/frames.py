@@ -65,7 +65,7 @@ def find_frames(lines: tuple[str, ...]) -> Iterable[Frame]:
                 continue
             left, right = places[match.start()], places[match.end() - 1]
             bottom = _floor(lines, at, left, right)
-            if bottom:
+            if bottom and (line[match.start()] not in "+l" or _is_closed(lines, Frame(at, bottom, left, right))):
                 yield Frame(at, bottom, left, right)
 
 
@@ -74,7 +74,7 @@ def _floor(lines: tuple[str, ...], top: int, left: int, right: int) -> int:
         begin, end = _at(lines[at], left), _at(lines[at], right)
         if begin and begin in _LEFT_FLOOR and end and end in _RIGHT_FLOOR:
             return at
-        if not begin.strip():
+        if not begin or (begin not in _UPRIGHT and begin not in _ASCII_SIDES):
             return 0
     return 0
 
@@ -157,9 +157,11 @@ def _outer_bars(line: str) -> set[int]:
 
 
 def _is_ascii(lines: tuple[str, ...], frame: Frame) -> bool:
+    return _at(lines[frame.top], frame.left) in ("+", "l")
+
+
+def _is_closed(lines: tuple[str, ...], frame: Frame) -> bool:
     """Drawn with letters: only a box that is closed on all sides counts, since a pipe is a pipe."""
-    if _at(lines[frame.top], frame.left) not in ("+", "l"):
-        return False
     sides = [(_at(lines[at], frame.left), _at(lines[at], frame.right)) for at in range(frame.top + 1, frame.bottom)]
     return all(left and right and left in "|x+" and right in "|x+" for left, right in sides)
 

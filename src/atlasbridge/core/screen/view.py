@@ -33,6 +33,8 @@ class ScreenLike(Protocol):
     def modes(self) -> Iterable[int]: ...
     @property
     def cols(self) -> int: ...
+    @property
+    def scrolled(self) -> int: ...
     def lines(self) -> list[str]: ...
     def styles(self, row: int) -> list[int]: ...
     def text(self, row: int, start: int = 0, end: int | None = None) -> str: ...
@@ -53,6 +55,7 @@ class View:
     styles: tuple[tuple[int, ...], ...] = ()
     joined: frozenset[int] = field(default_factory=frozenset)  # rows that go on in the next row
     before: str | None = None  # the cursor's row up to the cursor: columns are not characters where text is wide
+    scrolled: int = 0  # rows that have left the screen at its top
     answered: tuple[str, ...] = ()  # beginnings of lines that have had their answer
 
     @classmethod
@@ -73,6 +76,7 @@ class View:
             styles=tuple(tuple(screen.styles(at)) if text else () for at, text in enumerate(lines)),
             joined=frozenset(at for at in range(len(lines)) if screen.wrapped(at)),
             before=screen.text(row, 0, col),
+            scrolled=screen.scrolled,
         )
 
     @classmethod
