@@ -15,16 +15,19 @@ from atlasbridge.core.screen.width import width
 RAW = Facts(canonical=False, echo=False)
 LINE = Facts(canonical=True, echo=True, reading=True)
 WORDS = (
-    "rm", "-rf", "/", "~", "/tmp/x", "curl", "-s", "http://x/y", "|", "sh", "||", "&&", ";", ">", ">>", "<<EOF", "2>&1", "'a b'",
-    '"$HOME"', "`id`", "$(id)", "\\", "\\n", "{", "}", "[", "]", "(", ")", "git", "push", "--force", "&", "日本語", "ü", "x" * 30,
-    "a  b", "  ", "--", "#", "*", "?", "%", "│", "─", "║", "┃", "█", "●", "❯", "›", "1.", "2)", "Yes", "No", "[y/N]", "EOF",
+    "rm", "-rf", "/", "~", "/tmp/x", "curl", "-s", "http://x/y", "|", "sh", "||", "&&", ";", ">", ">>", "<<EOF",
+    "2>&1", "'a b'", '"$HOME"', "`id`", "$(id)", "\\", "\\n", "{", "}", "[", "]", "(", ")", "git", "push",
+    "--force", "&", "日本語", "ü", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "a  b", "  ", "--", "#", "*", "?", "%", "│", "─",
+    "║", "┃", "█", "●", "❯", "›", "1.", "2)", "Yes", "No", "[y/N]", "EOF",
 )  # fmt: skip
 LINES = (
-    "}", "\\", "&&", "EOF", "|", "| sh", "$ ls", "> ", "❯ 1. Yes", "  2. No", "› 1. Yes, proceed (y)", "1. Yes", "0. No", "3. Maybe",
-    "Do you want to proceed?", "Would you like to run the following command?", "Proceed? [y/N]", "Press Enter to continue",
-    "│ x │", "╭────────────────╮", "│ touched        │", "╰────────────────╯", "+----------+", "| a  |  b  |", "|____|_____|",
-    "─" * 25, "━" * 30, "╌" * 25, "- - -", "│", "┃", "  ┃  △ Permission required", "◆  Pick", "●", "○ a", "<Yes>   <No>", "[ OK ]",
-    "Esc to cancel", "Allow once", "Password:", "    indented", "a  b   c", "日本語の行", "cat <<'EOF' | sh", "Enter choice: 1",
+    "}", "\\", "&&", "EOF", "|", "| sh", "$ ls", "> ", "❯ 1. Yes", "  2. No", "› 1. Yes, proceed (y)", "1. Yes",
+    "0. No", "3. Maybe", "Do you want to proceed?", "Would you like to run the following command?",
+    "Proceed? [y/N]", "Press Enter to continue", "│ x │", "╭────────────────╮", "│ touched        │",
+    "╰────────────────╯", "+----------+", "| a  |  b  |", "|____|_____|", "─────────────────────────",
+    "━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━", "╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌", "- - -", "│", "┃", "  ┃  △ Permission required",
+    "◆  Pick", "●", "○ a", "<Yes>   <No>", "[ OK ]", "Esc to cancel", "Allow once", "Password:", "    indented",
+    "a  b   c", "日本語の行", "cat <<'EOF' | sh", "Enter choice: 1",
 )  # fmt: skip
 
 

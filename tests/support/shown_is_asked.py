@@ -9,10 +9,11 @@ from random import Random
 
 from tests.support.drawn import DRAWERS, Drawn, draw, nasty_text
 from tests.support.far_end import shown_by_each
+from tests.support.playbook import POLLING, READING, Playbook
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.fitting import fits
-from atlasbridge.core.detection.picture import digest_of, prompt_of
+from atlasbridge.core.detection.picture import prompt_of
 from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, kept
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
@@ -21,6 +22,7 @@ from atlasbridge.core.recognition.finding import Finding
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
+from atlasbridge.core.screen.width import is_narrow
 
 
 def one_case(seed: int) -> str:
@@ -111,37 +113,40 @@ def check_certainty(drawn: Drawn, prompt: Prompt, where: str) -> None:
 
 
 def compared(seed: int) -> bool:
-    """Any one cell of what was shown is changed: it is another prompt.  False: there was nothing to compare."""
+    """One cell of what was shown changes before the answer comes: nothing may be typed.  False: nothing to compare."""
     rng = Random(seed)
     tool = rng.choice(sorted(DRAWERS))
     drawn = draw(tool, nasty_text(rng, 400), rng.randint(60, 140), rng)
-    screen = Screen(drawn.screen_rows, drawn.cols)
-    screen.feed(drawn.data)
-    before = View.of(screen)
-    dialect = dialect_of(drawn.dialect)
-    found = recognise(before, drawn.facts, dialect)
-    places = [(row, drawn.rows[row]) for row in range(len(drawn.rows)) if len(drawn.rows[row].strip()) > 3]
-    if found is None or not found.whole or not places:
+    probe = READING if drawn.facts.canonical else POLLING
+    play = Playbook(probe, drawn.dialect, drawn.screen_rows, drawn.cols) >> drawn.data >> 2.0
+    detector = play.detector
+    prompt = detector.open_prompt
+    if prompt is None or not prompt.whole:
         return False
-    _, wanted = rng.choice(places)
-    at = next((row for row, line in enumerate(before.lines) if row >= found.row - 200 and wanted in line), -1)
-    if at < 0 or wanted not in found.question:
+    assert detector.still_shows(prompt.digest)
+    place = _some_cell(rng, drawn, prompt, detector.screen.lines())
+    if place is None:
         return False
-    begin = before.lines[at].index(wanted)
-    col = begin + rng.randrange(len(wanted))
-    if not before.lines[at].isascii():
-        return False
-    old = before.lines[at][col]
+    at, col, old = place
     new = rng.choice([char for char in " ax|/\\-1" if char != old])
-    row, column = screen.cursor
-    screen.feed(f"\x1b[{at + 1};{col + 1}H{new}\x1b[{row + 1};{column + 1}H".encode())
-    after = View.of(screen)
-    again = recognise(after, drawn.facts, dialect)
-    if again is None:
-        return True
-    same = digest_of(again) == digest_of(found) and again.question == found.question
-    assert not same, f"seed {seed}: {tool}: {old!r} became {new!r} in {wanted!r}, and nobody noticed\n{after.text()}"
+    row, column = detector.screen.cursor
+    play >> f"\x1b[{at + 1};{col + 1}H{new}\x1b[{row + 1};{column + 1}H".encode()
+    changed = f"seed {seed}: {tool}: {old!r} became {new!r} in row {at}\n{detector.screen.lines()[at]}"
+    assert not detector.still_shows(prompt.digest), changed
     return True
+
+
+def _some_cell(rng: Random, drawn: Drawn, prompt: Prompt, lines: list[str]) -> tuple[int, int, str] | None:
+    """A cell of a row that belongs to the question or is a choice."""
+    rows = [*drawn.rows, *drawn.labels]
+    wanted = rng.choice([row for row in rows if len(row.strip()) > 1] or [""])
+    places = [at for at, line in enumerate(lines) if wanted and wanted in line and is_narrow(line)]
+    if not places or not (wanted in prompt.asked or wanted in drawn.labels):
+        return None
+    at = places[-1] if wanted in drawn.labels else places[0]  # the menu stands below what it is about
+    inner = [col for col, char in enumerate(wanted) if char != " "]
+    col = lines[at].index(wanted) + rng.choice(inner)
+    return at, col, lines[at][col]
 
 
 def many(seeds: range) -> Counter[str]:
