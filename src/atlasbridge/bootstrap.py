@@ -304,7 +304,7 @@ def _prepared(home: Home, plan: Plan) -> tuple[str, ...]:
     """The command as it is started: with what makes the tool say by itself what it asks, where it can."""
     door = _door(home, plan)
     if _hooked(home, plan):
-        from atlasbridge.adapters.claude_hook import with_hook
+        from atlasbridge.adapters.claude.hook import with_hook
 
         return with_hook(plan.command, door)
     if _of_another_package(home, plan):
@@ -318,7 +318,7 @@ def _environ(home: Home, plan: Plan) -> dict[str, str]:
 
     environ = child_environ(plan.environ)
     if plan.tool == "opencode" and plan.dialect in ("", "opencode"):
-        from atlasbridge.adapters.opencode_events import with_events
+        from atlasbridge.adapters.opencode.events import with_events
 
         return with_events(environ, _door(home, plan))
     return environ
@@ -333,7 +333,7 @@ def _door(home: Home, plan: Plan) -> str:
 def warn_of_version(command: str) -> str:
     """One sentence when the tool is known, but nobody has tried the installed version; nothing is started for it."""
     name = os.path.basename(command)
-    if not os.path.exists(os.path.join(os.path.dirname(__file__), "adapters", "dialects", f"{name}.toml")):
+    if not os.path.exists(os.path.join(os.path.dirname(__file__), "adapters", name, "dialect.toml")):
         return ""  # most programs: nothing more is imported for them
     from atlasbridge.adapters import installed
 

@@ -16,7 +16,7 @@ from atlasbridge.adapters.base import (
     validate_event,
 )
 from atlasbridge.adapters.contract import CHECKS, Run, check_adapter, run_check
-from atlasbridge.adapters.generic import GenericAdapter
+from atlasbridge.adapters.generic.adapter import GenericAdapter
 from atlasbridge.adapters.pty import PtyAdapter
 from atlasbridge.adapters.registry import BUILT_IN, AdapterRegistry
 from atlasbridge.core.values import replace

@@ -10,7 +10,8 @@ from pathlib import Path
 from atlasbridge.core.errors import DialectError
 from atlasbridge.core.recognition.dialect import Dialect, extend, parse_dialect
 
-PACKAGED = Path(__file__).parent / "dialects"
+TOOLS = Path(__file__).parent
+FILE = "dialect.toml"
 FALLBACK = "generic"
 
 
@@ -19,7 +20,7 @@ def load_dialect(name: str, own_dir: Path | None = None) -> Dialect:
     own = own_dir / f"{name}.toml" if own_dir else None
     if own and own.is_file():
         return _complete(_read(own), own_dir, skip_own={name})
-    packaged = PACKAGED / f"{name}.toml"
+    packaged = TOOLS / name / FILE
     if not packaged.is_file():
         known = ", ".join(available(own_dir))
         raise DialectError(f"there is no dialect called {name!r}", f"Known dialects: {known}.")
@@ -28,8 +29,8 @@ def load_dialect(name: str, own_dir: Path | None = None) -> Dialect:
 
 def available(own_dir: Path | None = None) -> list[str]:
     """The names of all dialects, the person's own included."""
-    folders = [PACKAGED, *([own_dir] if own_dir and own_dir.is_dir() else [])]
-    return sorted({path.stem for folder in folders for path in folder.glob("*.toml")})
+    packaged = {path.parent.name for path in TOOLS.glob(f"*/{FILE}")}
+    return sorted(packaged | {path.stem for path in (own_dir.glob("*.toml") if own_dir else ())})
 
 
 def dialect_for(command: str, own_dir: Path | None = None) -> str:
@@ -37,7 +38,7 @@ def dialect_for(command: str, own_dir: Path | None = None) -> str:
     program = Path(command).name.removesuffix(".exe")
     for name in available(own_dir):
         own = own_dir / f"{name}.toml" if own_dir else None
-        path = own if own and own.is_file() else PACKAGED / f"{name}.toml"
+        path = own if own and own.is_file() else TOOLS / name / FILE
         if program == name or f'"{program}"' in _commands_line(path):
             return name
     return FALLBACK
@@ -63,7 +64,8 @@ def _read(path: Path) -> Dialect:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DialectError(f"{path}: cannot be read: {error}", "Check the file, or remove it.") from None
-    dialect = parse_dialect(text, str(path), trusted=path.parent == PACKAGED)
-    if dialect.name != path.stem:
-        raise DialectError(f"{path}: it is called {dialect.name!r}", f"Set name = {path.stem!r}.")
+    dialect = parse_dialect(text, str(path), trusted=TOOLS in path.parents)
+    name = path.parent.name if path.name == FILE else path.stem
+    if dialect.name != name:
+        raise DialectError(f"{path}: it is called {dialect.name!r}", f"Set name = {name!r}.")
     return dialect

@@ -15,14 +15,14 @@ log = logging.getLogger(__name__)
 Adapter = TypeVar("Adapter", bound=type[BaseAdapter])
 
 BUILT_IN = {
-    "claude": "atlasbridge.adapters.claude_code",
-    "claude-code": "atlasbridge.adapters.claude_code",
-    "codex": "atlasbridge.adapters.codex",
-    "gemini": "atlasbridge.adapters.gemini",
-    "opencode": "atlasbridge.adapters.opencode",
-    "aider": "atlasbridge.adapters.aider",
-    "openai": "atlasbridge.adapters.openai_cli",
-    "generic": "atlasbridge.adapters.generic",
+    "claude": "atlasbridge.adapters.claude.adapter",
+    "claude-code": "atlasbridge.adapters.claude.adapter",
+    "codex": "atlasbridge.adapters.codex.adapter",
+    "gemini": "atlasbridge.adapters.gemini.adapter",
+    "opencode": "atlasbridge.adapters.opencode.adapter",
+    "aider": "atlasbridge.adapters.aider.adapter",
+    "openai": "atlasbridge.adapters.openai.adapter",
+    "generic": "atlasbridge.adapters.generic.adapter",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlasbridge.adapters.generic import GenericAdapter
+from atlasbridge.adapters.generic.adapter import GenericAdapter
 from atlasbridge.adapters.registry import AdapterRegistry
 
 
