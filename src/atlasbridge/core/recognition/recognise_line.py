@@ -10,7 +10,8 @@ import re
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
-from atlasbridge.core.prompt.model import Choice, PromptType, Step
+from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition.asking_line import Line, asking_line
 from atlasbridge.core.recognition.choice_list import Listed, inline_choices, listed_choices, marked_words
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
@@ -101,7 +102,7 @@ def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         return None
     filled = asked["filled"] or ""
     found = _base(view, Line(asked["ask"].strip(), view.row), facts, "footer", PromptType.TYPE_FREE_TEXT, 0.8)
-    clear = (Step(BACKSPACE * len(filled), "redrawn"),) if filled else ()
+    clear = (Step(BACKSPACE * len(filled), When.REDRAWN),) if filled else ()
     if matches_any(dialect.secret, found.core):
         found = replace(found, constraints={**found.constraints, "secret": True})
     return replace(found, excerpt=found.core, line_mode=False, filled=filled, text_steps=clear)
@@ -120,7 +121,7 @@ def _base(view: View, line: Line, facts: Facts, rule: str, kind: PromptType, sco
         found, line_mode=facts.canonical is not False, constraints=limits(line.text), detached=line.detached
     )
     if line.filled:
-        found = replace(found, filled=line.filled, text_steps=(Step(BACKSPACE * len(line.filled), "drained"),))
+        found = replace(found, filled=line.filled, text_steps=(Step(BACKSPACE * len(line.filled), When.DRAINED),))
     return found
 
 
@@ -166,9 +167,9 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
     if rule.idle:
         found = replace(found, constraints={**found.constraints, "idle": True}, structural=True)
     if rule.before_text and facts.canonical is False and not line.text.endswith(_NOTHING_YET):
-        found = replace(found, text_steps=(Step(rule.before_text.encode(), "drained"),))
+        found = replace(found, text_steps=(Step(rule.before_text.encode(), When.DRAINED),))
     if rule.popup and facts.canonical is False:
-        found = replace(found, end_steps=(Step(ENTER, "left?"), Step(ENTER)))
+        found = replace(found, end_steps=(Step(ENTER, When.MAY_LEAVE), Step(ENTER)))
     return replace(found, multiline=rule.multiline and view.bracketed_paste)
 
 
@@ -205,7 +206,7 @@ def _listed(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
 def _several(found: Finding, listed: Listed) -> Finding:
     """The line takes several keys, with blanks between them, and one Enter at its end."""
     choices = tuple(
-        replace(choice, steps=(Step(f"{key} ".encode(), "drained"),), default=False)
+        replace(choice, steps=(Step(f"{key} ".encode(), When.DRAINED),), default=False)
         for choice, (key, _) in zip(found.choices, listed.items, strict=True)
     )
     limit = {**found.constraints, "multi_select": True, "allows_other": True}
@@ -236,7 +237,7 @@ def _offered(
 def _typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
     """A raw program may take a single key at once: then an Enter behind it would answer the next prompt."""
     if facts.canonical is False and len(key) == 1:
-        return (Step(key.encode(), "left?"), Step(ENTER))
+        return (Step(key.encode(), When.MAY_LEAVE), Step(ENTER))
     return typed_line(key)
 
 
