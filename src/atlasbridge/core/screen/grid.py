@@ -280,7 +280,7 @@ class Grid:
         if top == 0:
             self.scrolled += count
             if keep and self.main is None:
-                self.history.extend(lines[:count])
+                self.history += lines[:count]
         del lines[top : top + count]
         at = self.bottom + 1 - count
         lines[at:at] = [self.blank()] * count

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-from atlasbridge.core.screen.lines import CUT, SOFT
+from atlasbridge.core.screen.lines import CUT, FILLED, SOFT
 from atlasbridge.core.screen.stream import Stream
 from atlasbridge.core.screen.style import (
     BLINK,
@@ -39,6 +39,7 @@ __all__ = [
     "foreground",
 ]
 
+HISTORY_LINES = 200  # above the screen, for a window that grows; fewer where lines are long
 _runs = re.compile(r"(.)\1*", re.S).finditer
 Run = list[str | int | None]
 
@@ -48,7 +49,7 @@ class Screen:
 
     __slots__ = ("_seen", "_stream", "_terminal", "_version")
 
-    def __init__(self, rows: int, cols: int, history_lines: int = 0) -> None:
+    def __init__(self, rows: int, cols: int, history_lines: int = HISTORY_LINES) -> None:
         self._terminal = Terminal(rows, cols, history_lines)
         self._stream = Stream(self._terminal)
         self._version = 0
@@ -87,6 +88,11 @@ class Screen:
     def wrapped(self, row: int) -> bool:
         """Whether the row goes on in the next one because the text was too long."""
         return bool(self._terminal.lines[row][2] & SOFT)
+
+    def wrapped_text(self, row: int) -> str:
+        """The text of a row that goes on in the next one, with the blanks at its end that belong to it."""
+        cells, _, marks = self._terminal.lines[row]
+        return self._terminal.clusters.plain(cells[:-1] if marks & FILLED else cells)
 
     def cut(self, row: int) -> bool:
         """Whether text that belonged to this row is gone: what is left must not be taken for the whole."""
