@@ -71,7 +71,7 @@ def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line
     if line.detached or not _MARKER.match(line.text) or above < 0 or view.is_answered(above):
         return line
     start = view.line_start(above)
-    question = "".join(view.lines[start : line.row]).strip()
+    question = view.joined_text(start, line.row).strip()
     asked = _by_rule(view, Line(f"{question} >", start), facts, dialect)
     yes_no = asked is not None and asked.type is PromptType.TYPE_YES_NO and asked.score > SURE
     return Line(f"{question} {line.text}", start) if yes_no else line
@@ -89,7 +89,7 @@ def _spelled_out(view: View, line: Line) -> list[str] | None:
     """Words with the letter to type, in the question or in the sentence above it, unless they are yes and no."""
     words = marked_words(line.text)
     if line.row > 0 and line.text.endswith(("?", ":")):
-        above = marked_words("".join(view.lines[view.line_start(line.row - 1) : line.row]))
+        above = marked_words(view.joined_text(view.line_start(line.row - 1), line.row))
         words = [*above, *words] if not words or not set(above) & set(words) else words
     return words if words and not {"y", "n"} & {word[1].lower() for word in words} else None
 
