@@ -231,7 +231,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
         if _of_another_package(home, plan):
             from atlasbridge.adapters.told import ToldDetector
 
-            return ToldDetector(size.rows, size.cols), _probe(pty)
+            return ToldDetector(size.rows, size.cols, secret_values(plan.environ)), _probe(pty)
         settings = replace(detector_settings(detection, plan.environ), folder=plan.cwd)
         if _hooked(home, plan):
             settings = replace(settings, hook_s=HOOK_WAIT_S)

@@ -112,15 +112,22 @@ def is_token_like(value: str) -> bool:
     return digit or (small and any(map(str.isupper, value[1:])))
 
 
+def is_looked_for(secret: str) -> bool:
+    """Shorter ones occur everywhere, and a short plain word is one that others say, too."""
+    return len(secret) >= (_SHORTEST_WORD if secret.isalpha() else _SHORTEST_SECRET)
+
+
 def find_known(text: str, secrets: tuple[str, ...]) -> Iterator[Span]:
     """Short ones, such as PINs, only as whole words."""
     for secret in secrets:
+        if not is_looked_for(secret):
+            continue
         if len(secret) >= _SHORT_SECRET:
             at = text.find(secret)
             while at >= 0:
                 yield at, at + len(secret)
                 at = text.find(secret, at + len(secret))
-        elif len(secret) >= (_SHORTEST_WORD if secret.isalpha() else _SHORTEST_SECRET):
+        else:
             yield from (match.span() for match in re.finditer(rf"(?<!\w){re.escape(secret)}(?!\w)", text))
 
 
