@@ -127,39 +127,22 @@ def test_what_leaves_is_harmless_and_without_secrets() -> None:
 
 
 WORDS = st.sampled_from(
-    ["token", "API_KEY", "--password", "secret", "Authorization: Bearer", "https://me", "sk-", "ghp_", "rm", "-rf", "~"]
-    + [
-        "-----BEGIN PRIVATE KEY-----",
-        "-----END PRIVATE KEY-----",
-        "abc",
-        "hunter2",
-        "x",
-        "A1b2C3d4E5f6G7h8I9j0",
-        "@host",
-    ]
-    + [
-        "=",
-        ":",
-        ": ",
-        " ",
-        " = ",
-        "=$(",
-        ")",
-        "`",
-        "${IFS}",
-        '"',
-        "'",
-        ";",
-        "&&",
-        "|",
-        "\n",
-        "\\",
-        "<",
-        ">",
-        "[",
-        "]",
-        "{",
-        "}",
+    [
+        *(
+            "token",
+            "API_KEY",
+            "--password",
+            "secret",
+            "Authorization: Bearer",
+            "https://me",
+            "sk-",
+            "ghp_",
+            "rm",
+            "-rf",
+        ),
+        *("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "abc", "hunter2", "x", "A1b2C3d4E5f6G7h8I9j0"),
+        *("@host", "~", "=", ":", ": ", " ", " = ", "=$(", ")", "`", "${IFS}", '"', "'", ";", "&&", "|", "\n", "\\"),
+        *("<", ">", "[", "]", "{", "}"),
     ]
 )
 SHELL = st.lists(WORDS | st.text(max_size=6), max_size=14).map("".join)

@@ -1,7 +1,7 @@
 """Which parts of a text are secrets: literal, token-like values and nothing else.
 
-A part that is found here never holds a blank or a character that means something to a shell: who hides syntax hides what
-a command does.  What is put in place of the parts is `redact`'s business.
+A part that is found here never holds a blank or a character that means something to a shell: who hides syntax hides
+what a command does.  What is put in place of the parts is `redact`'s business.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ _KEY_BLOCK = lazy(
 _KEY_LINE = lazy(r"[A-Za-z0-9+/]{20,}={0,2}|[A-Za-z0-9+/]+={1,2}")
 _IN_URL = lazy(r"[a-z0-9+.-]://[^\s/:@]{0,200}:", re.IGNORECASE)
 _HEADER = lazy(
-    r"\b(?:proxy-)?authorization[ \t]*:[ \t]*(?P<scheme>(?:bearer|basic|token)[ \t]+)?|\bx-(?:api-key|auth-token)[ \t]*:[ \t]*",
+    r"\b(?:proxy-)?authorization[ \t]*:[ \t]*(?P<scheme>(?:bearer|basic|token)[ \t]+)?"
+    r"|\bx-(?:api-key|auth-token)[ \t]*:[ \t]*",
     re.IGNORECASE,
 )
 _USER = lazy(r"(?<!\S)(?:-u|--user|--proxy-user)[ =]['\"]?[\w.@-]+:")
@@ -210,7 +211,7 @@ def _after_sign(text: str, begin: int, end: int, name: str) -> Span | None:
 
 
 def _in_a_command(text: str, at: int) -> bool:
-    """Whether what stands before it in its line may be a command; a line that is too long to be looked at may be one."""
+    """Whether what stands before it in its line may be a command; of a line too long to be looked at nobody knows."""
     begin = text.rfind("\n", max(0, at - _LONGEST_LINE), at) + 1
     return (begin == 0 and at > _LONGEST_LINE) or _COMMAND_LIKE.search(text, begin, at) is not None
 
@@ -234,8 +235,8 @@ def _after_flag(text: str, end: int, name: str) -> Span | None:
 
 
 def _value_at(text: str, at: int, quote: str) -> Span | None:
-    """The literal value that begins here.  None where it goes on with something that is not literal, or where its quotes
-    hold more than it."""
+    """The literal value that begins here.  None where it goes on with something that is not literal, or where its
+    quotes hold more than it."""
     match = _VALUE.match(text, at)
     if match is None:
         return None
