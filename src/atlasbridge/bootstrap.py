@@ -114,12 +114,12 @@ async def launch_session(home: Home, command: list[str], cwd: str) -> str:
     import asyncio
 
     from atlasbridge.core.errors import AtlasBridgeError
+    from atlasbridge.core.own_python import own_environ, own_python
 
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "atlasbridge", "run", "--detach", "--", *command),
+        *own_python("atlasbridge", "run", "--detach", "--", *command),
         cwd=cwd,
-        env={**os.environ, "ATLASBRIDGE_HOME": str(home.root)},
+        env=own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -308,7 +308,9 @@ def _prepared(home: Home, plan: Plan) -> tuple[str, ...]:
 
         return with_hook(plan.command, door)
     if _of_another_package(home, plan):
-        return (sys.executable, "-m", "atlasbridge.adapters.stagehand", door, plan.tool, *plan.command)
+        from atlasbridge.core.own_python import own_python
+
+        return own_python("atlasbridge.adapters.stagehand", door, plan.tool, *plan.command)
     return plan.command
 
 

@@ -31,8 +31,10 @@ _SHAPES = lazy(
 _BOT_TOKEN = lazy(r":[A-Za-z0-9_-]{35}\b")
 _BOT_NUMBER = lazy(r"(?<!\w)\d{8,10}\Z")
 # Looked for first, because most text has none of them and a search for a fixed word costs next to nothing.
-_SHAPE_SIGNS = ("sk", "gh", "glpat", "hf", "npm", "pypi", "dop_v1", "shpat", "_live", "xox", "xapp-", "IA", "PA", "OA")
-_SHAPE_SIGNS += ("AIza", "ya29", "eyJ")
+_SHAPE_SIGNS = (
+    *("sk", "gh", "glpat", "hf", "npm", "pypi", "dop_v1", "shpat", "_live", "xox", "xapp-", "IA", "PA", "OA", "AIza"),
+    *("ya29", "eyJ"),
+)
 _NAME_SIGNS = ("pass", "secret", "token", "key", "credential", "mysql_pwd")
 _HEADER_SIGNS = ("authorization", "x-api-key", "x-auth-token")
 _KEY_BLOCK = lazy(

@@ -135,11 +135,9 @@ class HubSide:
                 "cursor_visible": screen.cursor_visible,
                 "title": leaves(screen.title, secrets),
             }
-            styled_rows, rows = (screen.styled(), None) if styled else (None, screen.lines())
-        # Masked here and nowhere else, so that no channel can forget it; not under the lock, because it takes its time.
-        message |= (
-            {"lines": mask_rows(rows, secrets)} if rows is not None else {"styled": mask_styled(styled_rows, secrets)}
-        )
+            rows = screen.styled() if styled else screen.lines()
+        # Masked here and nowhere else, so that no channel can forget it; not under the lock: it takes its time.
+        message |= {"styled": mask_styled(rows, secrets)} if styled else {"lines": mask_rows(rows, secrets)}
         self.post(message)
         return version
 
