@@ -113,12 +113,12 @@ async def launch_session(home: Home, command: list[str], cwd: str) -> str:
     import asyncio
 
     from atlasbridge.core.errors import AtlasBridgeError
+    from atlasbridge.core.own_python import own_environ, own_python
 
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "atlasbridge", "run", "--detach", "--", *command),
+        *own_python("atlasbridge", "run", "--detach", "--", *command),
         cwd=cwd,
-        env={**os.environ, "ATLASBRIDGE_HOME": str(home.root)},
+        env=own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -240,7 +240,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
         if start.outside:
             from atlasbridge.adapters.told import ToldDetector
 
-            return ToldDetector(size.rows, size.cols), _probe(pty)
+            return ToldDetector(size.rows, size.cols, secret_values(plan.environ)), _probe(pty)
         dialect = find_dialect(home, plan.dialect, plan.command[0])
         if plan.environ.get("ATLASBRIDGE_CAPTURE_PROMPTS") == "1":
             from atlasbridge.lab.capture import FOLDER, CapturingDetector

@@ -8,6 +8,8 @@ import sys
 
 import click
 
+from atlasbridge.core.own_python import own_python
+
 WHERE = """A small sample agent starts now. It asks five questions: yes or no, Enter, a menu, a text, a password.
 Answer each one wherever you like:
 
@@ -27,7 +29,7 @@ def command(quiet: bool) -> int:
     if not quiet:
         click.echo(WHERE.format(us=_our_name()))
     sys.stdout.flush()
-    return run(["--name", "demo", "--", sys.executable, "-m", "atlasbridge.lab.demo_agent"])
+    return run(["--name", "demo", "--", *own_python("atlasbridge.lab.demo_agent")])
 
 
 def _our_name() -> str:

@@ -17,6 +17,7 @@ from atlasbridge.core.recognition.choice_list import Listed, inline_choices, lis
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import Facts, Finding, excerpt_of, typed_line
 from atlasbridge.core.recognition.menu import unframed
+from atlasbridge.core.recognition.secrecy import asks_for_secret
 from atlasbridge.core.recognition.yes_no import typing_hint, yes_no_choices
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
@@ -52,7 +53,7 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
         return _secret(view, line, 0.97, "echo-off")
     if strict:
         return None if line.detached else _on_full_screen(view, line, facts, dialect)
-    if facts.canonical is not True and matches_any(dialect.secret, line.text):
+    if facts.canonical is not True and asks_for_secret(line.text, dialect):
         return _secret(view, line, 0.85, "secret-words")
     ruled = _by_rule(view, line, facts, dialect)
     spelled = None if line.detached else _spelled_out(view, line)
@@ -103,7 +104,7 @@ def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     filled = asked["filled"] or ""
     found = _base(view, Line(asked["ask"].strip(), view.row), facts, "footer", PromptType.TYPE_FREE_TEXT, 0.8)
     clear = (Step(BACKSPACE * len(filled), When.REDRAWN),) if filled else ()
-    if matches_any(dialect.secret, found.core):
+    if asks_for_secret(found.core, dialect):
         found = replace(found, constraints={**found.constraints, "secret": True})
     return replace(found, excerpt=found.core, line_mode=False, filled=filled, text_steps=clear)
 

@@ -72,6 +72,8 @@ class Typist:
             # From here on the answer counts as typed, whatever happens: it is never typed a second time.
             self._watch.typed.record(prompt_id, Outcome("typed"))
             prompt, flags, steps = compared
+            if prompt.secret:
+                self._watch.remember_secret(answer.value)  # before it is typed: its echo may be looked at at once
             typing = Typing(prompt, flags, self._watch.screen.version)
             self._watch.handle(ReplyTyped(prompt.digest))
             self._watch.typing = len(steps) > 1
