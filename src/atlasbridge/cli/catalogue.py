@@ -12,6 +12,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "kill": ("atlasbridge.cli.kill:command", "End a session."),
     "approvals": ("atlasbridge.cli.approvals:command", "Watch open prompts and answer them with a keystroke."),
     "reply": ("atlasbridge.cli.reply:command", "Answer a prompt."),
+    "ask": ("atlasbridge.cli.ask:command", "Ask a person from a script, and wait for the answer."),
+    "notify": ("atlasbridge.cli.notify:command", "Tell people something without asking."),
     "web": ("atlasbridge.cli.web:command", "Open the web page."),
     "token": ("atlasbridge.cli.token:command", "Make, list and revoke tokens for the HTTP API."),
     "setup": ("atlasbridge.cli.setup:command", "Connect a phone or a chat, step by step."),
