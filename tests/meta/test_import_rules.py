@@ -35,7 +35,8 @@ HOME_OF = {
     "uvicorn": {"channels/web"},
     "slack_sdk": {"channels/slack"},
     "aiohttp": {"channels/slack"},
-    "pydantic": {"config", "channels"},
+    "mcp": {"doors"},
+    "pydantic": {"config", "channels", "doors"},
     "sqlite3": {"core/store"},
     "ptyprocess": set(),
 }

@@ -14,6 +14,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "reply": ("atlasbridge.cli.reply:command", "Answer a prompt."),
     "ask": ("atlasbridge.cli.ask:command", "Ask a person from a script, and wait for the answer."),
     "notify": ("atlasbridge.cli.notify:command", "Tell people something without asking."),
+    "mcp": ("atlasbridge.cli.mcp:command", "Serve questions of MCP clients (agents, editors)."),
+    "acp": ("atlasbridge.cli.acp:main", "Stand between an editor and its agent; answer its permissions anywhere."),
     "web": ("atlasbridge.cli.web:command", "Open the web page."),
     "token": ("atlasbridge.cli.token:command", "Make, list and revoke tokens for the HTTP API."),
     "setup": ("atlasbridge.cli.setup:command", "Connect a phone or a chat, step by step."),
