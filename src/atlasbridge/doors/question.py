@@ -120,7 +120,7 @@ def _default(question: Question, choices: tuple[Choice, ...]) -> str:
     word = question.default.strip().lower()
     if not word:
         return ""
-    if question.takes_text or question.secret:
+    if not choices and (question.takes_text or question.secret):
         raise BadQuestion("words are never answered by a timer", "leave --default out")
     if not choices:
         if word not in ("n", "no"):
