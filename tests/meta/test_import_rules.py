@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "adapters": {"adapters", "core", "ptypool"},
     "channels": {"channels", "core"},
     "doors": {"doors", "core"},
+    "client": {"doors", "core"},
     "os": {"os", "core", "ptypool"},
     "lab": {"lab", "adapters", "core", "os", "ptypool"},
     "core": {"core"},
