@@ -211,7 +211,9 @@ def attach_session(name: str) -> Ending:
     """Lend this terminal to a session that runs already."""
     from atlasbridge.core.client.client import Client
     from atlasbridge.core.client.find_session import find_session
+    from atlasbridge.core.shield import hide_memory
 
+    hide_memory()
     client = Client(find_session(Home.find(os.environ), name))
     return client.await_start() or client.run()
 
@@ -313,10 +315,11 @@ def _prepared(home: Home, plan: Plan) -> tuple[str, ...]:
 
 
 def _environ(home: Home, plan: Plan) -> dict[str, str]:
-    """The tool's environment; OpenCode is told in it whom to tell what it asks."""
+    """The tool's environment: it says in which session it runs, and OpenCode is told whom to tell what it asks."""
+    from atlasbridge.core.kin import MARK
     from atlasbridge.core.session.plan import child_environ
 
-    environ = child_environ(plan.environ)
+    environ = {**child_environ(plan.environ), MARK: plan.session_id}
     if plan.tool == "opencode" and plan.dialect in ("", "opencode"):
         from atlasbridge.adapters.opencode_events import with_events
 

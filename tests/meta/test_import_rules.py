@@ -96,7 +96,7 @@ def test_a_part_imports_only_what_it_may():
 
 
 FLOORS = (
-    {"errors", "ids", "clock", "values", "patterns", "visible", "home", "wire", "tty"},
+    {"errors", "ids", "clock", "values", "patterns", "visible", "home", "wire", "tty", "peer", "kin", "shield"},
     {"screen"},
     {"prompt"},
     {"recognition"},
