@@ -203,7 +203,7 @@ class Operations:
         wanted = self._session_filter(str(message.get("session") or ""))
         listener = self._stream.listen()
         try:
-            for event in self._past(bool(message.get("follow"))):
+            for event in self._past(bool(message.get("follow")) and not message.get("recent")):
                 if wanted(event):
                     yield event
             if message.get("follow"):
