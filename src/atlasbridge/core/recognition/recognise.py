@@ -5,7 +5,8 @@ Pure: the same picture, facts and dialect always give the same finding.
 
 from __future__ import annotations
 
-from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType, Step
+from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType
+from atlasbridge.core.prompt.step import Stands, Step, Until, When
 from atlasbridge.core.recognition.asking_line import Line
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any, steady
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
@@ -99,7 +100,7 @@ def _by_region(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
 
 def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, asked: str, row: int) -> Finding:
     found = finding_of(rule, view, Line(asked, row), facts, dialect)
-    until = f"stands:{rule.before_shows}" if rule.before_shows else "redrawn"
+    until: Until = Stands(rule.before_shows) if rule.before_shows else When.REDRAWN
     steps = (Step(rule.before_text.encode(), until),) if rule.before_text else ()
     ending = (Step(rule.after_text.encode()),) if rule.after_text else ()
     found = replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending, priority=rule.priority)

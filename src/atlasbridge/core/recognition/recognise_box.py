@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
-from atlasbridge.core.prompt.model import Choice, PromptType, Step
+from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, matches_any
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
 from atlasbridge.core.recognition.menu import Item, Menu, odd_one, unframed
@@ -64,7 +65,7 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
         return _input(text, frame, {"secret": True})
     if len(buttons) >= 2 and field:
         found = _cleared(_input(text, frame, {}), view, frame)
-        return replace(found, end_steps=(Step(ENTER, "changed"), Step(ENTER))) if focus else found
+        return replace(found, end_steps=(Step(ENTER, When.CHANGED), Step(ENTER))) if focus else found
     if len(buttons) >= 2:
         return _buttons(view, buttons, text, frame, dialect)
     if len(buttons) == 1:
@@ -204,11 +205,11 @@ def _is_sheet(view: View, frame: Frame) -> bool:
 def _focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Dialect) -> Finding:
     """prompt_toolkit's lists: Enter only marks; the focus must go to the first button and Enter again."""
     found = menu_finding(view, listed, _BOX_MENU, text, frame.top, dialect)
-    leave = (Step(b"\t", "changed"), Step(ENTER))
+    leave = (Step(b"\t", When.CHANGED), Step(ENTER))
     if found.constraints.get("multi_select"):
         return replace(found, end_steps=leave)
     choices = tuple(
-        replace(choice, steps=(*(step for step in choice.steps[:-1]), Step(b" ", "drained"), *leave))
+        replace(choice, steps=(*(step for step in choice.steps[:-1]), Step(b" ", When.DRAINED), *leave))
         if choice.steps
         else choice
         for choice in found.choices
@@ -228,7 +229,7 @@ def _cleared(found: Finding, view: View, frame: Frame) -> Finding:
     filled = re.split(r"[│┃║|x]", view.before_cursor()[frame.left :])[-1].strip(" _")
     if not filled or ":" in filled:
         return found
-    return replace(found, filled=filled, text_steps=(Step(BACKSPACE * len(filled), "redrawn"),))
+    return replace(found, filled=filled, text_steps=(Step(BACKSPACE * len(filled), When.REDRAWN),))
 
 
 def _buttons(view: View, buttons: list[Item], text: str, frame: Frame, dialect: Dialect) -> Finding:

@@ -1,4 +1,4 @@
-"""Claude Code.  How it asks and which key answers is in `dialects/claude.toml`; its hook in `claude_hook`."""
+"""Claude Code.  How it asks and which key answers is in `dialect.toml`; its hook in `hook.py`."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-HOOK = Path(__file__).parent / "hooks" / "claude_permission.py"
+HOOK = Path(__file__).parent / "permission_hook.py"
 OPTION = "--settings"
 _TIMEOUT_S = 5
 

@@ -1,4 +1,4 @@
-"""OpenCode.  How it asks and which key answers is in `dialects/opencode.toml`."""
+"""OpenCode.  How it asks and which key answers is in `dialect.toml`."""
 
 from __future__ import annotations
 

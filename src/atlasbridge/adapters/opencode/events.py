@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-PLUGIN = Path(__file__).parent / "hooks" / "opencode_events.js"
+PLUGIN = Path(__file__).parent / "events.js"
 SETTINGS = "OPENCODE_CONFIG_CONTENT"
 DOOR = "OPENCODE_ATLASBRIDGE_DOOR"
 

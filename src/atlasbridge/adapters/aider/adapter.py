@@ -1,4 +1,4 @@
-"""aider.  How it asks and which key answers is in `dialects/aider.toml`."""
+"""aider.  How it asks and which key answers is in `dialect.toml`."""
 
 from __future__ import annotations
 

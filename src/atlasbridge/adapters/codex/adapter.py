@@ -1,4 +1,4 @@
-"""Codex.  How it asks and which key answers is in `dialects/codex.toml`."""
+"""Codex.  How it asks and which key answers is in `dialect.toml`."""
 
 from __future__ import annotations
 

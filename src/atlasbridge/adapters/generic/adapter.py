@@ -1,4 +1,4 @@
-"""Any interactive program, by the rules that hold for programs in general (`dialects/generic.toml`)."""
+"""Any interactive program, by the rules that hold for programs in general (`dialect.toml`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gemini CLI.  How it asks and which key answers is in `dialects/gemini.toml`."""
+"""Gemini CLI.  How it asks and which key answers is in `dialect.toml`."""
 
 from __future__ import annotations
 
