@@ -13,6 +13,7 @@ from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.gate import refuse_reply
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, PromptRecord, Refusal, Reject
+from atlasbridge.core.prompt.redact import leaves
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL
@@ -88,7 +89,7 @@ class ReplyDesk:
             prompt_id=record.prompt_id,
             by=reply.identity,
             channel=reply.channel,
-            value=None if record.prompt.secret else answer.value or answer.kind.value,
+            value=None if record.prompt.secret else leaves(answer.value or answer.kind.value),
         )
         receipt = Receipt("received", f"Answered by {reply.identity}.", reply.identity)
         self._hub.router.update(claimed, receipt, answered_in=reply.channel)

@@ -19,6 +19,7 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.log import AuditFile
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.errors import StoreError
+from atlasbridge.core.prompt.discreet import discreet_data
 from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.reconcile import find_sound_end, read_adoptable
@@ -41,7 +42,7 @@ class Work:
         return iso(self.wall)
 
     def audit(self, event: str, **fields: Any) -> None:
-        audit_events.append(self.connection, self.at, event, fields, self.exported)
+        audit_events.append(self.connection, self.at, event, discreet_data(fields), self.exported)
 
 
 class Journal:
