@@ -1,4 +1,4 @@
-"""A secret that was typed leaves by no way out: not in a prompt, a screen, the log, the store, a report, a recording."""
+"""A secret that was typed leaves by no way out: prompt, screen, log, store, report, recording, argument."""
 
 from __future__ import annotations
 
