@@ -253,7 +253,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
         if start.outside:
             from atlasbridge.adapters.told import ToldDetector
 
-            return ToldDetector(size.rows, size.cols, secret_values(plan.environ)), _probe(pty)
+            return ToldDetector(size.rows, size.cols, settings.secrets), _probe(pty)
         dialect = find_dialect(home, plan.dialect, plan.command[0])
         if plan.environ.get("ATLASBRIDGE_CAPTURE_PROMPTS") == "1":
             from atlasbridge.lab.capture import FOLDER, CapturingDetector
