@@ -1,4 +1,4 @@
-"""A window that changes its size under an open question: the question stays whole, and no timer agrees to half of it."""
+"""A window that changes its size under an open question: the question stays whole, no timer agrees to half of it."""
 
 from __future__ import annotations
 
