@@ -12,15 +12,10 @@ import re
 import time
 from collections.abc import Callable, Iterator
 
-import pytest
-
 import atlasbridge.core
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core import patterns
 from atlasbridge.core.recognition.dialect import compiled
-from atlasbridge.core.recognition.finding import Facts
-from atlasbridge.core.recognition.recognise import recognise
-from atlasbridge.core.screen.view import View, begins_with
 
 SMALL, LARGE = 500, 4000
 TOO_STEEP = 3 * LARGE / SMALL  # linear is 8, quadratic 64
@@ -169,8 +164,13 @@ def patterns_in_core() -> Iterator[tuple[str, Callable[[str], object]]]:
             pattern = value.compile() if held else compiled(value) if text else None
             if pattern is None or isinstance(pattern.pattern, bytes):
                 continue
-            for use in sorted(set(re.findall(rf"\b{name}\)?\.(\w+)\(", source))):
+            for use in _uses(name, source):
                 yield f"{found.name.removeprefix('atlasbridge.core.')}.{name}.{use}", _using(pattern, use)
+
+
+def _uses(name: str, source: str) -> list[str]:
+    """The methods a module calls on a pattern; one that it only hands on is tried with two."""
+    return sorted(set(re.findall(rf"\b{name}\)?\.(\w+)\(", source))) or ["match", "search"]
 
 
 def _using(pattern: re.Pattern[str], use: str) -> Callable[[str], object]:
