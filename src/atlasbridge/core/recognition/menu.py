@@ -89,6 +89,7 @@ def _row_pattern(pointers: str) -> re.Pattern[str]:
     return re.compile(_ROW.replace("{pointers}", re.escape(pointers)))
 
 
+@lru_cache(maxsize=256)  # most rows of a screen stand there at the next look, too
 def unframed(line: str) -> str:
     """The line with the drawing of boxes as spaces, every column in its place."""
     return line.translate(_FRAMES)
