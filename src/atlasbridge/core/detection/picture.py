@@ -10,6 +10,7 @@ from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, Promp
 from atlasbridge.core.prompt.redact import redact_rows
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, digest_text
 from atlasbridge.core.prompt.timer import is_bare_enter
+from atlasbridge.core.recognition.asked import CONTEXT_ROWS
 from atlasbridge.core.recognition.dialect import Dialect, compiled, steady
 from atlasbridge.core.recognition.finding import Finding, cut
 from atlasbridge.core.screen.view import View
@@ -94,7 +95,7 @@ def prompt_of(
         ),
         constraints=dict(found.constraints),
         evidence=tuple(evidence),
-        safe_default=safe_default(found),
+        safe_default="" if _is_cut(found, view) else safe_default(found),
         digest=digest_of(found),
         line_mode=found.line_mode,
         text_steps=found.text_steps,
@@ -122,6 +123,12 @@ def _subject(subject: Subject | None, folder: str, safe: Callable[[str], str]) -
         return None
     shown = safe(subject.text)
     return replace(subject, shown=shown, folder=subject.folder or folder, digest=digest_text(subject.text))
+
+
+def _is_cut(found: Finding, view: View) -> bool:
+    """Whether some of its text, or of what stands right above it, is gone: it may have asked for something else."""
+    first = view.line_start(max(0, found.row - CONTEXT_ROWS))
+    return any(row >= first for row in view.cut)
 
 
 def _headed(said: str, excerpt: str) -> str:

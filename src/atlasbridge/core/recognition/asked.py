@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition.dialect import MenuRule, compiled
-from atlasbridge.core.screen.frames import columns_of, find_frames, is_drawn, is_rule, peeled, without
+from atlasbridge.core.screen.frames import find_frames, is_drawn, is_rule, peeled, without
 from atlasbridge.core.screen.view import View
-from atlasbridge.core.screen.width import width
 from atlasbridge.core.values import frozen
 
 QUESTION_ROWS = 14
@@ -52,36 +51,21 @@ def compact(text: str) -> str:
 
 def logical_rows(view: View, rows: Sequence[str], first: int, end: int) -> list[str]:
     """These rows, joined where the terminal wrapped them."""
+    spaced = dict(view.spaced)
     out: list[str] = []
     begun = ""
     for at in range(first, end):
         if at in view.joined and at + 1 < end:
-            begun += _filled(rows[at], rows[at + 1], view.cols)
+            begun += spaced.get(at, rows[at])
         else:
             out.append(begun + rows[at])
             begun = ""
     return out
 
 
-def _filled(row: str, following: str, cols: int) -> str:
-    """A row that goes on in the next one, with the blanks at its end; a wide character leaves the last cell free."""
-    missing = cols - _taken(row)
-    return row + " " * (missing - 1 if _is_wide(following) else missing)
-
-
-def _taken(row: str) -> int:
-    return columns_of(row)[-1] + max(1, width(row[-1])) if row else 0
-
-
-def _is_wide(row: str) -> bool:
-    return bool(row) and width(row[0]) == 2
-
-
-def _is_unsure(view: View, rows: Sequence[str], first: int, end: int) -> bool:
-    """Whether the last cell of a wrapped row is a blank or was left free cannot be told."""
-    return any(
-        at in view.joined and _is_wide(rows[at + 1]) and _taken(rows[at]) < view.cols for at in range(first, end - 1)
-    )
+def _lacks(view: View, first: int, end: int) -> bool:
+    """Some text of these rows is gone."""
+    return any(first <= row < end for row in view.cut)
 
 
 def dialog_above(view: View, top: int, rule: MenuRule) -> Asked | None:
@@ -98,7 +82,7 @@ def dialog_above(view: View, top: int, rule: MenuRule) -> Asked | None:
     margin = min((_indent(row) for row in taken if row.strip() and not is_rule(row)), default=0)
     kept = [row for row in taken if not (is_rule(row) and _indent(row) < max(1, margin))]
     text = block(kept[1:] if kept and is_drawn(kept[0]) else kept)
-    return Asked(text, first, not gone and not HIDDEN.search(text))
+    return Asked(text, first, not gone and not _lacks(view, first, top) and not HIDDEN.search(text))
 
 
 def dialog_top(view: View, top: int, rule: MenuRule) -> int:
@@ -146,7 +130,7 @@ def question_above(view: View, top: int) -> Asked:
         if size > ENOUGH:
             break
     text = block(logical_rows(view, rows, first, top))
-    missing = size > ENOUGH or _may_go_on(view, first) or _is_unsure(view, rows, first, top)
+    missing = size > ENOUGH or _may_go_on(view, first) or _lacks(view, first, top)
     return Asked(text, row, not missing and not HIDDEN.search(text))
 
 
@@ -194,5 +178,5 @@ def context_above(view: View, row: int, question: str) -> Asked:
         if size > ENOUGH or (bare and size >= 200):
             break
     text = block([*logical_rows(view, rows, first, row), question])
-    missing = size > ENOUGH or (first < row and _may_go_on(view, first)) or _is_unsure(view, rows, first, row + 1)
+    missing = size > ENOUGH or (first < row and _may_go_on(view, first)) or _lacks(view, first, row + 1)
     return Asked(text, first, not missing)

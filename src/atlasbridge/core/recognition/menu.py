@@ -23,10 +23,10 @@ GROUP_INDENT = 3  # boxes of a group stand a little to the right of the group's 
 _BOXES = "◌◯○◉●◎◻◼☐☑☒⬡⬢□■▢▣✔✓✘"
 CHECKED = "◉●◼☑☒⬢■▣✔✓xX*"
 _ROW = (
-    r"^(?P<indent>\s*)(?P<pointer>[{pointers}](?=\s|[" + _BOXES + r"\[(]))?(?P<gap>\s*)"
-    r"(?:(?P<box>[" + _BOXES + r"]|\[[ xX*✔✓]?\]|\([ xX*•]?\))(?P<boxgap>\s*))?"
-    r"(?:(?P<number>\d{1,2})(?P<dot>[.)]|:(?=\s))\s+)?"
-    r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s+)?(?P<label>\S.*)$"
+    r"^(?P<indent>\s*+)(?P<pointer>[{pointers}](?=\s|[" + _BOXES + r"\[(]))?(?P<gap>\s*+)"
+    r"(?:(?P<box>[" + _BOXES + r"]|\[[ xX*✔✓]?\]|\([ xX*•]?\))(?P<boxgap>\s*+))?"
+    r"(?:(?P<number>\d{1,2})(?P<dot>[.)]|:(?=\s))\s++)?"
+    r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s++)?(?P<label>\S.*)$"
 )
 
 
