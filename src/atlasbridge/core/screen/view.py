@@ -12,7 +12,7 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.values import field, frozen, replace
 
-_MARKS = lazy(r"^\W+|\W+$")
+_WORD = lazy(r"\w")
 CARET_ROWS = 8
 BACKGROUND = 34  # the bits of a style above this are its background
 TICKS = "✔✓√◇"  # question libraries put one in front of what has been answered
@@ -161,11 +161,20 @@ def _caret(styles: tuple[int, ...], line: str) -> int:
     return lit[0] if len(lit) == 1 and not line[lit[0] :].strip() else -1
 
 
+def _unmarked(line: str) -> str:
+    """Without the marks at both ends."""
+    first = _WORD.search(line)
+    end = len(line)
+    while first and not (line[end - 1].isalnum() or line[end - 1] == "_"):
+        end -= 1
+    return line[first.start() : end] if first else ""
+
+
 def begins_with(line: str, beginning: str) -> bool:
     """Whether a line begins with these words, whatever mark stands in front of them."""
-    words = _MARKS.sub("", beginning)
+    words = _unmarked(beginning)
     bare = words or beginning.strip()
-    rest = _MARKS.sub("", line) if words else line.strip()
+    rest = _unmarked(line) if words else line.strip()
     return (
         bool(bare) and rest.startswith(bare) and not (bare[-1].isalnum() and rest[len(bare) : len(bare) + 1].isalnum())
     )
