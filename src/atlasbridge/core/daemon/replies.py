@@ -13,12 +13,8 @@ from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.gate import Cancel, decide_reply
 from atlasbridge.core.prompt.machine import OPEN
-<<<<<<< HEAD
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
-=======
-from atlasbridge.core.prompt.model import Answer, PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.redact import leaves
->>>>>>> w/secrets
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL
@@ -117,12 +113,8 @@ class ReplyDesk:
             session_id=record.session_id,
             prompt_id=record.prompt_id,
             channel=reply.channel,
-<<<<<<< HEAD
-            value=None if record.prompt.secret else answer.value or answer.kind.value,
-            **decision_of(claimed),
-=======
             value=None if record.prompt.secret else leaves(answer.value or answer.kind.value),
->>>>>>> w/secrets
+            **decision_of(claimed),
         )
         self._hub.router.update(claimed, self._life.receipts.received(claimed), answered_in=reply.channel)
         return answer
