@@ -153,6 +153,7 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
 
     config = load_configuration(home, environ).general
     hub = config.hub
+    home = replace(home, hub=Path(hub.socket)) if hub.socket else home
     open_log(home.log, hub.log_level, hub.log_max_bytes, hub.log_backups, to_terminal)
     clock = SystemClock()
     ledger = Ledger.open(home.root, clock, boot_id(), keep_raw=config.retention.keep_raw)
@@ -264,7 +265,8 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
     def start_hub() -> None:
         from atlasbridge.core.host.hub.start import start_hub
 
-        start_hub(home)
+        if home.may_start_hub:
+            start_hub(home)
 
     return HostParts(spawn, judge, encode, start_hub, str(home.socket))
 
@@ -311,8 +313,9 @@ def check_channels(home: Home, plan: Plan) -> None:
 
         from atlasbridge.core.errors import ConfigError
 
-        near = difflib.get_close_matches(name, known | {"none"}, 1)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(sorted(known))}, none"
+        near = difflib.get_close_matches(name, known | {"none", *CHANNEL_SETTINGS}, 1)
+        missing = "" if not near or near[0] in known | {"none"} else " It is off: turn it on with atlasbridge setup"
+        hint = f"did you mean {near[0]}?{missing}" if near else f"there are: {', '.join(sorted(known))}, none"
         raise ConfigError(f"no channel {name!r} is configured", hint)
 
 
