@@ -237,17 +237,18 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
 
         start = starts[plan.session_id]
         settings = replace(detector_settings(detection, plan.environ), folder=plan.cwd, hook_s=start.hook_s)
-        if start.outside:
-            from atlasbridge.adapters.told import ToldDetector
-
-            return ToldDetector(size.rows, size.cols), _probe(pty)
         dialect = find_dialect(home, plan.dialect, plan.command[0])
         if plan.environ.get("ATLASBRIDGE_CAPTURE_PROMPTS") == "1":
             from atlasbridge.lab.capture import FOLDER, CapturingDetector
 
             folder = home.root / FOLDER
             return CapturingDetector(dialect, size.rows, size.cols, settings, folder, plan.tool), _probe(pty)
-        return Detector(dialect, size.rows, size.cols, settings), _probe(pty)
+        detector = Detector(dialect, size.rows, size.cols, settings)
+        if start.outside:
+            from atlasbridge.adapters.told import ToldDetector
+
+            return ToldDetector(detector), _probe(pty)
+        return detector, _probe(pty)
 
     def encode(*given: Any) -> Any:
         from atlasbridge.core.prompt.answer import encode_answer

@@ -75,9 +75,11 @@ class Judgement:
         return self._events.append
 
     def tool_said(self, kind: str, text: str, source: str) -> None:
-        """By a hook, beside the terminal."""
-        if self._parts is not None:
-            self._parts[0].tool_said(kind, text, source)
+        """By a hook, beside the terminal; also what is said before anybody can judge is kept."""
+        from atlasbridge.core.detection.events import StructuredEventReceived
+
+        self._events.append(StructuredEventReceived(kind, text, source))
+        self.notice()
 
     def changed(self, size: Size, attached: bool) -> None:
         """The terminal's size, or whether one is attached."""

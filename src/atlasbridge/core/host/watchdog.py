@@ -22,7 +22,6 @@ from atlasbridge.core.detection.events import (
     ProbeAnswered,
     ProbeState,
     Resized,
-    StructuredEventReceived,
     WakeupDue,
 )
 from atlasbridge.core.host.supervisor import Beat
@@ -48,9 +47,11 @@ class DetectorLike(Protocol):
     """What the session needs of `core.detection.detector.Detector`."""
 
     screen: Any
-    open_prompt: Prompt | None
-    despite_busy: bool
 
+    @property
+    def open_prompt(self) -> Prompt | None: ...
+    @property
+    def despite_busy(self) -> bool: ...
     def handle(self, event: Event, now: float) -> list[Command]: ...
     def still_shows(self, digest: str) -> bool: ...
     def begun(self, now: float) -> bool: ...
@@ -122,9 +123,6 @@ class StallWatchdog:
 
     def keys_typed(self, data: bytes) -> None:
         self._tell(data)
-
-    def tool_said(self, kind: str, text: str, source: str) -> None:
-        self._tell(StructuredEventReceived(kind, text, source))
 
     def resized(self, rows: int, cols: int) -> None:
         self._tell(Resized(rows, cols))
