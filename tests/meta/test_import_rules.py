@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "cli": {"cli", "bootstrap", "config", "core", "lab"},
     "bootstrap": {"adapters", "channels", "os", "config", "core", "lab"},
     "config": {"config", "core"},
-    "adapters": {"adapters", "core", "ptypool"},
+    "adapters": {"adapters", "core", "os"},  # an adapter stands on the system's terminal
     "channels": {"channels", "core"},
     "os": {"os", "core", "ptypool"},
     "lab": {"lab", "adapters", "core", "os", "ptypool"},
