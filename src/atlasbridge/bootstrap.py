@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.detection.detector import DetectorSettings
     from atlasbridge.core.host.edges import HostParts
-    from atlasbridge.core.host.watchdog import DetectorLike
+    from atlasbridge.core.host.opened import DetectorLike
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
     from atlasbridge.core.recognition.dialect import Dialect
     from atlasbridge.core.session.plan import Plan
@@ -113,12 +113,12 @@ async def launch_session(home: Home, command: list[str], cwd: str) -> str:
     import asyncio
 
     from atlasbridge.core.errors import AtlasBridgeError
+    from atlasbridge.core.own_python import own_environ, own_python
 
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "atlasbridge", "run", "--detach", "--", *command),
+        *own_python("atlasbridge", "run", "--detach", "--", *command),
         cwd=cwd,
-        env={**os.environ, "ATLASBRIDGE_HOME": str(home.root)},
+        env=own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -12,7 +12,7 @@ import json
 from atlasbridge.adapters.event import prompt_of_event
 from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestWakeup, WithdrawPrompt
 from atlasbridge.core.detection.events import ChildExited, Event, ReplyTyped, StructuredEventReceived
-from atlasbridge.core.host.watchdog import DetectorLike
+from atlasbridge.core.host.opened import DetectorLike
 from atlasbridge.core.prompt.model import Prompt
 
 GRACE_S = 3.0  # an adapter that goes by silence needs more than two seconds
@@ -34,6 +34,14 @@ class ToldDetector:
     def despite_busy(self) -> bool:
         """What its process does is the adapter's business."""
         return self._told is not None or self._usual.despite_busy
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return self._usual.secrets
+
+    @secrets.setter
+    def secrets(self, values: tuple[str, ...]) -> None:
+        self._usual.secrets = values
 
     def handle(self, event: Event, now: float) -> list[Command]:
         match event:

@@ -7,10 +7,10 @@ through `door` what the tool asks.  Looked for before every session: nothing is 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
+from atlasbridge.core.own_python import own_python
 from atlasbridge.core.values import frozen, replace
 
 TOOLS = os.path.dirname(__file__)
@@ -31,7 +31,7 @@ class ToolStart:
 def prepare_start(start: ToolStart, tool: str, dialect: str, home: str) -> ToolStart:
     """`dialect`: the one that the person named on the command line, if any."""
     if not dialect and (adapter := find_outside(tool, home)):
-        stage = (sys.executable, "-P", "-m", "atlasbridge.adapters.stagehand", start.door, adapter)
+        stage = own_python("atlasbridge.adapters.stagehand", start.door, adapter)
         return replace(start, command=(*stage, *start.command), outside=True)
     if dialect not in ("", tool):
         return start  # the rules of one tool for another: how that one is started is not known

@@ -11,6 +11,7 @@ from collections import deque
 from typing import Any
 
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.host.opened import DetectorLike, Opened
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.terminal.inlet import Inlet
 from atlasbridge.core.host.terminal.relay import OutputRelay
@@ -18,7 +19,7 @@ from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.host.typing.steps import Walk
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.typing.typist import Encode, Typist
-from atlasbridge.core.host.watchdog import DetectorLike, Opened, StallWatchdog
+from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.model import Answer
 from atlasbridge.core.session.settings import SessionSettings

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
@@ -25,6 +25,7 @@ from atlasbridge.core.detection.events import (
     Resized,
     WakeupDue,
 )
+from atlasbridge.core.host.opened import DetectorLike, Opened
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.terminal.inlet import Inlet
 from atlasbridge.core.host.terminal.relay import OutputRelay
@@ -35,37 +36,16 @@ from atlasbridge.core.ids import new_id
 from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.codec import encode_prompt
+from atlasbridge.core.prompt.discreet import discreet_prompt, remembered, typed_text
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.session.settings import SessionSettings
-from atlasbridge.core.values import frozen, replace
+from atlasbridge.core.values import replace
 
 _UNREAD_S = 10.0  # input that is left unread for so long says nothing of what the tool does now
 _MOST_PUT_OFF = 5  # judgements in a row; a tool that never stops to write is judged all the same
+_LONGEST_SECRET = 4096
+_LINE_ENDS = (b"\r", b"\n")
 _MAX_COMMANDS = 64  # of one event: a detector that keeps asking is cut short until the next event
-
-
-class DetectorLike(Protocol):
-    """What the session needs of `core.detection.detector.Detector`."""
-
-    screen: Any
-
-    @property
-    def open_prompt(self) -> Prompt | None: ...
-    @property
-    def despite_busy(self) -> bool: ...
-    def handle(self, event: Event, now: float) -> list[Command]: ...
-    def still_shows(self, digest: str) -> bool: ...
-    def begun(self, now: float) -> bool: ...
-    def reconsider(self) -> None: ...
-    def has_left(self, digest: str) -> bool: ...
-
-
-@frozen
-class Opened:
-    """The prompt that is open, and the id under which it can be answered."""
-
-    prompt_id: str
-    prompt: Prompt
 
 
 Viewer = Callable[[float, Any], float | None]
@@ -107,11 +87,17 @@ class StallWatchdog:
         self._to_hub: Callable[[dict[str, Any]], None] = lambda message: None
         self._typed = TypedBook(self._post)
         self._open_id = self._open_digest = ""  # of the prompt that the detector has open
+        self._heard = b""  # of a line that a person types while a secret is asked
         self._typing = False  # an answer of several keys is on its way: what shows up in between is no prompt
 
     @property
     def screen(self) -> Any:
         return self._detector.screen
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that must not leave: of the environment, and what was typed as a secret."""
+        return self._detector.secrets
 
     def tell_hub_by(self, post: Callable[[dict[str, Any]], None]) -> None:
         self._to_hub = post
@@ -298,10 +284,25 @@ class StallWatchdog:
         event = self._events.popleft()
         if not isinstance(event, bytes):
             return event
-        while self._events and not event.endswith((b"\r", b"\n")) and isinstance(more := self._events[0], bytes):
+        while self._events and not event.endswith(_LINE_ENDS) and isinstance(more := self._events[0], bytes):
             event += more
             self._events.popleft()
+        self._hear(event)
         return KeysTyped(event)
+
+    def _hear(self, keys: bytes) -> None:
+        """A secret that is typed at the keyboard is one as much as one that is typed by us."""
+        opened = self.opened
+        asked = opened is not None and opened.prompt.secret
+        if asked or self._heard:
+            self._heard = (self._heard + keys)[-_LONGEST_SECRET:]
+            if self._heard.endswith(_LINE_ENDS):
+                self.remember_secret(typed_text(self._heard))
+                self._heard = b""
+
+    def remember_secret(self, value: str) -> None:
+        """Looked for from now on in all that leaves this session; kept nowhere but here."""
+        self._detector.secrets = remembered(self._detector.secrets, value)
 
     @property
     def behind(self) -> bool:
@@ -364,7 +365,11 @@ class StallWatchdog:
 
     def _announce(self, prompt: Prompt) -> None:
         self._open_id, self._open_digest = self._make_id(), prompt.digest
-        self._post({"m": "raise", "prompt_id": self._open_id, "prompt": encode_prompt(prompt)})
+        self._post({"m": "raise", "prompt_id": self._open_id, "prompt": self.told(prompt)})
+
+    def told(self, prompt: Prompt) -> dict[str, Any]:
+        """What the hub, and through it everybody, is told of a prompt."""
+        return encode_prompt(discreet_prompt(prompt, self._detector.secrets))
 
     def _withdraw(self, digest: str, reason: str) -> None:
         if not self._open_id or self._open_digest != digest:

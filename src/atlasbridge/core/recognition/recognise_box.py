@@ -14,6 +14,7 @@ from atlasbridge.core.recognition.finding import Facts, Finding, cut
 from atlasbridge.core.recognition.menu import Item, Menu, odd_one, unframed
 from atlasbridge.core.recognition.recognise_line import BACKSPACE
 from atlasbridge.core.recognition.recognise_menu import menu_finding, move_steps, question_above
+from atlasbridge.core.recognition.secrecy import asks_for_secret
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
@@ -60,7 +61,7 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if sheet:
         kind, text = PromptType.TYPE_UNKNOWN, text or " ".join(words.split())
         return Finding("box-sheet", kind, 0.9, cut(text), text, frame.top, line_mode=False, structural=True)
-    if buttons and matches_any(dialect.secret, words):
+    if buttons and asks_for_secret(words, dialect):
         return _input(text, frame, {"secret": True})
     if len(buttons) >= 2 and field:
         found = _cleared(_input(text, frame, {}), view, frame)

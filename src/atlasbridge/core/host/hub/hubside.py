@@ -15,8 +15,8 @@ from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.typing.typist import Typist
 from atlasbridge.core.host.watchdog import StallWatchdog
-from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.model import Answer
+from atlasbridge.core.prompt.redact import leaves, mask_rows, mask_styled
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.values import replace
@@ -68,7 +68,7 @@ class HubSide:
                 {
                     "m": "hello",
                     "session": replace(self._record, open_prompt=opened.prompt_id if opened else "").to_wire(),
-                    "open": opened and {"prompt_id": opened.prompt_id, "prompt": encode_prompt(opened.prompt)},
+                    "open": opened and {"prompt_id": opened.prompt_id, "prompt": self._watch.told(opened.prompt)},
                     "typed": self._watch.outcomes(),
                     "ttl_s": self._ttl_s,
                 }
@@ -112,7 +112,7 @@ class HubSide:
         """Returns the screen's version, by which a viewer knows whether it has changed."""
         with self._watch.lock:
             self._watch.absorb()
-            screen = self._watch.screen
+            screen, secrets = self._watch.screen, self._watch.secrets
             version: int = screen.version
             message: Message = {
                 "m": "screen",
@@ -121,9 +121,11 @@ class HubSide:
                 "cols": screen.cols,
                 "cursor": list(screen.cursor),
                 "cursor_visible": screen.cursor_visible,
-                "title": screen.title,
+                "title": leaves(screen.title, secrets),
             }
-            message |= {"styled": screen.styled()} if styled else {"lines": screen.lines()}
+            rows = screen.styled() if styled else screen.lines()
+        # Masked here and nowhere else, so that no channel can forget it; not under the lock: it takes its time.
+        message |= {"styled": mask_styled(rows, secrets)} if styled else {"lines": mask_rows(rows, secrets)}
         self.post(message)
         return version
 

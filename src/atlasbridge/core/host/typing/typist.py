@@ -67,6 +67,8 @@ class Typist:
             if isinstance(compared, Outcome):
                 return self._watch.refuse(prompt_id, compared)
             prompt, flags, steps = compared
+            if prompt.secret:
+                self._watch.remember_secret(answer.value)  # before it is typed: its echo may be looked at at once
             typing = Typing(prompt, flags, self._watch.screen.version)
             self._watch.begin_typing(prompt_id, prompt.digest, several=len(steps) > 1)
             reached = self._inlet.send(steps[0].keys)
