@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from atlasbridge.core.session.plan import Plan
     from atlasbridge.core.tty import Ending, Pty, Size
 
+HUB_PATIENCE_S = 10.0  # how long `run --detach` waits until its session is known
 CHANNEL_SETTINGS = {
     "web": "atlasbridge.channels.web.settings:WebSettings",
     "telegram": "atlasbridge.channels.telegram.settings:TelegramSettings",
@@ -172,20 +173,30 @@ def run_session(plan: Plan) -> Ending:
     from atlasbridge.core.client.client import Client, terminal_size
     from atlasbridge.core.host.launch import launch
     from atlasbridge.core.host.terminal.detach_key import DetachKey
-    from atlasbridge.core.tty import Ending
 
     home = Home.find(os.environ)
     home.prepare()
     settings, detection = load_session_settings(home, os.environ, apart(lambda: load_configuration(home, os.environ)))
     DetachKey(settings.detach_key)  # a key that cannot be read is said now, not by the host
     check_dialect(home, plan)
+    check_channels(home, plan)
     parts = host_parts(home, detection)
     client = Client(launch(plan, home, parts, settings, terminal_size(), _line_settings(plan)))
     refused = client.await_start()
     if refused is not None or plan.detach:
         client.close()
-        return refused or Ending(0)
+        return refused or _await_hub(home, plan)
     return client.run()
+
+
+def _await_hub(home: Home, plan: Plan) -> Ending:
+    """A session's id is of use once the hub knows it; whoever starts one without a terminal has the time to wait."""
+    from atlasbridge.core.daemon.starter import await_session
+    from atlasbridge.core.tty import Ending
+
+    if plan.hub and not await_session(home, plan.session_id, HUB_PATIENCE_S):
+        return Ending(0, "the session runs, but the hub does not know it yet", "look at: atlasbridge hub status")
+    return Ending(0)
 
 
 def _run_on_console(plan: Plan) -> Ending:
@@ -210,7 +221,9 @@ def attach_session(name: str) -> Ending:
     """Lend this terminal to a session that runs already."""
     from atlasbridge.core.client.client import Client
     from atlasbridge.core.client.find_session import find_session
+    from atlasbridge.core.shield import hide_memory
 
+    hide_memory()
     client = Client(find_session(Home.find(os.environ), name))
     return client.await_start() or client.run()
 
@@ -294,6 +307,22 @@ def check_dialect(home: Home, plan: Plan) -> None:
         find_dialect(home, plan.dialect, plan.command[0])
 
 
+def check_channels(home: Home, plan: Plan) -> None:
+    """A channel that is not there would ask nobody, without a word: it is refused before anything starts."""
+    from atlasbridge.config.session import configured_channels
+
+    unknown = set(plan.channels or ()) - configured_channels(home) if plan.hub else set()
+    known = {"local", *load_configuration(home, os.environ).channels} if unknown else set()
+    for name in sorted(unknown - known):
+        import difflib
+
+        from atlasbridge.core.errors import ConfigError
+
+        near = difflib.get_close_matches(name, known | {"none"}, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(sorted(known))}, none"
+        raise ConfigError(f"no channel {name!r} is configured", hint)
+
+
 def find_dialect(home: Home, name: str, command: str) -> Dialect:
     """The dialect of that name, or the one that claims the command; a person's own files come first."""
     from atlasbridge.adapters.dialect_files import dialect_for, load_dialect
@@ -303,11 +332,13 @@ def find_dialect(home: Home, name: str, command: str) -> Dialect:
 
 
 def _start_of(home: Home, plan: Plan) -> ToolStart:
-    """The tool as its adapter wants it started."""
+    """The tool as its adapter wants it started; its environment says in which session it runs."""
     from atlasbridge.adapters.tool_start import ToolStart, prepare_start
+    from atlasbridge.core.kin import MARK
     from atlasbridge.core.session.plan import child_environ
 
-    start = ToolStart(plan.command, child_environ(plan.environ), _door(home, plan))
+    environ = {**child_environ(plan.environ), MARK: plan.session_id}
+    start = ToolStart(plan.command, environ, _door(home, plan))
     return prepare_start(start, plan.tool, plan.dialect, str(home.root))
 
 
