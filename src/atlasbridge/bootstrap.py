@@ -97,9 +97,18 @@ def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
     plans = [ChannelPlan("local", False, partial(build_channel, "local", {}))]
     for name, settings in config.channels.items():
         if name != "local":
-            remote = name not in ("web", "memory")
-            plans.append(ChannelPlan(name, remote, partial(build_channel, name, settings)))
+            plans.append(ChannelPlan(name, _is_remote(name), partial(build_channel, name, settings)))
     return tuple(plans)
+
+
+def _is_remote(channel: str) -> bool:
+    """As the channel's class says of itself; one that cannot be loaded is not trusted with a secret."""
+    from atlasbridge.channels.registry import ChannelRegistry
+
+    try:
+        return ChannelRegistry.get(channel).remote
+    except ImportError:  # said where the channel is built
+        return True
 
 
 def build_channel(name: str, settings: Mapping[str, Any], desk: Desk) -> Channel:
