@@ -84,9 +84,9 @@ class TypingBench(Bench):
             self.clock.advance(seconds)
             self._seam("pause")
 
-        def encode(prompt: Prompt, answer: Answer, screen: object) -> tuple[Step, ...]:
+        def encode(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
             self._seam("encode")
-            return encode_answer(prompt, answer, screen)  # type: ignore[arg-type]
+            return encode_answer(prompt, answer)
 
         flags = self.pty.flags
         self.pty.flags = lambda: (self._seam("flags"), flags())[1]  # type: ignore[method-assign, func-returns-value]

@@ -285,7 +285,7 @@ def _meaning(reply: Reply, event: PromptEvent, prompt: Prompt) -> Answer:
     return answer
 
 
-def _encode(prompt: Prompt, answer: Answer, screen: object) -> tuple[Step, ...]:
+def _encode(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
     """Keys are bytes here, not names of keys."""
     if answer.kind is AnswerKind.KEYS:
         return (Step(answer.value.encode("latin-1")),)

@@ -70,7 +70,7 @@ class Side:
         self.started: list[bool] = []
         self.killed: list[bool] = []
 
-        def encode(prompt: Prompt, answer: Answer, screen: object) -> tuple[Step, ...]:
+        def encode(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
             return (Step(b"y\r"),)
 
         bench = self.bench

@@ -10,7 +10,7 @@ from tests.support.session_fakes import Bench
 
 from atlasbridge.core.detection.events import StructuredEventReceived
 from atlasbridge.core.host.judgement import Judgement
-from atlasbridge.core.host.logbook import Journal
+from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.tty import Size
 
 
@@ -22,7 +22,7 @@ def test_what_a_hook_says_before_anybody_can_judge_is_kept(tmp_path: Path) -> No
         built.append(events)
         raise AssertionError("nobody judges yet")
 
-    judgement = Judgement(build, Size(), False, lambda loop: None, Journal(tmp_path / "log", bench.clock))
+    judgement = Judgement(build, Size(), False, lambda loop: None, Logbook(tmp_path / "log", bench.clock))
     judgement.tool_said("permission", "Bash: ls", "a hook")
     assert judgement.picture() == b"" and list(built[0]) == [
         StructuredEventReceived("permission", "Bash: ls", "a hook")

@@ -12,7 +12,7 @@ from tests.support.terminal import wait_for
 
 from atlasbridge.core.clock import ManualClock, SystemClock
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.host.logbook import Journal
+from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.host.supervisor import Beat, Supervisor
 from atlasbridge.core.host.terminal.detach_key import DetachKey
 from atlasbridge.core.host.terminal.inlet import GateTimeout, Inlet
@@ -270,7 +270,7 @@ def test_a_raw_terminal_adds_no_returns_so_none_are_taken() -> None:
 
 def _supervisor(clock: ManualClock | SystemClock, path: Path | None = None, **changes: float) -> Supervisor:
     settings = SessionSettings(restart_delay_s=0.0, **changes)  # type: ignore[arg-type]
-    return Supervisor(clock, settings, Journal(path, clock))
+    return Supervisor(clock, settings, Logbook(path, clock))
 
 
 def test_a_crashed_task_is_restarted_and_its_crash_is_logged(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def typist(bench: Bench, *steps: Step, during: dict[int, bytes] | None = None) -
         if during and pauses in during:
             bench.show(during[pauses])
 
-    def encode(prompt: Prompt, answer: Answer, screen: object) -> tuple[Step, ...]:
+    def encode(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
         return steps
 
     return Typist(Walk(bench.watch, bench.inlet, bench.pty, bench.clock, bench.settings, pause), encode)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 from importlib.resources import files
 from typing import Any
 
@@ -160,7 +159,3 @@ def _static(name: str, content: bytes) -> Any:
         return Response(content, headers=headers)
 
     return serve
-
-
-def openapi_text() -> str:
-    return json.dumps(render_openapi(), indent=2, sort_keys=True)

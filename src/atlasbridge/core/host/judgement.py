@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from atlasbridge.core.host.logbook import Journal
+from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.tty import Size
 
@@ -29,7 +29,7 @@ class Judgement:
         size: Size,
         hub: bool,
         start_hub_task: Callable[[Callable[[Beat], None]], None],
-        journal: Journal,
+        journal: Logbook,
     ) -> None:
         self._build = build
         self._journal = journal

@@ -20,7 +20,7 @@ _BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
 _FRESH_LOOKS = 5
 _LINE_END = lazy(rb"[\r\n]")
 
-Encode = Callable[[Prompt, Answer, object], tuple[Step, ...]]
+Encode = Callable[[Prompt, Answer], tuple[Step, ...]]
 Compared = tuple[Prompt, LineFlags, tuple[Step, ...]]
 
 
@@ -97,7 +97,7 @@ class Typist:
         working = self._watch.works()
         if working:
             return _AtWork("stale", f"the tool does not wait any more ({working})")
-        steps = tuple(self._encode(prompt, answer, self._watch.screen))
+        steps = tuple(self._encode(prompt, answer))
         if not steps:
             return Outcome("failed", "this answer has no keys")
         return _fit(prompt, self._pty.flags(), steps)
