@@ -1,7 +1,7 @@
 """The screen beside xterm.js (`@xterm/headless`): the same bytes and sizes, the same text at every rest.
 
-Recordings of real programs, and streams made by chance of what programs send.  Where terminals knowingly differ (widths of
-young emoji, C1 in UTF-8, titles of TERM=screen) the streams say nothing: those have tests of their own.
+Recordings of real programs, and streams made by chance of what programs send.  Where terminals knowingly differ (widths
+of young emoji, C1 in UTF-8, titles of TERM=screen) the streams say nothing: those have tests of their own.
 """
 
 from __future__ import annotations
@@ -30,14 +30,27 @@ Job = dict[str, Any]
 State = dict[str, Any]
 
 WORDS = ("word", "a", "日本語", "e\u0301", "long" * 12, "x", "│", "[y/N]", "한글", "─" * 7)
+# Where a line is full and its wrap is due, erasing differs from terminal to terminal: these begin inside the line.
+ERASING = ("K", "1K", "2K", "J", "1J", "2J", "3P", "2@", "4X", "?K", "?1K", "?J", "?2J")
 DRAWING = (
-    *("\r\n", "\r\n", "\n", "\r", "\b", "\t", "\x1b[K", "\x1b[1K", "\x1b[2K", "\x1b[J", "\x1b[1J", "\x1b[2J", "\x1b[m"),
-    *("\x1b[31m", "\x1b[7m", "\x1bM", "\x1bD", "\x1bE", "\x1b7", "\x1b8", "\x1b[H", "\x1b[3L", "\x1b[2M", "\x1b[3P"),
-    *("\x1b[2@", "\x1b[4X", "\x1b[S", "\x1b[T", "\x1b[?7l", "\x1b[?7h", "\x1b[4h", "\x1b[4l", "\x1b[5b", "\x1b[9Z", "\x1b[2I"),
-    *("\x1b[2;5r", "\x1b[r", "\x1b[?6h", "\x1b[?6l", "\x1b[2e", "\x1b[3a", "\x1b[9d", "\x1b[9G", "\x1b[?1049h", "\x1b[?1049l"),
-    *('\x1b[1"q', '\x1b[0"q', "\x1b[?K", "\x1b[?J", "\x1b[?2J", "\x1b[A", "\x1b[2B", "\x1b[3C", "\x1b[2D", "\x1b[E", "\x1b[F"),
+    *("\r\n", "\r\n", "\n", "\r", "\b", "\t", "\x1b[m", "\x1b[31m", "\x1b[7m", "\x1bM", "\x1bD", "\x1bE", "\x1b[H"),
+    *("\x1b[3L", "\x1b[2M", "\x1b[S", "\x1b[T", "\x1b[?7l\x1b[?7h", "\r\x1b[?7l" + "long" * 12 + "\x1b[?7h", "\x1b[4h"),
+    *(
+        "\x1b[4l",
+        "\x1b[5b",
+        "\x1b[5G\x1b[9Z",
+        "\x1b[2I",
+        "\x1b[2e",
+        "\x1b[3a",
+        "\x1b[9d",
+        "\x1b[9G",
+        "\x1b[A",
+        "\x1b[2B",
+    ),
+    *("\x1b[3C", "\x1b[2D", "\x1b[E", "\x1b[F", '\x1b[1"qkept\x1b[0"q', *(f"\x1b[3G\x1b[{erase}" for erase in ERASING)),
 )
-TALKING = ("\r\n", "\r\n", "\r\n", "\x1b[31m", "\x1b[m", " and ", "; ")
+LEAVING = ("\x1b[H", "\x1b[9d", "\x1b[2e")  # go anywhere, margins or not
+TALKING = ("\r\n", "\r\n", "\r\n", "\x1b[31m", "\x1b[m", " and so", ";")
 
 
 def output(text: str) -> list[Any]:
@@ -60,14 +73,17 @@ def job_of(recording: Recording) -> Job:
 
 
 def drawn(seed: int) -> Job:
-    """What full-screen programs send, in any order."""
+    """What full-screen programs send, in any order; some scroll only a part of the screen, and stay in it."""
     rng = random.Random(seed)
-    rows, cols = rng.randint(3, 10), rng.randint(8, 30)
-    steps = []
+    rows, cols = rng.randint(5, 10), rng.randint(8, 30)
+    steps = [output("\x1b[?1049h")] if rng.random() < 0.3 else []
+    top, bottom = (2, 4) if rng.random() < 0.3 else (0, rows + 2)
+    steps += [output("\x1b[2;4r\x1b[3;1H")] if top else []
+    drawing = [piece for piece in DRAWING if not top or piece not in LEAVING]
     for _ in range(rng.randint(5, 60)):
         kind = rng.random()
-        place = f"\x1b[{rng.randint(0, rows + 2)};{rng.randint(0, cols + 2)}H"
-        steps.append(output(rng.choice(WORDS if kind < 0.45 else DRAWING) if kind < 0.85 else place))
+        place = f"\x1b[{rng.randint(top, bottom)};{rng.randint(0, cols + 2)}H"
+        steps.append(output(rng.choice(WORDS if kind < 0.45 else drawing) if kind < 0.85 else place))
         if rng.random() < 0.2:
             steps.append(["s"])
     return {"rows": rows, "cols": cols, "steps": [*steps, ["s"]]}
@@ -82,8 +98,10 @@ def talked(seed: int) -> Job:
         words = " ".join(rng.choice(WORDS) for _ in range(rng.randint(1, 8)))
         job["steps"].append(output(rng.choice((words, words, rng.choice(TALKING)))))
         if rng.random() < 0.1:
-            job["steps"] += [output("."), ["r", rng.randint(4, 12), rng.randint(10, 40)], ["s"]]
-    job["steps"] += [output("$ "), ["s"]]
+            # xterm.js wraps the cursor's line anew, but leaves the cursor in its column: its line is a short one here.
+            size = (rng.randint(4, 12), rng.randint(10, 40))
+            job["steps"] += [output("\r\n$ x"), ["r", *size], ["s"], output("\r\n")]
+    job["steps"] += [output("\r\n$ x"), ["s"]]
     return job
 
 
