@@ -15,6 +15,7 @@ class AuditEvent(StrEnum):
     SESSION_START = "SESSION_START"  # `run` has spawned the tool
     SESSION_RESUMED = "SESSION_RESUMED"  # a session taken for dead has reported again
     SESSION_LAUNCHED = "SESSION_LAUNCHED"  # a person started a configured session from afar
+    SESSION_STOPPED = "SESSION_STOPPED"  # a person told a session to end, from afar
     SESSION_END = "SESSION_END"  # the tool has ended, or its host has died
     PROMPT_DETECTED = "PROMPT_DETECTED"  # the detector has raised a prompt
     PROMPT_ROUTED = "PROMPT_ROUTED"  # handed to the channels
@@ -29,7 +30,8 @@ class AuditEvent(StrEnum):
     PROMPT_CANCELED = "PROMPT_CANCELED"  # a person said: leave it
     PROMPT_FAILED = "PROMPT_FAILED"  # it cannot be answered any more
     AUDIT_REPAIRED = "AUDIT_REPAIRED"  # audit.log was torn, cut or lost, and was made whole from the table
-    AUDIT_ADOPTED = "AUDIT_ADOPTED"  # the store was lost; it took over the entries of audit.log
+    AUDIT_ADOPTED = "AUDIT_ADOPTED"  # the store was lost; it took over audit.log's entries
+    AUDIT_CUT = "AUDIT_CUT"  # the log was longer once: audit.head knows entries that neither store nor log has
     HUB_START = "HUB_START"  # the hub has opened the store
     HUB_STOP = "HUB_STOP"  # the hub ends in an orderly way
     CONFIG_RELOADED = "CONFIG_RELOADED"  # the configuration was read again and taken over

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import fcntl
 import os
-import sys
 
 from atlasbridge.core.home import Home
+from atlasbridge.core.own_python import own_environ, own_python
 
-# The shell ends at once, so that the hub becomes nobody's child and is never a zombie of the session's.
+# The shell ends at once: nobody waits for the hub.  Where the session adopts orphans it is ours then, and reaped by us.
 _SHELL = 'cd / && "$@" </dev/null >/dev/null 2>&1 &'
 
 
 def start_hub(home: Home) -> None:
     if not home.may_start_hub:
         return
-    environ = {**os.environ, "ATLASBRIDGE_HOME": str(home.root)}
+    environ = own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root))
     starting = hold_starting(home)
-    command = ["sh", "-c", _SHELL, "atlasbridge-hub", sys.executable, "-m", "atlasbridge.core.daemon"]
+    command = ["sh", "-c", _SHELL, "atlasbridge-hub", *own_python("atlasbridge.core.daemon")]
     command += ["--starting-fd", str(starting)]
     try:
         try:
