@@ -95,7 +95,7 @@ async def test_a_flood_limit_of_one_operator_does_not_keep_the_other_waiting(
         assert len(ada.sees()) + len(bob.sees()) == 1
         await server.until(lambda: ada.sees() and bob.sees(), "the other, later")
         ada.tap(ada.last(), "Yes")
-        await server.until(lambda: all("(Ada)" in p.last()["text"] for p in (ada, bob)), "both edited")
+        await server.until(lambda: all("· Ada ·" in p.last()["text"] for p in (ada, bob)), "both edited")
 
 
 async def test_a_message_whose_sending_was_never_confirmed_can_be_tapped_all_the_same(
@@ -109,7 +109,7 @@ async def test_a_message_whose_sending_was_never_confirmed_can_be_tapped_all_the
     await desk.ask(channel, record)
     orphan, known = ada.sees()
     ada.tap(orphan, "Yes")
-    await server.until(lambda: all("(Ada)" in message["text"] for message in ada.sees()), "both edited")
+    await server.until(lambda: all("· Ada ·" in message["text"] for message in ada.sees()), "both edited")
     ada.tap(known, "No")
     await server.until(lambda: len(desk.replies) == 2, "the late tap")
     assert desk.answers[record.prompt_id].value == "y"
@@ -178,12 +178,13 @@ async def test_a_plain_text_seen_by_a_dead_hub_is_asked_for_again_instead_of_gue
     first = TelegramChannel(telegram_settings(server), desk, SystemClock())
     await first.start()
     await desk.ask(first, desk.add_prompt(session, prompts.TEXT))
+    server.pass_time(5)
     ada.write("blue")
     await server.until(lambda: desk.inbox, "the inbox")
     await first.close()
     second = TelegramChannel(telegram_settings(server), desk, SystemClock())
     async with serving(desk, second):
-        await server.until(lambda: "Send it again" in ada.last()["text"], "the question")
+        await server.until(lambda: "AtlasBridge restarted" in ada.last()["text"], "the question")
     assert desk.answers == {}
 
 

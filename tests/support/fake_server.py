@@ -71,6 +71,11 @@ class FakeServer:
         self._thread: threading.Thread | None = None
         self._stopping: asyncio.Event | None = None
 
+    def pass_time(self, seconds: float) -> None:
+        """The chat's clock goes on: whoever writes now has had time to read."""
+        earlier = self.clock
+        self.clock = lambda: earlier() + seconds
+
     def routes(self) -> list[web.RouteDef]:
         return []
 

@@ -142,10 +142,14 @@ class ChatChannel(BaseChannel):
     def _explain(self, prompt_id: str, refusal: Reject) -> str:
         """Who lost a race hears who won, and with what."""
         record = self.desk.prompt(prompt_id)
-        by = record.decided_by if record is not None else ""
-        sentence = self._people.rename(refusal.sentence, by)
-        end = self._ends.get(record.prompt_id) if record is not None else None
-        return f"Too late. {end.title}" if end is not None and refusal.reason in LATE else sentence
+        if record is None:
+            return refusal.sentence
+        end = self._ends.get(record.prompt_id)
+        if end is None and self._given.get((record.prompt_id, record.decided_by)):
+            end = self._judge(record, Receipt("taken", "", record.decided_by))
+        if end is not None and refusal.reason in LATE:
+            return f"Too late. {end.title}"
+        return self._people.rename(refusal.sentence, record.decided_by)
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         session, places = self._session(event), self._shown.places(event.prompt_id, message_id)
