@@ -179,7 +179,9 @@ async def test_strangers_are_told_nothing_and_logged_once(
         eve.write("y")
         tap = eve.tap(ada.last(), "Yes")
         ada.write("/status")
-        await server.until(lambda: "waits for your answer" in ada.last()["text"], "the answer to Ada, after Eve's updates")
+        await server.until(
+            lambda: "waits for your answer" in ada.last()["text"], "the answer to Ada, after Eve's updates"
+        )
     assert eve.sees() == [] and not tap.answered
     assert desk.replies == [] and not any("Eve" in payload for payload in desk.inbox.values())
     assert sum("6666" in line for line in caplog.messages) == 1

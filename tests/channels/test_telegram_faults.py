@@ -45,7 +45,7 @@ async def test_an_edit_asked_for_during_an_outage_is_made_after_it(
     for stage in ("received", "typed", "taken"):
         await channel.update_prompt(message_id, record, Receipt(stage, f"It is {stage}."))
     server.start()
-    await server.until(lambda: ada.last()["text"].endswith("It is taken."), "the newest edit")
+    await server.until(lambda: ada.last()["text"].startswith("✅ answered ·"), "the newest edit")
 
 
 @pytest.mark.parametrize("kind", ["status", "garbage", "cut_before"])

@@ -18,7 +18,7 @@ from aiohttp import web
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 T = TypeVar("T")
-FaultKind = Literal["status", "slow", "cut_before", "cut_after", "garbage"]
+FaultKind = Literal["status", "slow", "cut_before", "cut_after", "garbage", "error"]
 DEADLINE_S = 30.0
 
 

@@ -171,8 +171,8 @@ class ChatChannel(BaseChannel):
 
     def _judge(self, event: PromptRecord, receipt: Receipt) -> Outcome:
         by = receipt.by or event.decided_by
-        answer = str(getattr(receipt, "answer", "") or self._given.get((event.prompt_id, by), ""))
-        at = str(getattr(receipt, "at", "") or event.decided_at)
+        answer = receipt.answer or self._given.get((event.prompt_id, by), "")
+        at = receipt.at or event.decided_at
         moment = parse_iso(at) if at else self.clock.wall()
         who = self._people.call(by) if by else ""
         return render_outcome(event, receipt, answer, who, moment, receipt.stage == "expired")

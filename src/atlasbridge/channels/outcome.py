@@ -19,6 +19,7 @@ STAGE_WORDS = {
     "answered_elsewhere": "received, being typed",
     "still_there": "typed, but the question is still there. Look at the terminal",
 }
+STAGE_MARKS = {"received": "📨", "answered_elsewhere": "📨", "typed": "⌨", "still_there": "⚠"}
 WITHDRAWN = {
     "It was answered at the terminal.": "answered at the terminal",
     "The tool moved on.": "the tool moved on",
@@ -89,7 +90,7 @@ def render_outcome(record: PromptRecord, receipt: Receipt, answer: str, who: str
         case "failed":
             return Outcome(f"⚠ {visible(receipt.sentence, keep_lines=False)}", detail)
     said = render_answer(prompt, answer) if answer else "answered"
-    mark = "⚠" if receipt.stage == "still_there" else "🛑" if answer and refuses(prompt, answer) else "✅"
+    mark = STAGE_MARKS.get(receipt.stage) or ("🛑" if answer and refuses(prompt, answer) else "✅")
     stage = STAGE_WORDS.get(receipt.stage, "")
     return Outcome(f"{mark} {said}{_by(who)} · {moment}", f"{stage}. {detail}".strip(" .") if stage else detail)
 
@@ -114,7 +115,7 @@ def render_fate(record: PromptRecord, who: str) -> str:
 
 def render_anchor(receipt: Receipt) -> str:
     """The audit log's head when this was decided: whoever keeps the message can tell that the log was not rewritten."""
-    count, _, head = str(getattr(receipt, "audit_head", "") or "").rpartition(":")
+    count, _, head = receipt.audit_head.rpartition(":")
     return f"audit {count or '?'}:{head[:HEAD_CHARS]}" if head else ""
 
 

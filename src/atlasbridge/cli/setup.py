@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import introduce
+from atlasbridge.channels.slack.manifest import setup_steps
 from atlasbridge.cli.printing import home
 from atlasbridge.cli.setup_file import read_table, write_table
 from atlasbridge.core.daemon.lock import lock_holder
@@ -24,9 +25,7 @@ CHANNELS = ("web", "telegram", "slack")
 TOKENS = {"telegram": ("bot_token",), "slack": ("bot_token", "app_token")}
 HOW_TO_START = {
     "telegram": "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you.",
-    "slack": "At api.slack.com/apps make an app with Socket Mode, Interactivity and the event message.im; install it.\n"
-    "Bot scopes: chat:write, im:write, im:history, users:read, files:write. App-level scope: connections:write.\n"
-    "If you like, a slash command /atlasbridge too.",
+    "slack": setup_steps(),
 }
 TRIES = 3
 ASK = {"bot_token": "Bot token", "app_token": "App-level token (xapp-...)"}

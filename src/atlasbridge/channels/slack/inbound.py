@@ -276,8 +276,8 @@ class Inbound:
 
     def _deliver(self, origin: Origin, prompt_id: str, value: str, **fields: Any) -> bool:
         identity = f"slack:{self._settings.team_id}/{origin.user}"
-        context = {"name": self._people.call(identity)}
-        self._doors.deliver(InboundReply("slack", identity, prompt_id, value, token=origin, context=context, **fields))
+        place = f"{self._people.call(identity)} in Slack"
+        self._doors.deliver(InboundReply("slack", identity, prompt_id, value, token=origin, place=place, **fields))
         return True
 
     def _is_within_limit(self, origin: Origin, record: PromptRecord | None) -> bool:

@@ -231,11 +231,9 @@ class Inbound:
                 self._doors.tidy(origin.place, record)
 
     def _deliver(self, origin: Origin, user_id: int, prompt_id: str, value: str, **fields: Any) -> bool:
-        context = {"name": self._people.name(str(user_id))}
         identity = f"telegram:{user_id}"
-        self._doors.deliver(
-            InboundReply("telegram", identity, prompt_id, value, token=origin, context=context, **fields)
-        )
+        place = f"{self._people.call(identity)} in Telegram"
+        self._doors.deliver(InboundReply("telegram", identity, prompt_id, value, token=origin, place=place, **fields))
         return True
 
     def _on_message(self, message: dict[str, Any], origin: Origin) -> bool:
