@@ -33,7 +33,7 @@ async def test_a_yes_no_prompt_is_asked_tapped_and_marked_as_answered(
     await desk.ask(channel, record)
     shown = ada.last()
     assert shown["text"].startswith("❓ “Continue? (y/n)” · project\nYes / No question\nClaude Code · project · atlas")
-    assert "⏳ until " in shown["text"] and "then No is typed" in shown["text"]
+    assert "⏳ until " in shown["text"] and "then: No" in shown["text"]
     assert labels(shown) == [["✅ Yes"], ["❌ No"], ["🔎 Show all"]]
 
     tap = ada.tap(shown, "Yes")

@@ -26,7 +26,7 @@ from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.target import Held
 from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.channels.turns import EDIT, NOTICE
-from atlasbridge.channels.wording import render_left, session_name
+from atlasbridge.channels.wording import render_brief, render_left, session_name
 from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
@@ -220,6 +220,11 @@ class ChatChannel(BaseChannel):
     def warn(self, record: PromptRecord) -> None:
         self.desk.note("CHANNEL_RATE_LIMITED", channel=self.name, session_id=record.session_id)
         self._tasks.hold(self.notify(PAUSED, self._session(record)))
+
+    def settle_which(self, place: Place, record: PromptRecord) -> None:
+        """The question back has its answer: its buttons go."""
+        meant = f"↪ {render_brief(record.prompt, self._session(record))}"
+        self._outbox.edit(place, self._paint_notice(meant, None, place[0]))
 
     def tidy(self, place: Place, record: PromptRecord) -> None:
         """A copy whose sending was never confirmed was pressed after the end: it gets the title of the others."""
