@@ -41,7 +41,7 @@ async def test_the_title_says_which_answer_was_given_by_whom_and_when(chat: str,
 async def test_an_answer_given_elsewhere_names_the_answer_the_place_and_the_log(chat: str) -> None:
     async with stage(chat) as on:
         record = await on.ask(prompts.YES_NO)
-        receipt = Receipt("taken", "x", "cli:local", answer="No", audit_head="42:abcdef0123456789")
+        receipt = Receipt("taken", "x", "cli:local", answer="n", audit_head="42:abcdef0123456789")
         assert (await title_after(on, record, receipt)).startswith("🛑 No · a terminal · ")
         assert "audit 42:abcdef01" in text_of(on.message_of(record))
 

@@ -145,7 +145,7 @@ class ChatChannel(BaseChannel):
         if record is None:
             return refusal.sentence
         end = self._ends.get(record.prompt_id)
-        if end is None and self._given.get((record.prompt_id, record.decided_by)):
+        if end is None and (record.decided_value or self._given.get((record.prompt_id, record.decided_by))):
             end = self._judge(record, Receipt("taken", "", record.decided_by))
         if end is not None and refusal.reason in LATE:
             return f"Too late. {end.title}"
@@ -171,7 +171,7 @@ class ChatChannel(BaseChannel):
 
     def _judge(self, event: PromptRecord, receipt: Receipt) -> Outcome:
         by = receipt.by or event.decided_by
-        answer = receipt.answer or self._given.get((event.prompt_id, by), "")
+        answer = receipt.answer or event.decided_value or self._given.get((event.prompt_id, by), "")
         at = receipt.at or event.decided_at
         moment = parse_iso(at) if at else self.clock.wall()
         who = self._people.call(by) if by else ""
