@@ -15,6 +15,7 @@ from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.visible import is_plain_line
 
 TEXT_LIMIT = 1000
+INSTRUCTION_LIMIT = 4096  # of what an idle tool is told to do next
 CANONICAL_LIMIT = 4095  # bytes; a longer line is cut silently by the line discipline
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _YES = {"y", "yes", "yeah", "yep", "ok", "okay", "true", "allow", "approve", "accept"}
@@ -239,8 +240,9 @@ def _bad_text(prompt: Prompt, text: str) -> Reject | None:
             else ("Text must be one line without control, bidirectional or invisible characters")
         )
         return _bad(what + ".")
-    if len(text) > TEXT_LIMIT:
-        return _bad(f"Text may have at most {TEXT_LIMIT} characters; this has {len(text)}.")
+    most = INSTRUCTION_LIMIT if prompt.idle else TEXT_LIMIT
+    if len(text) > most:
+        return _bad(f"Text may have at most {most} characters; this has {len(text)}.")
     if prompt.line_mode and len(text.encode()) >= CANONICAL_LIMIT:
         return _bad(f"A line may have at most {CANONICAL_LIMIT - 1} bytes here; this has {len(text.encode())}.")
     if prompt.type is PromptType.TYPE_FREE_TEXT and _is_outside(prompt, text.strip()):
