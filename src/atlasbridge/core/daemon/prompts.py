@@ -13,11 +13,11 @@ from typing import Any
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.discreet import discreet_prompt
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.routing.policy import (
-    decide_default_at_once,
     decide_grant,
     decide_reminders,
     decide_timer_default,
@@ -57,25 +57,26 @@ class PromptLife:
         return self._ttl.get(session_id) or decide_ttl(prompt, self._hub.router.policy)
 
     def raise_prompt(self, session: SessionRecord, prompt_id: str, prompt: Prompt) -> None:
-        """A host saw a waiting moment.  Raising the same id again changes nothing."""
+        """A host saw a waiting moment, or a caller asks.  Raising the same id again changes nothing.
+
+        A host has taken its session's secrets out already; here nobody's question gets past the redactor.
+        """
         if self._hub.ledger.prompt(prompt_id) is not None:
             return
+        prompt = discreet_prompt(prompt)
         for older in self._hub.ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
-        at_once = decide_default_at_once(prompt, self._hub.router.policy)
-        ttl_s = 0.0 if at_once else self._ttl_s(session.session_id, prompt)
+        ttl_s = self._ttl_s(session.session_id, prompt)
         record = self._hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
         self._hub.stream.publish("prompt.raised", **describe_raised(record, session))
-        if at_once:
-            self.expire(prompt_id)
-            return
         self._watch(record)
-        if not self._give_standing_answer(record, session):
+        if not self._give_standing_answer(record, prompt, session):
             self._hub.router.route(record, session)
 
-    def _give_standing_answer(self, record: PromptRecord, session: SessionRecord) -> bool:
-        """What a person granted beforehand; it is claimed, recorded and typed like any reply."""
-        grant = decide_grant(record.prompt, session, self._hub.router.policy)
+    def _give_standing_answer(self, record: PromptRecord, prompt: Prompt, session: SessionRecord) -> bool:
+        """What a person granted beforehand; it is claimed, recorded and typed like any reply.  `prompt` is as the host
+        sent it: the record no longer holds the whole subject."""
+        grant = decide_grant(prompt, session, self._hub.router.policy)
         answer = decide_answer(record.prompt, grant.answer) if grant else None
         if grant is None or not isinstance(answer, Answer):
             return False
