@@ -11,13 +11,14 @@ from tests.support import fake_telegram_rules as rules
 
 from atlasbridge.channels import wording
 from atlasbridge.channels.commands import parse_command, parse_span
-from atlasbridge.channels.limits import Backoff, InboundWindow, TokenBucket
+from atlasbridge.channels.limits import Backoff, TokenBucket
 from atlasbridge.channels.outbox import BURST
 from atlasbridge.channels.telegram.callbacks import encode_callback, expand_callback, parse_callback
 from atlasbridge.channels.telegram.channel import GROUP_RATE
 from atlasbridge.channels.telegram.templates import Body, cut_text, render_prompt, utf16_units
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType
+from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.values import replace
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
@@ -108,7 +109,7 @@ def test_a_group_never_gets_more_than_twenty_messages_a_minute() -> None:
 
 
 def test_the_inbound_window_counts_each_session_and_slides() -> None:
-    window = InboundWindow(limit=2, window_s=60.0)
+    window = RateWindow(limit=2, window_s=60.0)
     assert [window.admit("a", now) for now in (0.0, 10.0, 20.0)] == [0.0, 0.0, 40.0]
     assert window.admit("b", 20.0) == 0.0
     assert window.admit("a", 60.5) == 0.0

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from atlasbridge.core.host.logbook import Journal
+from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.tty import Size
 
@@ -29,7 +29,7 @@ class Judgement:
         size: Size,
         hub: bool,
         start_hub_task: Callable[[Callable[[Beat], None]], None],
-        journal: Journal,
+        journal: Logbook,
     ) -> None:
         self._build = build
         self._journal = journal
@@ -75,9 +75,11 @@ class Judgement:
         return self._events.append
 
     def tool_said(self, kind: str, text: str, source: str) -> None:
-        """By a hook, beside the terminal."""
-        if self._parts is not None:
-            self._parts[0].tool_said(kind, text, source)
+        """By a hook, beside the terminal; also what is said before anybody can judge is kept."""
+        from atlasbridge.core.detection.events import StructuredEventReceived
+
+        self._events.append(StructuredEventReceived(kind, text, source))
+        self.notice()
 
     def changed(self, size: Size, attached: bool) -> None:
         """The terminal's size, or whether one is attached."""

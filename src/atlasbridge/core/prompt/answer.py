@@ -7,7 +7,6 @@ they name one of its choices, or are refused with the list.
 from __future__ import annotations
 
 import re
-from typing import Protocol
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, parse_keys
@@ -25,13 +24,6 @@ _AGREES = lazy(r"\W*(?:yes|allow|approve|accept|ok|okay|proceed|trust|submit|con
 _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
 _COUNTED = lazy(r"^\d{1,3}: ")  # the number of a list that does not count its places
 _DECLINES = lazy(r"(?:don['’]?t|do not|not|never|stop|cancel|abort|quit|exit)\b")
-
-
-class Modes(Protocol):
-    """What encoding needs of the screen."""
-
-    @property
-    def modes(self) -> object: ...
 
 
 def decide_answer(prompt: Prompt, value: str, *, as_text: bool = False, as_keys: bool = False) -> Answer | Reject:
@@ -57,7 +49,7 @@ def decide_answer(prompt: Prompt, value: str, *, as_text: bool = False, as_keys:
     return _text(prompt, value)
 
 
-def encode_answer(prompt: Prompt, answer: Answer, screen: Modes | None = None) -> tuple[Step, ...]:
+def encode_answer(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
     """The keys, in steps.  Text and its Enter are two events: raw programs take one write for a paste."""
     match answer.kind:
         case AnswerKind.KEYS:
