@@ -191,6 +191,7 @@ def run_session(plan: Plan) -> Ending:
     from atlasbridge.core.client.client import Client, terminal_size
     from atlasbridge.core.host.launch import launch
     from atlasbridge.core.host.terminal.detach_key import DetachKey
+    from atlasbridge.core.tty import Ending
 
     home = Home.find(os.environ)
     home.prepare()

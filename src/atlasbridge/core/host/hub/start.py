@@ -12,7 +12,7 @@ from atlasbridge.core.detached import spawn_shell
 from atlasbridge.core.home import Home
 from atlasbridge.core.own_python import own_environ, own_python
 
-# The shell ends at once, so that the hub becomes nobody's child and is never a zombie of the session's.
+# The shell ends at once: nobody waits for the hub.  Where the session adopts orphans it is ours then, and reaped by us.
 _SHELL = 'cd / && "$@" </dev/null >/dev/null 2>&1 &'
 
 
