@@ -60,6 +60,15 @@ def check_configuration(path: Path, environ: Mapping[str, str]) -> Configuration
     return load_config(path, environ, channel_settings, ChannelRegistry.names())
 
 
+def how_to_start(channel: str) -> str:
+    """What a person has to do at the service before there is a token."""
+    if channel == "slack":
+        from atlasbridge.channels.slack.manifest import setup_steps
+
+        return setup_steps()
+    return "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you."
+
+
 def introduce(channel: str, tokens: dict[str, str], api_url: str) -> Introduction:
     """Somebody who can talk to a chat service before there is a channel, for `setup`."""
     if channel == "telegram":

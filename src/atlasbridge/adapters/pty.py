@@ -156,7 +156,7 @@ class PtyAdapter(BaseAdapter):
         if found is None or not looks_like_one:
             return None
         evidence = [Evidence("pattern", found.score, found.rule)]
-        return self._event(prompt_of(found, view, evidence, bytes(buffer[-BUFFER_BYTES:]), (), ""), "")
+        return self._event(prompt_of(found, view, evidence, bytes(buffer[-BUFFER_BYTES:]), ()), "")
 
     async def _raised(self, patience_s: float) -> PromptEvent | None:
         _, session = self._running()

@@ -23,7 +23,7 @@ def test_what_a_hook_says_before_anybody_can_judge_is_kept(tmp_path: Path) -> No
         raise AssertionError("nobody judges yet")
 
     judgement = Judgement(build, Size(), False, lambda loop: None, Logbook(tmp_path / "log", bench.clock))
-    judgement.tool_said("permission", "Bash: ls", "a hook")
+    judgement.tool_said({"kind": "permission", "text": "Bash: ls", "source": "a hook"})
     assert judgement.picture() == b"" and list(built[0]) == [
         StructuredEventReceived("permission", "Bash: ls", "a hook")
     ]

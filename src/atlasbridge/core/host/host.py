@@ -242,7 +242,7 @@ class SessionHost:
             case "pause":
                 self._seat.vacate(caller.attachment, "paused")
             case "structured":
-                self._judgement.tool_said(*(str(message.get(name, "")) for name in ("kind", "text", "source")))
+                self._judgement.tool_said(message)
             case "continue":
                 self._pty.signal(signal.SIGCONT)
             case "signal":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.host.logbook import Logbook
@@ -74,11 +74,13 @@ class Judgement:
         """Remembers what a person typed and wakes nobody: called between a key and its echo."""
         return self._events.append
 
-    def tool_said(self, kind: str, text: str, source: str) -> None:
+    def tool_said(self, message: Mapping[str, Any]) -> None:
         """By a hook, beside the terminal; also what is said before anybody can judge is kept."""
         from atlasbridge.core.detection.events import StructuredEventReceived
+        from atlasbridge.core.prompt.subject import told_subject
 
-        self._events.append(StructuredEventReceived(kind, text, source))
+        kind, text, source = (str(message.get(name, "")) for name in ("kind", "text", "source"))
+        self._events.append(StructuredEventReceived(kind, text, source, told_subject(message.get("subject"))))
         self.notice()
 
     def changed(self, size: Size, attached: bool) -> None:

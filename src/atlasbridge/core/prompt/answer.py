@@ -15,6 +15,7 @@ from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.visible import is_plain_line
 
 TEXT_LIMIT = 1000
+INSTRUCTION_LIMIT = 4096  # of what an idle tool is told to do next
 CANONICAL_LIMIT = 4095  # bytes; a longer line is cut silently by the line discipline
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _YES = {"y", "yes", "yeah", "yep", "ok", "okay", "true", "allow", "approve", "accept"}
@@ -239,14 +240,24 @@ def _bad_text(prompt: Prompt, text: str) -> Reject | None:
             else ("Text must be one line without control, bidirectional or invisible characters")
         )
         return _bad(what + ".")
-    if len(text) > TEXT_LIMIT:
-        return _bad(f"Text may have at most {TEXT_LIMIT} characters; this has {len(text)}.")
+    most = INSTRUCTION_LIMIT if prompt.idle else TEXT_LIMIT
+    if len(text) > most:
+        return _bad(f"Text may have at most {most} characters; this has {len(text)}.")
     if prompt.line_mode and len(text.encode()) >= CANONICAL_LIMIT:
         return _bad(f"A line may have at most {CANONICAL_LIMIT - 1} bytes here; this has {len(text.encode())}.")
+    if prompt.type is PromptType.TYPE_FREE_TEXT and _is_outside(prompt, text.strip()):
+        low, high = prompt.constraints["min_choice"], prompt.constraints["max_choice"]
+        return _bad(f"The question asks for a number from {low} to {high}.")
     limit = prompt.constraints.get("max_length")
     if isinstance(limit, int) and len(text) > limit:
         return _bad(f"The question asks for at most {limit} characters; this has {len(text)}.")
     return None
+
+
+def _is_outside(prompt: Prompt, text: str) -> bool:
+    """A number, and not one of those that the question names; other words it may take as well."""
+    low, high = prompt.constraints.get("min_choice"), prompt.constraints.get("max_choice")
+    return isinstance(low, int) and isinstance(high, int) and text.isdigit() and not low <= int(text) <= high
 
 
 def _offer(prompt: Prompt) -> str:
