@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.detection.detector import DetectorSettings
     from atlasbridge.core.host.edges import HostParts
-    from atlasbridge.core.host.watchdog import DetectorLike
+    from atlasbridge.core.host.opened import DetectorLike
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
     from atlasbridge.core.recognition.dialect import Dialect
     from atlasbridge.core.session.plan import Plan
@@ -58,6 +58,15 @@ def check_configuration(path: Path, environ: Mapping[str, str]) -> Configuration
     from atlasbridge.config.load import load_config
 
     return load_config(path, environ, channel_settings, ChannelRegistry.names())
+
+
+def how_to_start(channel: str) -> str:
+    """What a person has to do at the service before there is a token."""
+    if channel == "slack":
+        from atlasbridge.channels.slack.manifest import setup_steps
+
+        return setup_steps()
+    return "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you."
 
 
 def introduce(channel: str, tokens: dict[str, str], api_url: str) -> Introduction:
@@ -96,9 +105,18 @@ def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
     plans = [ChannelPlan("local", False, partial(build_channel, "local", {}))]
     for name, settings in config.channels.items():
         if name != "local":
-            remote = name not in ("web", "memory")
-            plans.append(ChannelPlan(name, remote, partial(build_channel, name, settings)))
+            plans.append(ChannelPlan(name, _is_remote(name), partial(build_channel, name, settings)))
     return tuple(plans)
+
+
+def _is_remote(channel: str) -> bool:
+    """As the channel's class says of itself; one that cannot be loaded is not trusted with a secret."""
+    from atlasbridge.channels.registry import ChannelRegistry
+
+    try:
+        return ChannelRegistry.get(channel).remote
+    except ImportError:  # said where the channel is built
+        return True
 
 
 def build_channel(name: str, settings: Mapping[str, Any], desk: Desk) -> Channel:
@@ -151,6 +169,7 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
 
     config = load_configuration(home, environ).general
     hub = config.hub
+    home = replace(home, hub=Path(hub.socket)) if hub.socket else home
     open_log(home.log, hub.log_level, hub.log_max_bytes, hub.log_backups, to_terminal)
     clock = SystemClock()
     ledger = Ledger.open(home.root, clock, boot_id(), keep_raw=config.retention.keep_raw)
@@ -168,7 +187,7 @@ def run_session(plan: Plan) -> Ending:
     """Start the session host and lend it this terminal until the session ends or leaves it."""
     if plan.backend == "conpty" or sys.platform == "win32":
         return _run_on_console(plan)
-    from atlasbridge.config.session import apart, load_session_settings
+    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
     from atlasbridge.core.client.client import Client, terminal_size
     from atlasbridge.core.host.launch import launch
     from atlasbridge.core.host.terminal.detach_key import DetachKey
@@ -179,6 +198,8 @@ def run_session(plan: Plan) -> Ending:
     settings, detection = load_session_settings(home, os.environ, apart(lambda: load_configuration(home, os.environ)))
     DetachKey(settings.detach_key)  # a key that cannot be read is said now, not by the host
     check_dialect(home, plan)
+    if plan.channels and plan.hub:
+        refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
     parts = host_parts(home, detection)
     client = Client(launch(plan, home, parts, settings, terminal_size(), _line_settings(plan)))
     refused = client.await_start()
@@ -237,17 +258,18 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
 
         start = starts[plan.session_id]
         settings = replace(detector_settings(detection, plan.environ), folder=plan.cwd, hook_s=start.hook_s)
-        if start.outside:
-            from atlasbridge.adapters.told import ToldDetector
-
-            return ToldDetector(size.rows, size.cols, secret_values(plan.environ)), _probe(pty)
         dialect = find_dialect(home, plan.dialect, plan.command[0])
         if plan.environ.get("ATLASBRIDGE_CAPTURE_PROMPTS") == "1":
             from atlasbridge.lab.capture import FOLDER, CapturingDetector
 
             folder = home.root / FOLDER
             return CapturingDetector(dialect, size.rows, size.cols, settings, folder, plan.tool), _probe(pty)
-        return Detector(dialect, size.rows, size.cols, settings), _probe(pty)
+        detector = Detector(dialect, size.rows, size.cols, settings)
+        if start.outside:
+            from atlasbridge.adapters.told import ToldDetector
+
+            return ToldDetector(detector), _probe(pty)
+        return detector, _probe(pty)
 
     def encode(*given: Any) -> Any:
         from atlasbridge.core.prompt.answer import encode_answer
@@ -302,11 +324,13 @@ def find_dialect(home: Home, name: str, command: str) -> Dialect:
 
 
 def _start_of(home: Home, plan: Plan) -> ToolStart:
-    """The tool as its adapter wants it started."""
+    """The tool as its adapter wants it started; its environment says in which session it runs."""
     from atlasbridge.adapters.tool_start import ToolStart, prepare_start
+    from atlasbridge.core.kin import MARK
     from atlasbridge.core.session.plan import child_environ
 
-    start = ToolStart(plan.command, child_environ(plan.environ), _door(home, plan))
+    environ = {**child_environ(plan.environ), MARK: plan.session_id}
+    start = ToolStart(plan.command, environ, _door(home, plan))
     return prepare_start(start, plan.tool, plan.dialect, str(home.root))
 
 

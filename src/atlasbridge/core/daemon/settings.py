@@ -29,4 +29,5 @@ class HubSettings:
     host_lost_s: float = 60.0  # a host that lives reconnects long before
     graceful_timeout_s: float = 5.0
     cleanup_every_s: float = 3600.0
+    guests: frozenset[int] = frozenset()  # other users whose sessions may ask here; they may look, never decide
     retention: Retention = field(default_factory=Retention)

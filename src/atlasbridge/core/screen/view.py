@@ -34,6 +34,8 @@ class ScreenLike(Protocol):
     def modes(self) -> Iterable[int]: ...
     @property
     def cols(self) -> int: ...
+    @property
+    def scrolled(self) -> int: ...
     def drawn(self) -> list[tuple[str, tuple[int, ...]]]: ...
     def cursor_text(self) -> str: ...
     def wrapped(self, row: int) -> bool: ...
@@ -57,6 +59,7 @@ class View:
     spaced: tuple[tuple[int, str], ...] = ()  # rows that go on and end in blanks, with them
     cut: frozenset[int] = field(default_factory=frozenset)  # rows of which some text is gone
     before: str | None = None  # the cursor's row up to the cursor: columns are not characters where text is wide
+    scrolled: int = 0  # rows that have left the screen at its top
     answered: tuple[str, ...] = ()  # beginnings of lines that have had their answer
 
     @classmethod
@@ -82,6 +85,7 @@ class View:
             spaced=tuple((at, text) for at, text in whole if text != lines[at]),
             cut=frozenset(at for at in range(len(lines)) if screen.cut(at)),
             before=screen.cursor_text(),
+            scrolled=screen.scrolled,
         )
 
     @classmethod
