@@ -13,7 +13,7 @@ from atlasbridge.core.recognition.asked import HIDDEN
 
 LEAST_SEEN = 12  # characters that must agree before a cut
 _MARK = lazy(r"^[^\w\s]{1,3}\s+")  # `$ `, `> `, `# ` in front of what is asked
-_CUT = lazy(r"\s*(?:…|\.{3})\s*$")
+_CUT = lazy(r"(?<!\s)\s*+(?:…|\.{3})\s*+$")
 
 
 def fits(subject: Subject, shown: str) -> bool:
