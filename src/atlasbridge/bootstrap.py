@@ -22,13 +22,12 @@ if TYPE_CHECKING:
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.detection.detector import DetectorSettings
     from atlasbridge.core.host.edges import HostParts
-    from atlasbridge.core.host.watchdog import DetectorLike
+    from atlasbridge.core.host.opened import DetectorLike
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
     from atlasbridge.core.recognition.dialect import Dialect
     from atlasbridge.core.session.plan import Plan
     from atlasbridge.core.tty import Ending, Pty, Size
 
-HUB_PATIENCE_S = 10.0  # how long `run --detach` waits until its session is known
 CHANNEL_SETTINGS = {
     "web": "atlasbridge.channels.web.settings:WebSettings",
     "telegram": "atlasbridge.channels.telegram.settings:TelegramSettings",
@@ -59,6 +58,15 @@ def check_configuration(path: Path, environ: Mapping[str, str]) -> Configuration
     from atlasbridge.config.load import load_config
 
     return load_config(path, environ, channel_settings, ChannelRegistry.names())
+
+
+def how_to_start(channel: str) -> str:
+    """What a person has to do at the service before there is a token."""
+    if channel == "slack":
+        from atlasbridge.channels.slack.manifest import setup_steps
+
+        return setup_steps()
+    return "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you."
 
 
 def introduce(channel: str, tokens: dict[str, str], api_url: str) -> Introduction:
@@ -97,9 +105,18 @@ def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
     plans = [ChannelPlan("local", False, partial(build_channel, "local", {}))]
     for name, settings in config.channels.items():
         if name != "local":
-            remote = name not in ("web", "memory")
-            plans.append(ChannelPlan(name, remote, partial(build_channel, name, settings)))
+            plans.append(ChannelPlan(name, _is_remote(name), partial(build_channel, name, settings)))
     return tuple(plans)
+
+
+def _is_remote(channel: str) -> bool:
+    """As the channel's class says of itself; one that cannot be loaded is not trusted with a secret."""
+    from atlasbridge.channels.registry import ChannelRegistry
+
+    try:
+        return ChannelRegistry.get(channel).remote
+    except ImportError:  # said where the channel is built
+        return True
 
 
 def build_channel(name: str, settings: Mapping[str, Any], desk: Desk) -> Channel:
@@ -152,6 +169,7 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
 
     config = load_configuration(home, environ).general
     hub = config.hub
+    home = replace(home, hub=Path(hub.socket)) if hub.socket else home
     open_log(home.log, hub.log_level, hub.log_max_bytes, hub.log_backups, to_terminal)
     clock = SystemClock()
     ledger = Ledger.open(home.root, clock, boot_id(), keep_raw=config.retention.keep_raw)
@@ -169,34 +187,26 @@ def run_session(plan: Plan) -> Ending:
     """Start the session host and lend it this terminal until the session ends or leaves it."""
     if plan.backend == "conpty" or sys.platform == "win32":
         return _run_on_console(plan)
-    from atlasbridge.config.session import apart, load_session_settings
+    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
     from atlasbridge.core.client.client import Client, terminal_size
     from atlasbridge.core.host.launch import launch
     from atlasbridge.core.host.terminal.detach_key import DetachKey
+    from atlasbridge.core.tty import Ending
 
     home = Home.find(os.environ)
     home.prepare()
     settings, detection = load_session_settings(home, os.environ, apart(lambda: load_configuration(home, os.environ)))
     DetachKey(settings.detach_key)  # a key that cannot be read is said now, not by the host
     check_dialect(home, plan)
-    check_channels(home, plan)
+    if plan.channels and plan.hub:
+        refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
     parts = host_parts(home, detection)
     client = Client(launch(plan, home, parts, settings, terminal_size(), _line_settings(plan)))
     refused = client.await_start()
     if refused is not None or plan.detach:
         client.close()
-        return refused or _await_hub(home, plan)
+        return refused or Ending(0)
     return client.run()
-
-
-def _await_hub(home: Home, plan: Plan) -> Ending:
-    """A session's id is of use once the hub knows it; whoever starts one without a terminal has the time to wait."""
-    from atlasbridge.core.daemon.starter import await_session
-    from atlasbridge.core.tty import Ending
-
-    if plan.hub and not await_session(home, plan.session_id, HUB_PATIENCE_S):
-        return Ending(0, "the session runs, but the hub does not know it yet", "look at: atlasbridge hub status")
-    return Ending(0)
 
 
 def _run_on_console(plan: Plan) -> Ending:
@@ -221,9 +231,7 @@ def attach_session(name: str) -> Ending:
     """Lend this terminal to a session that runs already."""
     from atlasbridge.core.client.client import Client
     from atlasbridge.core.client.find_session import find_session
-    from atlasbridge.core.shield import hide_memory
 
-    hide_memory()
     client = Client(find_session(Home.find(os.environ), name))
     return client.await_start() or client.run()
 
@@ -250,17 +258,18 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
 
         start = starts[plan.session_id]
         settings = replace(detector_settings(detection, plan.environ), folder=plan.cwd, hook_s=start.hook_s)
-        if start.outside:
-            from atlasbridge.adapters.told import ToldDetector
-
-            return ToldDetector(size.rows, size.cols, settings.secrets), _probe(pty)
         dialect = find_dialect(home, plan.dialect, plan.command[0])
         if plan.environ.get("ATLASBRIDGE_CAPTURE_PROMPTS") == "1":
             from atlasbridge.lab.capture import FOLDER, CapturingDetector
 
             folder = home.root / FOLDER
             return CapturingDetector(dialect, size.rows, size.cols, settings, folder, plan.tool), _probe(pty)
-        return Detector(dialect, size.rows, size.cols, settings), _probe(pty)
+        detector = Detector(dialect, size.rows, size.cols, settings)
+        if start.outside:
+            from atlasbridge.adapters.told import ToldDetector
+
+            return ToldDetector(detector), _probe(pty)
+        return detector, _probe(pty)
 
     def encode(*given: Any) -> Any:
         from atlasbridge.core.prompt.answer import encode_answer
@@ -304,22 +313,6 @@ def check_dialect(home: Home, plan: Plan) -> None:
     """Before anything starts, where a person had a say in the rules; packaged ones are known to be good."""
     if plan.dialect or any((home.root / own).is_dir() for own in ("dialects", "adapters")):
         find_dialect(home, plan.dialect, plan.command[0])
-
-
-def check_channels(home: Home, plan: Plan) -> None:
-    """A channel that is not there would ask nobody, without a word: it is refused before anything starts."""
-    from atlasbridge.config.session import configured_channels
-
-    unknown = set(plan.channels or ()) - configured_channels(home) if plan.hub else set()
-    known = {"local", *load_configuration(home, os.environ).channels} if unknown else set()
-    for name in sorted(unknown - known):
-        import difflib
-
-        from atlasbridge.core.errors import ConfigError
-
-        near = difflib.get_close_matches(name, known | {"none"}, 1)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(sorted(known))}, none"
-        raise ConfigError(f"no channel {name!r} is configured", hint)
 
 
 def find_dialect(home: Home, name: str, command: str) -> Dialect:

@@ -281,3 +281,23 @@ def test_a_private_settings_file_never_becomes_an_argument(tmp_path: Path) -> No
     assert merged["env"] == {"X": "canary-in-settings"} and "PermissionRequest" in merged["hooks"]
     assert found["mode"].endswith("600") and found["path"].startswith(str(tmp_path / "h"))
     wait_for(lambda: not Path(found["path"]).exists(), "the file to be removed")
+
+
+@pytest.mark.timeout(60)
+def test_a_question_at_a_door_and_its_answer_pass_the_redactor(place: Arena) -> None:
+    """What no session's host has seen is redacted by the hub: question, answer, receipt, log."""
+    key = "sk-0123456789abcdef0123"
+    words = own_python("atlasbridge", "ask", f"Use {key}?", "--text")
+    caller = subprocess.Popen(words, env=place.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        prompt = wait_for(lambda: _first(place), "the question")
+        assert key not in str(prompt) and GONE in prompt["excerpt"]
+        answer = place.reply(prompt["prompt_id"], f"rather token=hunter2 with {key}")
+        assert answer is not None and answer["ok"], answer
+        out, _ = caller.communicate(timeout=20)
+        assert out.strip() == f"rather token=hunter2 with {key}", "the caller gets the answer itself"
+    finally:
+        caller.kill()
+        caller.wait()
+    told = f"{answer}{place.ask('history')}{place.entries()}"
+    assert key not in told and "hunter2" not in told and GONE in told

@@ -57,6 +57,7 @@ LOOKING = frozenset(
         "screen",
         "audit",
         "audit.verify",
+        "notify",  # a tool may speak to its person
     }
 )  # everything else decides something, and is for people alone
 
@@ -174,7 +175,7 @@ class Operations:
     async def _reply(self, message: dict[str, Any], kin: str, peer: Peer | None) -> dict[str, Any]:
         reply = self._inbound(message, kin)
         outcome = await self._replies.reply(reply)
-        if isinstance(outcome, Reject) and outcome.reason is Refusal.SELF:
+        if isinstance(outcome, Reject) and outcome.reason in (Refusal.SELF, Refusal.NOT_ALLOWED) and kin:
             record = self._desk.prompt(reply.prompt_id)
             return self._refuse_kin(kin, "reply", peer, record.prompt_id if record else "")
         if isinstance(outcome, Reject):

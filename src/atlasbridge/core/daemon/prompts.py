@@ -13,6 +13,7 @@ from typing import Any
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.discreet import discreet_prompt
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import Receipt
@@ -56,9 +57,13 @@ class PromptLife:
         return self._ttl.get(session_id) or decide_ttl(prompt, self._hub.router.policy)
 
     def raise_prompt(self, session: SessionRecord, prompt_id: str, prompt: Prompt) -> None:
-        """A host saw a waiting moment.  Raising the same id again changes nothing."""
+        """A host saw a waiting moment, or a caller asks.  Raising the same id again changes nothing.
+
+        A host has taken its session's secrets out already; here nobody's question gets past the redactor.
+        """
         if self._hub.ledger.prompt(prompt_id) is not None:
             return
+        prompt = discreet_prompt(prompt)
         for older in self._hub.ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
         ttl_s = self._ttl_s(session.session_id, prompt)

@@ -144,6 +144,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
 
 
+@lru_cache(maxsize=512)  # labels and rows stand on the screen for many looks
 def matches_any(patterns: tuple[str, ...], text: str) -> bool:
     return any(compiled(pattern).search(text) for pattern in patterns)
 
@@ -155,10 +156,15 @@ def _blanks(blinking: str) -> dict[int, str]:
 
 def steady(dialect: Dialect, text: str) -> str:
     """The text without what blinks and counts by itself."""
-    text = text.translate(_blanks(dialect.blinking))
-    for pattern in dialect.counting:
-        text = compiled(pattern).sub(" ", text)
-    return text
+    return "\n".join([_steady_row(dialect.blinking, dialect.counting, row) for row in text.split("\n")])
+
+
+@lru_cache(maxsize=256)
+def _steady_row(blinking: str, counting: tuple[str, ...], row: str) -> str:
+    row = row.translate(_blanks(blinking))
+    for pattern in counting:
+        row = compiled(pattern).sub(" ", row)
+    return row
 
 
 def extend(child: Dialect, parent: Dialect) -> Dialect:

@@ -227,7 +227,7 @@ def move_steps(
         distance = -distance
     forward, back = ("right", "left") if across else ("down", "up")
     key = arrow(forward if distance > 0 else back, view.application_cursor)
-    return (*(Step(key, When.CHANGED) for _ in range(abs(distance) - 1)), Step(key, shows))
+    return (*(Step(key, When.CHANGED),) * (abs(distance) - 1), Step(key, shows))
 
 
 def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:
