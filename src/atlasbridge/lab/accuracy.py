@@ -18,6 +18,7 @@ from atlasbridge.core.detection.commands import RaisePrompt, WithdrawPrompt
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.lab.replay import Recording, read_recording, replay
 from atlasbridge.lab.scenario import ELSEWHERE, REGISTER
+from atlasbridge.lab.verdict_page import render_verdict
 
 GRACE_S = 2.3  # there is no live process to probe in a recording: the watchdog's two seconds and a little
 Span = tuple[float, float, Prompt]
@@ -83,7 +84,7 @@ def render_page(moments: Sequence[Moment], zoo: Sequence[dict[str, Any]]) -> str
     parts = [_HEAD, "## Recordings of AI tools\n", _tools(moments)]
     if zoo:
         parts += ["\n## Real programs, live\n", _ZOO, _groups(zoo)]
-    return "\n".join([*parts, _LIMITS, _MATRIX, gating_matrix()]) + "\n" + _TAIL
+    return "\n".join([*parts, f"\n{render_verdict()}", _LIMITS, _MATRIX, gating_matrix()]) + "\n" + _TAIL
 
 
 def gating_matrix() -> str:

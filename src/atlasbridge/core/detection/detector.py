@@ -25,8 +25,9 @@ from atlasbridge.core.detection.events import (
 )
 from atlasbridge.core.detection.eye import Eye
 from atlasbridge.core.detection.picture import digest_of, prompt_of, rewrapped
-from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, Patience, decide_raise, gather, reads_unseen
+from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, Patience, gather
 from atlasbridge.core.detection.structured import ToolSays
+from atlasbridge.core.detection.verdict import Situation, decide_verdict
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
@@ -331,20 +332,12 @@ class Detector:
         if found is None:
             return False, "nothing on the screen could be a prompt"
         own_word = found.priority >= OVERRIDES_BUSY or self._own_dialog(found, view)
+        case = Situation(found, probe, moment, self.dialect, self.settings.patience)
+        case = replace(case, structured=self.tool.asks(_dialog(found, view), now), looks=tuple(self._votes))
+        verdict, why = decide_verdict(replace(case, own_word=own_word, works=self._tool_works(found, view)))
         if probe.state is ProbeState.BUSY and not own_word:
-            self.despite_busy = reads_unseen(found, probe, moment, self.dialect)
-            return self.despite_busy, "busy, but its terminal takes single keys and a question stands there" if (
-                self.despite_busy
-            ) else "it is busy: no prompt"
-        if self._tool_works(found, view):
-            return False, "the tool says that it works"
-        if probe.state is ProbeState.POLLING and self._votes.count(ProbeState.BUSY) + 1 >= len(self._votes) > 1:
-            return False, "an event loop: one more look is needed"
-        if probe.state is not ProbeState.UNKNOWN and len(self._votes) < 2:
-            return False, "one look is not enough"
-        probe = ProbeAnswer(ProbeState.POLLING, echo=probe.echo, canonical=probe.canonical) if own_word else probe
-        asks = self.tool.asks(_dialog(found, view), now)
-        return decide_raise(found, probe, moment, self.dialect, asks, self.settings.patience)
+            self.despite_busy = verdict
+        return verdict, why
 
     def _awaits_hook(self, found: Finding | None, view: View, moment: Moment, now: float) -> bool:
         """A tool that was started with a hook gets a moment for it: it knows more than the screen shows."""
