@@ -104,8 +104,9 @@ class ToldDetector:
                     out.append(RequestWakeup(min(at, max(self._due, now))))
                 case _:
                     out.append(command)
-        seen = self._usual.open_prompt
-        if self._due is not None and now >= self._due and self._told is None and seen is not None:
+        due = self._due is not None and now >= self._due and self._told is None
+        seen = self._usual.open_prompt if due else None
+        if seen is not None:
             self._raised, self._due = seen.digest, None
             out.append(RaisePrompt(seen))
         return out
