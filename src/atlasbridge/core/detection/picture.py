@@ -16,6 +16,7 @@ from atlasbridge.core.recognition.finding import Finding, cut
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible
+from atlasbridge.core.vocabulary import speaks
 
 # Compiled when first used.
 _PLAIN_NO = r"\W*(?:no|n|cancel|abort|reject|deny|decline|refuse|none)\W*(?:\(\w+\))?\W*"
@@ -164,13 +165,17 @@ def safe_default(found: Finding) -> str:
         return "enter" if found.alone and found.whole and is_bare_enter(found.question or found.excerpt) else ""
     if found.type in (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN):
         return ""
-    if found.type is PromptType.TYPE_YES_NO and compiled(_ASKS_TO_STOP).search(found.core):
+    if found.type is PromptType.TYPE_YES_NO and _asks_to_stop(found.core):
         return ""
     refusing = [choice for choice in found.choices if choice.refuses and choice.steps and not choice.always]
     if not found.own and found.type is PromptType.TYPE_MULTIPLE_CHOICE:
         plain = [choice for choice in refusing if compiled(_PLAIN_NO).fullmatch(choice.label)]
         refusing = plain or [choice for choice in refusing if not _goes_on(choice.label)]
     return refusing[0].value if refusing else ""
+
+
+def _asks_to_stop(question: str) -> bool:
+    return compiled(_ASKS_TO_STOP).search(question) is not None or speaks("cancel", "labels", question, abroad=True)
 
 
 def _goes_on(label: str) -> bool:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.recognition.kinds import asks_to_choose
+from atlasbridge.core.screen.frames import is_drawn, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen
 
 LIST_ROWS = 40
+_EDGES = ("│", "┃", "║")
 GAP_ROWS = 5
 LONGEST_SHELL = 120  # characters in front of a shell's mark: who, where
 _NUMBERED = lazy(
@@ -80,7 +83,7 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str) -> Liste
     items: dict[str, str] = {}
     gap, top, bottom, current, seen = 0, row, row, "", False
     for at in range(row - 1, max(-1, row - LIST_ROWS), -1):
-        text = view.lines[at]
+        text = unframed(view.lines)[at]
         found = [tuple(part for part in match.groups() if part) for match in pattern.finditer(text)]
         if found and (kind == "letters" or text[: text.find(found[0][0])].strip(" \t*>+-[(") == ""):
             for key, label in found:
@@ -124,15 +127,19 @@ def is_shell(question: str) -> bool:
 
 def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     """The line asks for one of a list; or it is a mark without words, right below a list whose head asks."""
-    if _CHOOSING.search(question):
+    if _CHOOSING.search(question) or asks_to_choose(question):
         return True
     last_row = bool(found.items) and question.endswith(found.items[-1][1])  # nothing stands below the list
-    if not (_BARE.match(question) or last_row) or any(view.lines[at].strip() for at in range(found.bottom + 1, row)):
+    if not (_BARE.match(question) or last_row) or any(
+        not is_drawn(view.lines[at]) for at in range(found.bottom + 1, row)
+    ):
         return False
+    if view.lines[found.row].lstrip()[:1] in _EDGES:
+        return True  # nobody frames what he only tells
     head = " ".join(view.lines[max(0, found.row - 6) : found.row])
     if found.kind == "letters" and _HEADS.search(head):
         return True
-    return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE))
+    return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE)) or asks_to_choose(head)
 
 
 def inline_choices(text: str) -> list[str]:
