@@ -12,7 +12,7 @@ from atlasbridge.core.prompt.subject import Subject, SubjectKind, digest_text
 from atlasbridge.core.prompt.timer import is_bare_enter
 from atlasbridge.core.recognition.asked import CONTEXT_ROWS
 from atlasbridge.core.recognition.dialect import Dialect, compiled, steady
-from atlasbridge.core.recognition.finding import Finding, cut
+from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible
@@ -157,9 +157,10 @@ def _shortened(excerpt: str) -> str:
 def safe_default(found: Finding) -> str:
     """What a timer may say: what refuses, or Enter where a bare "press Enter to continue" is all that is asked.
 
-    Nothing wherever that might agree, or where a shell might read it: a timer that is silent does no harm.
+    Nothing wherever that might agree, where a shell might read it, or where it is not certain what is typed for a no: a
+    timer that is silent does no harm.
     """
-    if found.constraints.get("secret") or found.constraints.get("idle") or found.bare:
+    if found.constraints.get("secret") or found.constraints.get("idle") or found.bare or found.rule == ASKS_ABROAD:
         return ""
     if found.type is PromptType.TYPE_CONFIRM_ENTER:
         return "enter" if found.alone and found.whole and is_bare_enter(found.question or found.excerpt) else ""

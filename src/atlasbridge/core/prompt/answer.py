@@ -21,7 +21,7 @@ CANONICAL_LIMIT = 4095  # bytes; a longer line is cut silently by the line disci
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
 _COUNTED = lazy(r"^\d{1,3}: ")  # the number of a list that does not count its places
-_PLAIN = lazy(r"\s*\([^()]{1,8}\)\s*$|[\W_]+$")  # what may stand behind a plain No: its key, a full stop
+_KEY_BEHIND = lazy(r"(?<!\s)\s*+\([^()]{1,8}\)$")  # `No (esc)`
 _DECLINES = lazy(r"(?:don['’]?t|do not|not|never|stop|cancel|abort|quit|exit)\b")
 
 
@@ -217,7 +217,7 @@ def _by_meaning(prompt: Prompt, word: str) -> Choice | None:
 def _refusal(prompt: Prompt) -> Choice | None:
     """The one that says no; of several the one that says no and nothing else, before one that only leaves."""
     refusing = [choice for choice in prompt.choices if choice.refuses and not choice.always]
-    plain = [choice for choice in refusing if answers_as(_PLAIN.sub("", choice.label), "refuse")]
+    plain = [choice for choice in refusing if answers_as(_KEY_BEHIND.sub("", choice.label).rstrip(" .!"), "refuse")]
     saying = [choice for choice in refusing if not begins("cancel", choice.label)]
     for group in (refusing, plain, saying):
         if len(group) == 1:

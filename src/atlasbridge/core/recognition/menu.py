@@ -18,6 +18,7 @@ from atlasbridge.core.values import frozen, replace
 
 MAX_ITEMS = 60
 EXPLAINED_ROWS = 6
+_WRAPPED = "\0"  # a row that goes on with the one above it: the terminal has wrapped it
 GREY = 0x1000008  # the foreground "bright black"
 GROUP_INDENT = 3  # boxes of a group stand a little to the right of the group's own
 _BOXES = "◌◯○◉●◎◻◼☐☑☒⬡⬢□■▢▣✔✓✘"
@@ -100,8 +101,8 @@ def find_menu(view: View, pointers: str) -> Menu | None:
     """The lowest menu on the screen."""
     pattern = _row_pattern(pointers)
     rows = [
-        _SEPARATOR.sub(r"\1- -", line) if _SEPARATOR.match(line) else sketch
-        for line, sketch in zip(view.lines, unframed(view.lines), strict=True)
+        _WRAPPED if at - 1 in view.joined else _SEPARATOR.sub(r"\1- -", line) if _SEPARATOR.match(line) else sketch
+        for at, (line, sketch) in enumerate(zip(view.lines, unframed(view.lines), strict=True))
     ]
     for at in range(len(rows) - 1, -1, -1):
         start = _read_row(pattern, rows[at])
@@ -117,23 +118,39 @@ def verbatim(view: View, menu: Menu | None) -> Menu | None:
     if menu is None:
         return None
     rows = peeled(view.lines, menu.items[max(menu.current, 0)].row)
-    return replace(menu, items=tuple(_as_written(rows, menu, at) for at in range(len(menu.items))))
+    return replace(menu, items=tuple(_as_written(view, rows, menu, at) for at in range(len(menu.items))))
 
 
-def _as_written(rows: tuple[str, ...], menu: Menu, at: int) -> Item:
+def _as_written(view: View, rows: tuple[str, ...], menu: Menu, at: int) -> Item:
     item = menu.items[at]
     if item.start < 0:
         return item
-    label, *beside = _APART.split(rows[item.row][item.start :].rstrip(), maxsplit=1)
-    return replace(item, label=label, detail="\n".join([*beside, *_below(rows, menu, at)]))
+    last, spaced = item.row, dict(view.spaced)
+    while last in view.joined and last + 1 < len(rows):
+        last += 1
+    text = "".join([*(spaced.get(row, rows[row]) for row in range(item.row, last)), rows[last]])
+    below = _below(rows, menu, at, view.joined)
+    label, *beside = _APART.split(text[item.start :].rstrip(), maxsplit=1)
+    while below and not beside and _had_no_room(view, rows, item, len(label), below[0]):
+        label = f"{label} {below.pop(0)}"
+    return replace(item, label=label, detail="\n".join([*beside, *below]))
 
 
-def _below(rows: tuple[str, ...], menu: Menu, at: int) -> list[str]:
+def _had_no_room(view: View, rows: tuple[str, ...], item: Item, size: int, below: str) -> bool:
+    """The first word below would not have fitted behind the label: the tool itself has wrapped it."""
+    room = view.cols - 2 * item.start if rows[item.row] != view.lines[item.row] else view.cols - item.start
+    last = size % max(room, 1) if size > room else size
+    return last + 1 + len(below.split()[0]) > room
+
+
+def _below(rows: tuple[str, ...], menu: Menu, at: int, joined: frozenset[int]) -> list[str]:
     """The rows between a choice and the next, or right below the last, that stand where its label stands."""
     item = menu.items[at]
     below = [other.row for other in menu.items if other.row > item.row]
     out: list[str] = []
     for row in range(item.row + 1, min(below, default=min(len(rows), item.row + 1 + EXPLAINED_ROWS))):
+        if row - 1 in joined:
+            continue
         text = rows[row]
         deep = len(text) - len(text.lstrip()) >= item.start if item.number else bool(below)
         if not text.strip() or not deep or _HINT_ROW.match(text):
@@ -154,7 +171,7 @@ def _starred(view: View, rows: list[str], pointers: str) -> Menu | None:
 def find_numbered(view: View, pointers: str) -> Menu | None:
     """The lowest rows that count from 1, with no pointer: only a dialect can say that they are a menu."""
     pattern = _row_pattern(pointers)
-    rows = list(unframed(view.lines))
+    rows = [_WRAPPED if at - 1 in view.joined else row for at, row in enumerate(unframed(view.lines))]
     for at in range(len(rows) - 1, -1, -1):
         start = _read_row(pattern, rows[at])
         if start and start["number"]:
@@ -218,10 +235,13 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
 def _explained_by(view: View, rows: list[str], pattern: re.Pattern[str], at: int, column: int) -> int:
     """How many faded rows below the pointed one explain it: a choice in plain colour follows them."""
     end = at + 1
+    while end < len(rows) and rows[end] == _WRAPPED:
+        end += 1
+    first = end
     while end < len(rows) and rows[end].strip() and _is_faded(view, end, rows[end]):
         end += 1
     match = _read_row(pattern, rows[end]) if end < len(rows) else None
-    return end - at - 1 if match and _column(match) == column else 0
+    return end - at - 1 if match and end > first and _column(match) == column else 0
 
 
 def _is_faded(view: View, row: int, text: str) -> bool:
@@ -246,6 +266,8 @@ def _walk(
     found: list[Item] = []
     blanks = 0
     for at in order:
+        if rows[at] == _WRAPPED:
+            continue
         if not rows[at].strip():
             blanks += 1
             if blanks > (2 if numbered else 0) or (not found and not numbered):
@@ -280,6 +302,8 @@ def _explains(rows: list[str], pattern: re.Pattern[str], at: int, column: int) -
 def _nearest_number(rows: list[str], pattern: re.Pattern[str], order: range, column: int) -> int:
     """The number of the first choice that way; 0 when something else comes before it."""
     for at in order:
+        if rows[at] == _WRAPPED:
+            continue
         match = _read_row(pattern, rows[at])
         if match is None or _column(match) < column:
             return 0
@@ -297,6 +321,8 @@ def _radio(view: View, rows: list[str], pattern: re.Pattern[str]) -> Menu | None
     """Rows that all begin with a mark: the filled one, or the one in another colour, is where the keys go."""
     block: list[Item] = []
     for at in range(len(rows) - 1, -1, -1):
+        if rows[at] == _WRAPPED:
+            continue
         match = _read_row(pattern, rows[at])
         marked = match and (match["box"] or (match["pointer"] and match["pointer"] in _BOXES))
         if match and marked and (not block or abs(_item(at, match).col - block[-1].col) <= GROUP_INDENT):

@@ -16,6 +16,7 @@ from atlasbridge.core.recognition.asked import block, compact, context_above, qu
 from atlasbridge.core.recognition.asking_line import Line, asking_line
 from atlasbridge.core.recognition.choice_list import (
     Listed,
+    coded_choices,
     inline_choices,
     is_bare,
     is_shell,
@@ -23,7 +24,7 @@ from atlasbridge.core.recognition.choice_list import (
     marked_words,
 )
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
-from atlasbridge.core.recognition.finding import Facts, Finding, typed_line
+from atlasbridge.core.recognition.finding import ASKS_ABROAD, Facts, Finding, typed_line
 from atlasbridge.core.recognition.kinds import confirms_in, is_always, refuses
 from atlasbridge.core.recognition.secrecy import asks_for_secret
 from atlasbridge.core.recognition.yes_no import keys_below, typing_hint, yes_no_choices
@@ -35,7 +36,7 @@ from atlasbridge.core.vocabulary import first_label, speaks
 
 FOOT_ROWS = 6
 SURE = 0.85
-_ABROAD = Rule("asks-abroad", "", "yes_no", score=0.84, yes="y", no="n")
+_ABROAD = Rule(ASKS_ABROAD, "", "yes_no", score=0.84, yes="y", no="n")
 _CONTINUE = Rule("press-enter-abroad", "", "confirm_enter", score=0.9)
 BACKSPACE = b"\x7f"  # the one key that every field knows
 _NOTHING_YET = ("›", "»", "·", "…", "‣")  # the cursor stands right behind the sign that ends the question
@@ -71,7 +72,8 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     spelled = None if line.detached else _spelled_out(view, line)
     if ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score >= 0.9 and not spelled:
         return ruled  # a list further up belongs to an earlier question
-    found = None if spelled else _listed(view, line, facts, dialect)
+    found = _coded(view, line, facts, dialect)
+    found = None if spelled else found or _listed(view, line, facts, dialect)
     asks = not line.detached or (line.text.endswith("?") and facts.canonical is False)
     if found is None and asks and (spelled or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
         found = _offered(view, line, facts, dialect, spelled)
@@ -275,8 +277,28 @@ def _offered(
     return replace(found, choices=tuple(choices))
 
 
+def _coded(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
+    items = () if line.detached else coded_choices(view, line.row, line.text)
+    if not items:
+        return None
+    found = _base(view, line, facts, "coded", PromptType.TYPE_MULTIPLE_CHOICE, 0.86)
+    choices = tuple(
+        Choice(
+            key,
+            label,
+            (*found.text_steps, *_typed_key(key, facts)),
+            refuses=refuses(label, dialect),
+            always=is_always(label, dialect),
+        )
+        for key, label in items
+    )
+    return replace(found, choices=choices)
+
+
 def _typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
     """A raw program may take a single key at once: then an Enter behind it would answer the next prompt."""
+    if facts.one_key and len(key) == 1:
+        return (Step(key.encode()),)
     if facts.canonical is False and len(key) == 1:
         return (Step(key.encode(), When.MAY_LEAVE), Step(ENTER))
     return typed_line(key)
