@@ -65,6 +65,9 @@ class ToldDetector:
         """Whether half a line was typed is not visible where an adapter reads it."""
         return self._told is None and self._usual.begun(now)
 
+    def explain(self) -> list[str]:
+        return ["its adapter says what it asks"] if self._told is not None else self._usual.explain()
+
     def reconsider(self) -> None:
         self._told, self._raised, self._due = None, "", None
         self._usual.reconsider()

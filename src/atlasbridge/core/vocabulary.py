@@ -68,6 +68,12 @@ def first_label(kind: str, language: str) -> str:
     return str(labels[0]).capitalize() if labels else ""
 
 
+def forget() -> None:
+    """What was made of the tables, after one of them was changed."""
+    for made in (begins, speaks, _answers, _anywhere, _beginning):
+        made.cache_clear()
+
+
 @cache
 def _answers(kinds: tuple[str, ...]) -> frozenset[str]:
     words = {word.casefold() for name in languages() for kind in kinds for word in _said(name, kind)}

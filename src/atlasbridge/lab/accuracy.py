@@ -144,7 +144,8 @@ This page is generated; do not edit it. To make it again from the recordings in 
 A waiting moment is right when it is raised in time with the right type and all choices, and stays open while it
 lasts. A quiet moment is right when nothing is open in it: a tool that thinks, computes, or prints text that looks like
 a prompt.
-To see why something was or was not raised: `atlasbridge lab explain RECORDING.cast`, or with a prompt's id.
+To see why something was or was not raised: `atlasbridge lab explain RECORDING.cast`, or with the id of a prompt or of a
+session that runs. Which rules, words and numbers are needed for it: [weights.md](weights.md).
 """
 _ZOO = """\
 Programs that nobody here wrote, run under `atlasbridge run` and answered with `atlasbridge reply`. Right means that

@@ -94,8 +94,8 @@ class Detector:
     def handle(self, event: Event, now: float) -> list[Command]:
         self.eye.open(now)
         match event:
-            case OutputReceived(data, lost):
-                return self._output(data, lost, now)
+            case OutputReceived(data):
+                return self._output(data, now)
             case WakeupDue():
                 return [] if self._exited else [RequestProbe()]
             case ProbeAnswered(answer):
@@ -174,7 +174,7 @@ class Detector:
         """Why the last judgement was what it was."""
         return list(self._why)
 
-    def _output(self, data: bytes, lost: int, now: float) -> list[Command]:
+    def _output(self, data: bytes, now: float) -> list[Command]:
         self.eye.feed(data, now)
         self._lines_since += data.count(b"\n")
         self._raw += data[-RAW_LIMIT:]

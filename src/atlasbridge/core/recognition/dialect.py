@@ -51,7 +51,6 @@ class MenuRule:
 
     id: str
     needs: str = ""  # a pattern in the menu's surroundings
-    pointed: bool = True  # it has a pointer; false: rows that count from 1 are enough
     top: str = ""  # the line above the menu where its dialog begins
     topmost: bool = False  # of several such lines the first: what the dialog is about may look like one
     boxed: bool = False  # the dialog shows what it is about in a box of its own

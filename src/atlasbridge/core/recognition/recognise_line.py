@@ -341,8 +341,3 @@ def _default(text: str) -> str:
     match = _DEFAULT.search(text)
     value = match[1].strip() if match else ""
     return "" if _LIMIT.search(value) or re.search(r"[/|,]|^\d+\s*-\s*\d+$", value) else value
-
-
-def press_enter(found: Finding) -> Finding:
-    """Enter is all that is asked: there is nothing to choose."""
-    return replace(found, choices=(), end_steps=(Step(ENTER),))
