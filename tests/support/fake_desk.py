@@ -35,6 +35,9 @@ class FakeDesk:
         self.typed: list[tuple[str, bytes, str]] = []
         self.killed: list[tuple[str, bool]] = []
         self.watching = 0
+        self.answers: dict[str, dict[str, Any]] = {}
+        self.told: list[str] = []
+        self.offers: dict[str, Any] = {}
         self._queues: list[asyncio.Queue[dict[str, Any]]] = []
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
@@ -134,6 +137,15 @@ class FakeDesk:
             raise ConfigError(f"there is no launcher named {name!r}")
         return self.add_session("claude").session_id
 
+    def answer(self, prompt_id: str) -> dict[str, Any] | None:
+        return self.answers.get(prompt_id)
+
+    def tell(self, message: str) -> None:
+        self.told.append(message)
+
+    def offer(self, name: str, answer: Any) -> None:
+        self.offers[name] = answer
+
     def publish(self, event: str, **fields: Any) -> None:
         for queue in self._queues:
             queue.put_nowait({"event": event, "at": iso(self.clock.wall()), **fields})
@@ -222,6 +234,15 @@ class FakeHub:
             return refusal
         self.answered.append((record.prompt_id, reply.value, reply.identity))
         by = reply.identity
+        self.desk.answers[record.prompt_id] = {
+            "kind": "choice"
+            if reply.value in {choice.value for choice in record.prompt.choices}
+            else {"y": "yes", "n": "no", "enter": "enter"}.get(reply.value, "text"),
+            "value": None if record.prompt.secret else reply.value,
+            "by": by,
+            "at": iso(self.clock.wall()),
+            "source": "operator",
+        }
         record = await self.move(record, PromptState.REPLY_RECEIVED, Receipt("received", f"Answered by {by}.", by))
         record = await self.move(record, PromptState.INJECTED, Receipt("typed", "Typed.", by))
         await self.move(record, PromptState.RESOLVED, Receipt("taken", "The tool took it.", by))

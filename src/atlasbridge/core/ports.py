@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -89,6 +89,15 @@ class Desk(Protocol):
 
     def launchers(self) -> list[dict[str, Any]]:
         """What may be started from afar, as configured: [{"name", "command": [...], "cwd"}, ...]."""
+
+    def answer(self, prompt_id: str) -> dict[str, Any] | None:
+        """{"kind", "value", "by", "at", "source"} of the answer that was accepted; the value of a secret is None."""
+
+    def tell(self, message: str) -> None:
+        """Tell every channel something that a person should know, such as an alarm."""
+
+    def offer(self, name: str, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
+        """What commands of this user may ask of a channel, over the hub's socket."""
 
     async def launch(self, name: str, identity: str) -> str:
         """Start a configured session without a terminal and return its id.  ConfigError: there is no such launcher."""

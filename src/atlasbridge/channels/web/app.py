@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import json
 from importlib.resources import files
 from typing import Any
 
@@ -21,10 +19,11 @@ from atlasbridge.channels.web.catalogue import OPERATIONS
 from atlasbridge.channels.web.guard import Guard
 from atlasbridge.channels.web.openapi import PREFIX, render_openapi
 from atlasbridge.channels.web.operation import NOBODY, Call, Operation, problem
+from atlasbridge.channels.web.proof import body_digest, same
 from atlasbridge.channels.web.site import Site
 
-BODY_TIMEOUT_S = 15.0
-PAGE_KEY = "x-atlasbridge-key"
+BODY_TIMEOUT_S = 5.0
+SIGNED = "x-atlasbridge-proof"
 TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -73,7 +72,7 @@ async def _perform(site: Site, operation: Operation, request: Request) -> Respon
         return problem(403, "wrong_scope", f"this needs the scope {operation.scope}")
     try:
         query = _read_query(operation, request)
-        body = await _read_body(operation, request)
+        body = await _read_body(site, operation, request, caller)
     except (ValueError, KeyError, RecursionError):
         return problem(422, "bad_value", "a parameter or the body is not as the documentation describes it")
     if isinstance(body, Response):
@@ -84,20 +83,28 @@ async def _perform(site: Site, operation: Operation, request: Request) -> Respon
 
 
 def _caller(site: Site, request: Request) -> Caller | Response:
+    """A right credential is always let in; only wrong ones are counted, so nobody can lock another out."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if scheme:
-        caller = (site.access.bearer(given) or site.command_line(given)) if scheme.lower() == "bearer" else None
+        caller = site.access.bearer(given) if scheme.lower() == "bearer" else None
     else:
-        cookie, key = request.cookies.get(site.access.cookie_name, ""), request.headers.get(PAGE_KEY, "")
-        if not cookie or not key:
+        cookie, signed = request.cookies.get(site.access.cookie_name, ""), request.headers.get(SIGNED, "")
+        if not cookie or not signed:
             return problem(401, "unauthorized", "show a token, or open the page by a link from: atlasbridge web")
-        caller = site.access.page(cookie, key)
+        caller = site.access.page(cookie, signed, request.method, _target(request))
     if caller is not None:
         return caller
     peer = request.client.host if request.client else ""
     if not site.wrong.allow(peer):
-        return problem(429, "rate_limited", "too many attempts; wait a minute")
+        return problem(429, "rate_limited", "too many attempts; wait a minute", site.wrong.wait_s(peer))
     return problem(401, "unauthorized", "this token or login is not valid (any more)")
+
+
+def _target(request: Request) -> str:
+    """What stood in the request's first line."""
+    query = request.scope["query_string"].decode("latin-1")
+    path: str = request.scope["raw_path"].decode("latin-1")
+    return f"{path}?{query}" if query else path
 
 
 def _read_query(operation: Operation, request: Request) -> dict[str, Any]:
@@ -109,17 +116,19 @@ def _read_query(operation: Operation, request: Request) -> dict[str, Any]:
     }
 
 
-async def _read_body(operation: Operation, request: Request) -> Any:
+async def _read_body(site: Site, operation: Operation, request: Request, caller: Caller) -> Any:
     if operation.body is None:
         return None
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return problem(415, "not_json", "send the body as application/json")
     try:
-        async with asyncio.timeout(BODY_TIMEOUT_S):
+        async with site.readers.reading(BODY_TIMEOUT_S):
             content = await request.body()
+        if caller.body and not same(body_digest(content), caller.body):
+            return problem(401, "unauthorized", "this is not the body that was signed")
         return operation.body.model_validate_json(content)
     except TimeoutError:
-        return problem(422, "bad_value", "the body did not come in time")
+        return problem(408, "too_slow", "the body did not come in time")
     except ClientDisconnect:
         return problem(413, "too_large", "the request is too large")
     except ValidationError as error:
@@ -160,7 +169,3 @@ def _static(name: str, content: bytes) -> Any:
         return Response(content, headers=headers)
 
     return serve
-
-
-def openapi_text() -> str:
-    return json.dumps(render_openapi(), indent=2, sort_keys=True)

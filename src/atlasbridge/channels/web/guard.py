@@ -62,6 +62,8 @@ class Guard:
             return 403, "wrong_origin", "requests from other web pages are refused"
         if scope["path"].startswith("/api/") and headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return 403, "wrong_origin", "requests from other web pages are refused"
+        if "transfer-encoding" in headers and "content-length" in headers:
+            return 400, "bad_request", "a body has a length or comes in chunks, not both"
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or int(length) > MAX_BODY:
             return 413, "too_large", "the request is too large"

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import socket
 from dataclasses import dataclass, field
 from typing import Any
 
 from atlasbridge import __version__
-from atlasbridge.channels.web.access import Access, Caller, same
-from atlasbridge.channels.web.limit import Limiter
+from atlasbridge.channels.web.access import Access
+from atlasbridge.channels.web.limit import Limiter, Readers
 from atlasbridge.channels.web.metrics import Counters
+from atlasbridge.channels.web.outcome import Outcomes
 from atlasbridge.channels.web.push import Push
 from atlasbridge.channels.web.report import Reports
 from atlasbridge.channels.web.settings import WebSettings
 from atlasbridge.channels.web.stream import Broadcast
-from atlasbridge.channels.web.view import render_prompt, render_session
+from atlasbridge.channels.web.typing_stream import Typing
+from atlasbridge.channels.web.view import render_answer, render_prompt, render_session
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.ports import Desk
+from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
@@ -37,22 +39,43 @@ class Site:
     counters: Counters
     replies: asyncio.Queue[InboundReply] = field(default_factory=lambda: asyncio.Queue(256))
     broadcast: Broadcast = field(default_factory=Broadcast)
-    typing: set[tuple[str, str]] = field(default_factory=set)  # (caller, session): opted in to type
-    cli_key: str = field(default_factory=lambda: secrets.token_urlsafe(32))
-    urls: dict[str, str] = field(default_factory=dict)  # "local" and "lan"
+    typing: Typing = field(default_factory=Typing)
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    readers: Readers = field(default_factory=lambda: Readers(32))
+    stretching: asyncio.Lock = field(default_factory=asyncio.Lock)
+    urls: dict[str, str] = field(default_factory=dict)  # "local", "lan" and "proxy"
+    fingerprint: str = ""  # of the LAN's certificate
     watchers: int = 0
     max_watchers: int = 32
     wrong: Limiter = field(init=False)
+    guesses: Limiter = field(init=False)
     answers: Limiter = field(init=False)
 
     def __post_init__(self) -> None:
         self.wrong = Limiter(self.clock, per_minute=10, burst=10)
+        self.guesses = Limiter(self.clock, per_minute=10, burst=10)
         per_minute = self.settings.replies_per_minute
         self.answers = Limiter(self.clock, per_minute=per_minute, burst=max(5, per_minute // 3))
 
-    def command_line(self, key: str) -> Caller | None:
-        """The `atlasbridge` command of the same user, known by the key in HOME/web.json."""
-        return Caller("web:cli", "admin", "cli") if same(key, self.cli_key) else None
+    def new_links(self, name: str, scope: str) -> dict[str, Any]:
+        """One link for every way to the page; the first browser that comes uses it up."""
+        secret = self.access.make_link(name, scope)
+        links = {place: f"{url}/#link={secret}" for place, url in self.urls.items()}
+        out = {"url": self.urls.get("local", ""), "links": links, "valid_s": self.settings.link_ttl_s}
+        return {**out, "fingerprint": self.fingerprint}
+
+    def end_device(self, login_id: str) -> bool:
+        """A login ends, and with it its push messages, its typing and every stream that it follows."""
+        ended = self.access.devices.end(login_id)
+        self.typing.stop(login_id)
+        self.broadcast.cut_all()
+        return ended
+
+    def end_all_devices(self) -> int:
+        count = self.access.logout_all()
+        self.typing = Typing()
+        self.broadcast.cut_all()
+        return count
 
     def session(self, session_id: str) -> SessionRecord | None:
         """By full or short id, with its open prompt."""
@@ -63,7 +86,9 @@ class Site:
         return replace(found, open_prompt=opened[0] if opened else "")
 
     def show(self, record: PromptRecord) -> dict[str, Any]:
-        return render_prompt(record, self.desk.session(record.session_id))
+        answer = None if record.state in OPEN else self.desk.answer(record.prompt_id)
+        shown = render_prompt(record, self.desk.session(record.session_id))
+        return {**shown, "answer": render_answer(record, answer) if answer else None}
 
     def snapshot(self) -> dict[str, Any]:
         """The first event of every stream: all that a page needs to draw itself."""

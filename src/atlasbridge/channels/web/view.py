@@ -29,6 +29,21 @@ def render_prompt(record: PromptRecord, session: SessionRecord | None) -> dict[s
     return out
 
 
+def render_answer(record: PromptRecord, answer: dict[str, Any]) -> dict[str, Any]:
+    """Which answer was given, in the words of its choice, by whom and when.  A secret has no words."""
+    value = answer["value"]
+    labels = {choice.value: choice.label for choice in record.prompt.choices}
+    words = {"yes": "Yes", "no": "No", "enter": "Enter"}.get(answer["kind"], "")
+    if value is None:
+        label = "a secret"
+    elif answer["kind"] in ("choice", "choices"):
+        label = ", ".join(labels.get(part, part) for part in value.split(",")) or "none of them"
+    else:
+        label = words or value
+    shown: dict[str, Any] = _clean({**answer, "label": label})
+    return shown
+
+
 def takes_text(record: PromptRecord) -> bool:
     """Whether a text field makes sense: the tool takes text here, or nobody knows what it takes."""
     prompt = record.prompt

@@ -38,6 +38,9 @@ class AuditEvent(StrEnum):
     CHANNEL_RATE_LIMITED = "CHANNEL_RATE_LIMITED"  # too many replies in a minute for one session
     CHANNEL_UNAUTHORIZED = "CHANNEL_UNAUTHORIZED"  # the service no longer takes the token
     WEB_LOGIN = "WEB_LOGIN"  # a browser was let in, by a link or the password
+    WEB_LOGOUT = "WEB_LOGOUT"  # one browser's login was ended, by itself, by a person, or by its time
+    WEB_RENAMED = "WEB_RENAMED"  # a browser got another name
+    WEB_PORT_TAKEN = "WEB_PORT_TAKEN"  # another program listens where the page should be
     WEB_LOGOUT_ALL = "WEB_LOGOUT_ALL"  # every browser's login was ended
     WEB_TYPING = "WEB_TYPING"  # typing into a session from afar was switched on or off
     TOKEN_CREATED = "TOKEN_CREATED"  # a token for the HTTP API; its secret is nowhere kept

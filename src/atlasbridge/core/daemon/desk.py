@@ -46,6 +46,8 @@ class HubDesk:
         self._stream = stream
         self.settings = settings
         self._launchers = {launcher.name: launcher for launcher in launchers}
+        self.offers: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]] = {}
+        self.tell_people: Callable[[str], None] = lambda message: None
 
     @property
     def home(self) -> Path:
@@ -144,6 +146,19 @@ class HubDesk:
     async def audit_state(self) -> dict[str, Any]:
         verdict = await self.verify_audit()
         return {"count": verdict.count, "hash": verdict.head, "ok": verdict.ok, "detail": verdict.sentence}
+
+    def answer(self, prompt_id: str) -> dict[str, Any] | None:
+        given = self.ledger.reply(prompt_id)
+        if given is None:
+            return None
+        told = {"kind": given.kind.value, "value": given.value, "by": given.identity}
+        return {**told, "at": given.received_at, "source": given.source}
+
+    def tell(self, message: str) -> None:
+        self.tell_people(message)
+
+    def offer(self, name: str, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
+        self.offers[name] = answer
 
     def launchers(self) -> list[dict[str, Any]]:
         return [

@@ -82,6 +82,8 @@ class Operations:
                 return self._audit(message)
             case "audit.verify":
                 return {"ok": True, "verdict": (await self._desk.verify_audit()).to_json()}
+            case "channel":
+                return await self._ask_channel(message)
             case "reload":
                 return self._reload_now()
             case other:
@@ -174,6 +176,13 @@ class Operations:
         if not screen:
             return _refuse("unavailable", "the session does not show its screen", "list them with: atlasbridge ps")
         return {"ok": True, "screen": screen}
+
+    async def _ask_channel(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Something that a channel itself answers: a link to the page, a token."""
+        answer = self._desk.offers.get(str(message.get("name", "")))
+        if answer is None:
+            return _refuse("unavailable", "this channel is not on (yet)", "see: atlasbridge hub status")
+        return await answer(message)
 
     def _audit(self, message: dict[str, Any]) -> dict[str, Any]:
         entries = self._desk.ledger.audit_entries(

@@ -71,6 +71,7 @@ class Hub:
         self.replies = ReplyDesk(parts, self.life, settings)
         self.sessions = SessionLife(parts, self.life, settings)
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers)
+        self.desk.tell_people = self.router.notify
         self.operations = Operations(self.desk, self.replies, self.router, self.stream, clock, self.request_reload)
         self.server = HubServer(home.socket, self.sessions, self.operations.operate)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
