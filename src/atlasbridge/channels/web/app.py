@@ -38,7 +38,9 @@ def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
     """`names`: the host names served besides loopback."""
     routes = [Route(PREFIX + path, _endpoint(site, path), methods=_methods(path)) for path in _paths()]
     routes.append(Route(f"{PREFIX}/openapi.json", _openapi, methods=["GET"]))
-    routes += _static_routes()
+    static = {entry.name: entry.read_bytes() for entry in _static_files()}
+    site.shell = hashlib.sha256(b"\0".join(static[name] for name in sorted(static))).hexdigest()[:16]
+    routes += _static_routes(static)
     handlers: Any = {HTTPException: _http_error}
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
@@ -149,14 +151,14 @@ async def _http_error(request: Request, error: Exception) -> Response:
     return response
 
 
-def _static_routes() -> list[Route]:
+def _static_files() -> list[Any]:
+    return [entry for entry in files("atlasbridge.channels.web").joinpath("static").iterdir() if entry.is_file()]
+
+
+def _static_routes(static: dict[str, bytes]) -> list[Route]:
     """Each file is read once; the page is small, and nothing outside of the package can be named."""
-    routes = []
-    for entry in files("atlasbridge.channels.web").joinpath("static").iterdir():
-        if entry.is_file():
-            path = "/" if entry.name == "index.html" else f"/{entry.name}"
-            routes.append(Route(path, _static(entry.name, entry.read_bytes()), methods=["GET"]))
-    return routes
+    names = {name: "/" if name == "index.html" else f"/{name}" for name in static}
+    return [Route(path, _static(name, static[name]), methods=["GET"]) for name, path in names.items()]
 
 
 def _static(name: str, content: bytes) -> Any:

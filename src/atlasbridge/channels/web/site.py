@@ -45,6 +45,7 @@ class Site:
     stretching: asyncio.Lock = field(default_factory=asyncio.Lock)
     urls: dict[str, str] = field(default_factory=dict)  # "local", "lan" and "proxy"
     fingerprint: str = ""  # of the LAN's certificate
+    shell: str = ""  # names the page's files as they are in this version
     watchers: int = 0
     max_watchers: int = 32
     wrong: Limiter = field(init=False)
@@ -97,6 +98,7 @@ class Site:
             "now": iso(self.clock.wall()),
             "host": visible(socket.gethostname()),
             "version": __version__,
+            "shell": self.shell,
             "prompts": [self.show(record) for record in self.desk.open_prompts()],
             "sessions": [render_session(session) for session in self.desk.sessions()],
         }
