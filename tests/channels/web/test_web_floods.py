@@ -201,7 +201,8 @@ async def test_a_length_beside_chunks_is_refused(hub: FakeHub) -> None:
 
 async def test_three_hundred_slow_bodies_keep_nobody_waiting(hub: FakeHub, page: httpx.AsyncClient) -> None:
     record = await hub.raise_prompt(hub.desk.add_session(), YES_NO)
-    head = b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
+    head = b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += b"Content-Length: 50\r\n\r\n{"
     slow = []
     for _ in range(300):
         reader, writer = await connect(hub)

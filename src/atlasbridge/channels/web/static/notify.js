@@ -34,8 +34,8 @@ export function beep() {
 
 // The kept files of the page are renewed only once the hub has proved itself; `onNew` is called when they were others.
 export async function renew(shell, onNew) {
-  const registration = await worker();
-  if (!shell || !registration?.active) return;
+  if (!shell || !(await worker())) return;
+  const registration = await navigator.serviceWorker.ready;
   const channel = new MessageChannel();
   channel.port1.onmessage = ({ data }) => { if (data === "new") onNew(); };
   registration.active.postMessage({ renew: shell }, [channel.port2]);

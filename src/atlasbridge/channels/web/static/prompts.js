@@ -66,7 +66,8 @@ export function promptsView(main, page, id) {
   function add(prompt) {
     const card = new Card(prompt, page.host);
     cards.set(prompt.prompt_id, card);
-    list.prepend(card.node);
+    const writing = document.activeElement?.closest?.("#cards input, #cards textarea");
+    if (writing) list.append(card.node); else list.prepend(card.node); // what a person writes in stays where it is
     movedAt = performance.now();
     if (cards.size === 1 && !document.activeElement?.closest?.("input, textarea")) window.scrollTo(0, 0);
   }
@@ -144,8 +145,10 @@ export function promptsView(main, page, id) {
     get(`/prompts/${id}`).then((prompt) => { if (!OPEN.has(prompt.state) && frame.isConnected) show(before, overCard({ prompt, sentence: STATE[prompt.state], stage: "" })); }, () => {});
   }
   filter.addEventListener("input", draw);
+  const room = window.matchMedia("(min-width: 1000px)");
+  room.addEventListener("change", draw);
   main.addEventListener("click", early, true);
   document.addEventListener("keydown", press);
   draw();
-  return () => { clearInterval(timer); stop(); main.removeEventListener("click", early, true); document.removeEventListener("keydown", press); };
+  return () => { clearInterval(timer); stop(); room.removeEventListener("change", draw); main.removeEventListener("click", early, true); document.removeEventListener("keydown", press); };
 }

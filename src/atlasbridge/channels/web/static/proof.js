@@ -59,7 +59,9 @@
     const answer = await ask(`/hello?who=${encodeURIComponent(who)}&challenge=${challenge}`);
     if (answer.status === 401) throw new Fault("out", "The hub does not know this browser (any more).");
     if (!answer.ok) throw new Fault("offline", "The hub cannot be reached.");
-    const { epoch, proof: given } = await answer.json().catch(() => ({}));
+    const said = await answer.text().catch(() => { throw new Fault("offline", "The connection broke."); });
+    let epoch, given;
+    try { ({ epoch, proof: given } = JSON.parse(said)); } catch { /* whatever this is, it is no proof */ }
     if (typeof epoch !== "string" || given !== await proof(key, "hub", challenge, epoch, who)) {
       throw new Fault("stranger", "Something else answers at this address. Nothing was sent to it.");
     }

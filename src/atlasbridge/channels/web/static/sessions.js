@@ -125,7 +125,7 @@ export function sessionView(main, page, id) {
       may("admin") ? el("div", { cls: "switch panel" }, el("label", { for: "typing" }, "Type into this session",
         el("small", {}, "Your keys go straight to the program. Each use is written to the audit log.")), typing)
         : el("small", {}, "This browser may not type into sessions; a link that may: atlasbridge web --scope admin"),
-      line, el("div", { cls: "row" }, el("a", { href: "#sessions" }, "All sessions"), may("answer") ? missed : null)));
+      may("admin") ? line : null, el("div", { cls: "row" }, el("a", { href: "#sessions" }, "All sessions"), may("answer") ? missed : null)));
   head();
   window.addEventListener("resize", refit);
   document.addEventListener("fullscreenchange", refit);

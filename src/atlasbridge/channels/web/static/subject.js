@@ -8,9 +8,10 @@ const SIGNS = /(\|\|?|&&?|;|>>?|<<?|\$\(|\$\{|`|\bsudo\b|\brm\b|--force\b|-rf?\b
 const NAMES = { command: "command", edit: "change", fetch: "address", plan: "plan", question: "question", tool: "tool", trust: "trust" };
 
 // The line that asks: the last one with a question mark, else the last one; lines that only repeat the choices do not count.
+const repeats = (line, choices) => choices.some((choice) => choice.label && line.replace(/^[\s│┃|❯>›*•\-]*(\(?[\w]{1,2}[.)\]:]\s*)?/u, "").trim() === choice.label);
+
 function asking(lines, choices) {
-  const isChoice = (line) => choices.some((choice) => choice.label && line.replace(/^[\s│┃|❯>›*•\-]*(\(?[\w]{1,2}[.)\]:]\s*)?/u, "").trim() === choice.label);
-  const own = lines.map((line, at) => [line, at]).filter(([line]) => line.trim() && !isChoice(line));
+  const own = lines.map((line, at) => [line, at]).filter(([line]) => line.trim() && !repeats(line, choices));
   const asked = own.filter(([line]) => /[?？]/.test(line));
   return (asked.length ? asked : own).at(-1)?.[1] ?? lines.length - 1;
 }
@@ -18,7 +19,7 @@ function asking(lines, choices) {
 export function quotation(prompt) {
   const lines = prompt.excerpt.split("\n");
   const at = asking(lines, prompt.choices);
-  const parts = lines.flatMap((line, row) => [row ? "\n" : null, row === at ? el("strong", {}, line) : line]);
+  const parts = lines.flatMap((line, row) => [row ? "\n" : null, row === at ? el("strong", {}, line) : repeats(line, prompt.choices) ? el("small", {}, line) : line]);
   return el("blockquote", { cls: prompt.constraints.idle ? "ask idle" : "ask" }, ...parts);
 }
 
