@@ -83,6 +83,7 @@ class Impostor:
         self._answer = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
         self._answer %= (status, len(answer), answer)
         self.received: list[bytes] = []
+        self._writers: list[asyncio.StreamWriter] = []
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -91,8 +92,11 @@ class Impostor:
     async def stop(self) -> None:
         if self._server is not None:
             self._server.close()
+        for writer in self._writers:
+            writer.close()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
                 self.received.append(data)

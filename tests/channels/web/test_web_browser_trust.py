@@ -208,7 +208,9 @@ def test_keys_keep_their_order_on_a_network_that_delays_and_cuts(
     chromium.execute_script(
         """const [node, text] = arguments; let at = 0;
         const next = () => { if (at >= text.length) return;
-          node.dispatchEvent(new KeyboardEvent("keydown", {key: text[at++], bubbles: true, cancelable: true})); setTimeout(next, at % 7 ? 0 : 3); };
+          const key = text[at++];
+          node.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
+          setTimeout(next, at % 7 ? 0 : 3); };
         next();""",
         screen,
         text,
@@ -243,9 +245,12 @@ def test_all_keys_reach_the_program_and_tab_leaves_the_screen(hub: ThreadedHub, 
     wait(browser, lambda _: typed(hub) == wanted + "ls\r")
 
 
-def test_a_session_that_is_still_starting_is_waited_for(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
+def test_a_session_that_is_still_starting_is_waited_for(hub: ThreadedHub, chromium: webdriver.Chrome) -> None:
     session = hub.add_session(tool="bash")
     hidden = hub.desk.all_sessions.pop(session.session_id)
+    browser = chromium
+    browser.get(hub.link())
+    wait_text(browser, "#link", "live")
     browser.execute_script(f"location.hash = '#session/{session.session_id}'")
     wait_text(browser, ".head .tag", "starting")
     hub.desk.all_sessions[session.session_id] = hidden
