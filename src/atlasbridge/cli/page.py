@@ -26,7 +26,7 @@ class PageClient:
         deadline = clock.now() + PATIENCE_S
         with HubClient(self._home) as hub:
             while True:
-                answer = hub.request("channel", name="web", do=do, fields=fields)
+                answer = hub.request("page", do=do, fields=fields)
                 if answer.get("ok"):
                     return answer
                 if answer.get("reason") != "unavailable" or clock.now() > deadline:

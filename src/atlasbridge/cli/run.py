@@ -140,7 +140,7 @@ def _run(options: RunOptions) -> int:
         announce_page()  # the hub may have been started by this very run
     if options.detach and ending.status == 0:
         sys.stdout.write(f"{plan.session_id}\n")
-        return 0
+        sys.stdout.flush()
     return complain(ending.text, ending.hint, ending.status)
 
 

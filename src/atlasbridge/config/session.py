@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from atlasbridge.core.home import Home
+from atlasbridge.core.kin import MARK
 from atlasbridge.core.session.settings import SessionSettings
 
 STAMP = "config.checked"
@@ -41,6 +42,7 @@ def load_session_settings(
         content = b""
     relevant = {name: value for name, value in environ.items() if name.startswith("ATLASBRIDGE_")}
     relevant.pop("ATLASBRIDGE_HOME", None)
+    relevant.pop(MARK, None)  # a session inside a session
     if not content.strip() and not relevant:
         return SessionSettings(), {}
     _check_once(home, content, relevant, check)
@@ -49,6 +51,18 @@ def load_session_settings(
     data = tomllib.loads(content.decode())
     _lay_over(data, relevant)
     return _settings(data), dict(data.get("detection", {}))
+
+
+def configured_channels(home: Home) -> set[str]:
+    """The channels that are on, by the file alone and without checking it."""
+    import tomllib
+
+    try:
+        tables = tomllib.loads(home.config.read_text("utf-8")).get("channels", {})
+    except (OSError, ValueError):
+        tables = {}
+    usual = {"local": {}, "web": {}, **tables}
+    return {name for name, table in usual.items() if not isinstance(table, dict) or table.get("enabled", True)}
 
 
 def _check_once(home: Home, content: bytes, relevant: Mapping[str, str], check: Callable[[], object]) -> None:

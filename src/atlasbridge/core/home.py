@@ -31,6 +31,11 @@ class Home:
         return self.root / "hub.lock"
 
     @property
+    def starting(self) -> Path:
+        """Held, with a shared lock, by whoever has started a hub until that hub holds `lock`."""
+        return self.root / "hub.starting"
+
+    @property
     def log(self) -> Path:
         return self.root / "hub.log"
 

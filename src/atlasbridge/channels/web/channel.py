@@ -145,6 +145,7 @@ class WebChannel(BaseChannel):
                 "stage": receipt.stage,
                 "sentence": visible(receipt.sentence),
                 "by": visible(receipt.by),
+                "audit_head": receipt.audit_head,
                 "prompt": self._site.show(event),
             }
         )

@@ -95,6 +95,8 @@ def _inbound(record: PromptRecord, call: Call) -> InboundReply:
         session_id=call.body.session_id or record.session_id,
         nonce=record.nonce,
         as_text=call.body.as_text,
+        place=call.caller.identity.partition(":")[2],
+        request_key=call.body.request_key,
         token=asyncio.get_running_loop().create_future(),
     )
 

@@ -15,12 +15,14 @@ class AuditEvent(StrEnum):
     SESSION_START = "SESSION_START"  # `run` has spawned the tool
     SESSION_RESUMED = "SESSION_RESUMED"  # a session taken for dead has reported again
     SESSION_LAUNCHED = "SESSION_LAUNCHED"  # a person started a configured session from afar
+    SESSION_STOPPED = "SESSION_STOPPED"  # a person told a session to end, from afar
     SESSION_END = "SESSION_END"  # the tool has ended, or its host has died
     PROMPT_DETECTED = "PROMPT_DETECTED"  # the detector has raised a prompt
     PROMPT_ROUTED = "PROMPT_ROUTED"  # handed to the channels
     PROMPT_DELIVERED = "PROMPT_DELIVERED"  # a channel has shown it
     REPLY_RECEIVED = "REPLY_RECEIVED"  # a valid reply was claimed; nothing is typed before this is committed
     REPLY_REFUSED = "REPLY_REFUSED"  # a reply was turned away
+    SELF_REFUSED = "SELF_REFUSED"  # a session's own program tried to decide: to answer, to log in, to change the hub
     REPLY_INJECTED = "REPLY_INJECTED"  # the keys were typed
     PROMPT_RESOLVED = "PROMPT_RESOLVED"  # the prompt left the screen after the reply
     PROMPT_EXPIRED = "PROMPT_EXPIRED"  # its time was over
@@ -28,7 +30,8 @@ class AuditEvent(StrEnum):
     PROMPT_CANCELED = "PROMPT_CANCELED"  # a person said: leave it
     PROMPT_FAILED = "PROMPT_FAILED"  # it cannot be answered any more
     AUDIT_REPAIRED = "AUDIT_REPAIRED"  # audit.log was torn, cut or lost, and was made whole from the table
-    AUDIT_ADOPTED = "AUDIT_ADOPTED"  # the store was lost; it took over the entries of audit.log
+    AUDIT_ADOPTED = "AUDIT_ADOPTED"  # the store was lost; it took over audit.log's entries
+    AUDIT_CUT = "AUDIT_CUT"  # the log was longer once: audit.head knows entries that neither store nor log has
     HUB_START = "HUB_START"  # the hub has opened the store
     HUB_STOP = "HUB_STOP"  # the hub ends in an orderly way
     CONFIG_RELOADED = "CONFIG_RELOADED"  # the configuration was read again and taken over

@@ -16,6 +16,7 @@ from atlasbridge.core.daemon.lock import HubLock
 from atlasbridge.core.daemon.starter import ALREADY_RUNNING
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
+from atlasbridge.core.shield import hide_memory
 
 _OPEN_FILES = 16384
 
@@ -23,15 +24,20 @@ _OPEN_FILES = 16384
 def main() -> int:
     parser = argparse.ArgumentParser(prog="atlasbridge-hub")
     parser.add_argument("--ready-fd", type=int, default=-1)
+    parser.add_argument("--starting-fd", type=int, default=-1)
     parser.add_argument("--foreground", action="store_true")
     options = parser.parse_args()
     os.umask(0o077)
+    hide_memory()
     raise_file_limit()
     home = Home.find(os.environ)
     try:
         home.prepare()
         lock = HubLock(home.lock)
-        if not lock.acquire():
+        mine = lock.acquire()
+        if options.starting_fd > 2:
+            os.close(options.starting_fd)
+        if not mine:
             tell(options.ready_fd, error=ALREADY_RUNNING)
             return 0
         try:

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
+from atlasbridge.core.prompt.discreet import discreet_words
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
@@ -39,8 +41,10 @@ class HubDesk:
         stream: EventStream,
         settings: HubSettings,
         launchers: tuple[Launcher, ...] = (),
+        clock: Clock | None = None,
     ) -> None:
         self._home = home
+        self.clock = clock or SystemClock()
         self.ledger = ledger
         self._hosts = hosts
         self._stream = stream
@@ -97,6 +101,9 @@ class HubDesk:
     async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
         link = self._hosts.get(session_id)
         return None if link is None else await link.capture(styled, self.settings.capture_timeout_s)
+
+    async def wait_host(self, session_id: str, patience_s: float) -> None:
+        await self._hosts.wait(session_id, patience_s)
 
     async def kill(self, session_id: str, force: bool = False) -> bool:
         link = self._hosts.get(session_id)
@@ -162,7 +169,7 @@ class HubDesk:
 
     def launchers(self) -> list[dict[str, Any]]:
         return [
-            {"name": launcher.name, "command": list(launcher.command), "cwd": launcher.cwd}
+            {"name": launcher.name, "command": list(discreet_words(launcher.command)), "cwd": launcher.cwd}
             for launcher in self._launchers.values()
         ]
 

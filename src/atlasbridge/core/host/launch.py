@@ -18,8 +18,9 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.host.edges import HostParts
 from atlasbridge.core.host.logbook import Journal
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.session.plan import Plan
+from atlasbridge.core.session.plan import SETTINGS_SUFFIX, Plan
 from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.shield import adopt_orphans, hide_memory
 from atlasbridge.core.tty import Size, SpawnRefused
 
 _IGNORED = (
@@ -40,6 +41,7 @@ def launch(
 ) -> socket.socket:
     """Start the host; what it says first ("started" or "failed") comes through the returned socket."""
     _fill_standard_streams()
+    hide_memory()  # of the client, and of the host that is forked from it
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -75,6 +77,7 @@ def _leave_client(ours: socket.socket) -> None:
         os.dup2(nowhere, standard)
     os.close(nowhere)
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    adopt_orphans()  # before the tool starts: whatever it leaves behind can be traced to this session
 
 
 def _run_host(
@@ -90,7 +93,10 @@ def _run_host(
     clock = SystemClock()
     journal = Journal(home.sessions / f"{short_id(plan.session_id)}.log", clock)
     try:
-        _host_session(plan, home, parts, settings, size, attributes, client, clock, journal)
+        try:
+            _host_session(plan, home, parts, settings, size, attributes, client, clock, journal)
+        finally:
+            (home.sessions / f"{short_id(plan.session_id)}{SETTINGS_SUFFIX}").unlink(missing_ok=True)
     except Exception as error:  # the session boundary: say it, keep the record, and go
         journal.crash("the session host failed", error)
         _say(client, {"m": "failed", "status": 1, "text": f"the session host failed: {error}", "hint": ""})

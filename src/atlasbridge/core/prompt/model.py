@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.prompt.subject import Subject
 from atlasbridge.core.values import field, frozen
 
@@ -46,22 +47,6 @@ class PromptState(StrEnum):
     CANCELED = "canceled"
     FAILED = "failed"
     WITHDRAWN = "withdrawn"
-
-
-@frozen
-class Step:
-    """Keys to type, and what must be true before the next step.
-
-    `until` is one of: "" (at once), "drained" (the tool has read the keys), "settled" (the screen came to rest),
-    "rested" (for longer), "changed" (the screen changed), "redrawn" (it changed and came to rest), "stands:TEXT" (TEXT
-    is on the screen), "shows:TEXT" (TEXT is the highlighted choice), "reach:TEXT" (the same key again until it is),
-    "only:TEXT" (once the screen came to rest, the steps that follow are typed only if TEXT stands there), or "left?"
-    (give the tool a moment to take the key by itself; when the prompt has left the screen by then, the steps that
-    follow are not typed).
-    """
-
-    keys: bytes
-    until: str = ""
 
 
 @frozen
@@ -173,6 +158,7 @@ class Refusal(StrEnum):
 
     UNKNOWN_PROMPT = "unknown_prompt"
     WRONG_SESSION = "wrong_session"
+    SELF = "self"  # it comes from the program that asks, or from another session's
     NOT_ALLOWED = "not_allowed"
     BAD_NONCE = "bad_nonce"
     EXPIRED = "expired"
@@ -207,6 +193,8 @@ class PromptRecord:
     nonce_used: bool = False
     decided_by: str = ""
     decided_at: str = ""
+    decided_value: str = ""  # which answer, in words; never a secret's value
+    decided_from: str = ""  # the device or chat it came from
 
     def to_json(self) -> dict[str, Any]:
         """Public: the nonce is left out."""
@@ -218,4 +206,7 @@ class PromptRecord:
             "created_at": self.created_at,
             "expires_at": self.expires_at,
             "decided_by": self.decided_by,
+            "decided_value": self.decided_value,
+            "decided_from": self.decided_from,
+            "decided_at": self.decided_at,
         }

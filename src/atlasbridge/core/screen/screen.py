@@ -6,9 +6,9 @@ The one place where the rest of core meets the emulator.  It judges nothing; tha
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Set
 
+from atlasbridge.core.screen.lines import CUT, FILLED, SOFT, Line
 from atlasbridge.core.screen.stream import Stream
 from atlasbridge.core.screen.style import (
     BLINK,
@@ -39,19 +39,23 @@ __all__ = [
     "foreground",
 ]
 
+HISTORY_LINES = 200  # above the screen, for a window that grows; fewer where lines are long
 _runs = re.compile(r"(.)\1*", re.S).finditer
 Run = list[str | int | None]
+Drawn = tuple[str, tuple[int, ...]]
 
 
 class Screen:
     """Rows and columns count from 0.  A wide character takes two columns but is one character of `line`."""
 
-    __slots__ = ("_seen", "_stream", "_terminal", "_version")
+    __slots__ = ("_drawn", "_epoch", "_seen", "_stream", "_terminal", "_version")
 
-    def __init__(self, rows: int, cols: int, history_lines: int = 0) -> None:
+    def __init__(self, rows: int, cols: int, history_lines: int = HISTORY_LINES) -> None:
         self._terminal = Terminal(rows, cols, history_lines)
         self._stream = Stream(self._terminal)
         self._version = 0
+        self._drawn: dict[Line, Drawn] = {}  # of the rows at the last look: most of them are there at the next
+        self._epoch = 0
         self._seen = self._state()
 
     def feed(self, data: bytes) -> None:
@@ -59,7 +63,7 @@ class Screen:
         self._stream.feed(data)
 
     def resize(self, rows: int, cols: int) -> None:
-        """Cut or pad; wrapped lines are not joined again, since tools redraw after a change of size."""
+        """Lines of the main screen are wrapped anew; the alternate screen is cut or padded, since tools redraw it."""
         self._terminal.resize(rows, cols)
 
     # Text
@@ -74,8 +78,25 @@ class Screen:
 
     def lines(self) -> list[str]:
         """Every row's text without trailing spaces."""
-        plain = self._terminal.clusters.plain
-        return [plain(line[0]).rstrip(" ") for line in self._terminal.lines]
+        return [drawn[0] for drawn in self.drawn()]
+
+    def drawn(self) -> list[Drawn]:
+        """Every row's text without trailing spaces, and the styles of its columns; empty rows have none.
+
+        A line that has not changed since the last look is the same object then."""
+        terminal = self._terminal
+        old = self._drawn if self._epoch == terminal.epoch else {}
+        new: dict[Line, Drawn] = {}
+        for line in terminal.lines:
+            if line not in new:
+                new[line] = old.get(line) or self._draw(line)
+        self._drawn, self._epoch = new, terminal.epoch
+        return [new[line] for line in terminal.lines]
+
+    def _draw(self, line: Line) -> Drawn:
+        text = self._terminal.clusters.plain(line[0]).rstrip(" ")
+        styles = self._terminal.inks.styles
+        return text, tuple([styles[ord(ink)] for ink in line[1]]) if text else ()
 
     def line(self, row: int) -> str:
         return self.text(row).rstrip(" ")
@@ -86,16 +107,27 @@ class Screen:
 
     def wrapped(self, row: int) -> bool:
         """Whether the row goes on in the next one because the text was too long."""
-        return self._terminal.lines[row][2]
+        return bool(self._terminal.lines[row][2] & SOFT)
+
+    def wrapped_text(self, row: int) -> str:
+        """The text of a row that goes on in the next one, with the blanks at its end that belong to it."""
+        cells, _, marks = self._terminal.lines[row]
+        return self._terminal.clusters.plain(cells[:-1] if marks & FILLED else cells)
+
+    def cut(self, row: int) -> bool:
+        """Whether text that belonged to this row is gone: what is left must not be taken for the whole."""
+        return bool(self._terminal.lines[row][2] & CUT)
 
     @property
-    def history(self) -> deque[str]:
+    def history(self) -> list[str]:
         """Lines that scrolled off the top of the main screen, oldest first."""
-        return self._terminal.history
+        plain = self._terminal.clusters.plain
+        return [plain(line[0]).rstrip(" ") for line in self._terminal.history]
 
     @property
     def scrolled(self) -> int:
-        """How many lines have left the screen at its top; with it a row's number tells one line from a later one."""
+        """How far the first row is from the first line there was; with it a row's number tells one line from a later
+        one.  A resize keeps the number of the cursor's line."""
         return self._terminal.scrolled
 
     # Looks

@@ -6,13 +6,14 @@ Recognition never sees the emulator itself, so that every rule can be tried on a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Protocol
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.values import field, frozen, replace
 
-_MARKS = lazy(r"^\W+|\W+$")
+_WORD = lazy(r"\w")
 CARET_ROWS = 8
 BACKGROUND = 34  # the bits of a style above this are its background
 TICKS = "✔✓√◇"  # question libraries put one in front of what has been answered
@@ -33,10 +34,11 @@ class ScreenLike(Protocol):
     def modes(self) -> Iterable[int]: ...
     @property
     def cols(self) -> int: ...
-    def lines(self) -> list[str]: ...
-    def styles(self, row: int) -> list[int]: ...
+    def drawn(self) -> list[tuple[str, tuple[int, ...]]]: ...
     def text(self, row: int, start: int = 0, end: int | None = None) -> str: ...
     def wrapped(self, row: int) -> bool: ...
+    def wrapped_text(self, row: int) -> str: ...
+    def cut(self, row: int) -> bool: ...
 
 
 @frozen
@@ -52,14 +54,19 @@ class View:
     bracketed_paste: bool = False
     styles: tuple[tuple[int, ...], ...] = ()
     joined: frozenset[int] = field(default_factory=frozenset)  # rows that go on in the next row
+    spaced: tuple[tuple[int, str], ...] = ()  # rows that go on and end in blanks, with them
+    cut: frozenset[int] = field(default_factory=frozenset)  # rows of which some text is gone
     before: str | None = None  # the cursor's row up to the cursor: columns are not characters where text is wide
     answered: tuple[str, ...] = ()  # beginnings of lines that have had their answer
 
     @classmethod
     def of(cls, screen: ScreenLike) -> View:
-        lines = tuple(screen.lines())
+        drawn = screen.drawn()
+        lines = tuple([text for text, _ in drawn])
         row, col = screen.cursor
         modes = set(screen.modes)
+        joined = [at for at in range(len(lines)) if screen.wrapped(at)]
+        whole = [(at, screen.wrapped_text(at)) for at in joined]
         return cls(
             lines=lines,
             row=min(row, len(lines) - 1),
@@ -70,8 +77,10 @@ class View:
             cols=screen.cols,
             application_cursor=1 in modes,
             bracketed_paste=2004 in modes,
-            styles=tuple(tuple(screen.styles(at)) if text else () for at, text in enumerate(lines)),
-            joined=frozenset(at for at in range(len(lines)) if screen.wrapped(at)),
+            styles=tuple([styles for _, styles in drawn]),
+            joined=frozenset(joined),
+            spaced=tuple((at, text) for at, text in whole if text != lines[at]),
+            cut=frozenset(at for at in range(len(lines)) if screen.cut(at)),
             before=screen.text(row, 0, col),
         )
 
@@ -94,11 +103,21 @@ class View:
             row -= 1
         return row
 
+    def is_cut(self, row: int) -> bool:
+        """Whether some of the logical line that `row` belongs to is gone."""
+        first = self.line_start(row)
+        while row in self.joined:
+            row += 1
+        return any(at in self.cut for at in range(first, row + 1))
+
     def before_cursor(self) -> str:
         """The logical line of the cursor, up to the cursor."""
-        start = self.line_start(self.row)
-        head = "".join(self.lines[at].ljust(self.cols) for at in range(start, self.row))
-        return head + self._before()
+        return self.joined_text(self.line_start(self.row), self.row) + self._before()
+
+    def joined_text(self, first: int, end: int) -> str:
+        """Rows `first` to before `end` of one logical line as one text, with the blanks at which it was wrapped."""
+        spaced = dict(self.spaced)
+        return "".join(spaced.get(at, self.lines[at]) for at in range(first, end))
 
     def after_cursor(self) -> str:
         return self.lines[self.row][len(self._before()) :].strip()
@@ -143,11 +162,21 @@ def _caret(styles: tuple[int, ...], line: str) -> int:
     return lit[0] if len(lit) == 1 and not line[lit[0] :].strip() else -1
 
 
+@lru_cache(maxsize=256)
+def _unmarked(line: str) -> str:
+    """Without the marks at both ends."""
+    first = _WORD.search(line)
+    end = len(line)
+    while first and not (line[end - 1].isalnum() or line[end - 1] == "_"):
+        end -= 1
+    return line[first.start() : end] if first else ""
+
+
 def begins_with(line: str, beginning: str) -> bool:
     """Whether a line begins with these words, whatever mark stands in front of them."""
-    words = _MARKS.sub("", beginning)
+    words = _unmarked(beginning)
     bare = words or beginning.strip()
-    rest = _MARKS.sub("", line) if words else line.strip()
+    rest = _unmarked(line) if words else line.strip()
     return (
         bool(bare) and rest.startswith(bare) and not (bare[-1].isalnum() and rest[len(bare) : len(bare) + 1].isalnum())
     )

@@ -1,6 +1,6 @@
 // One prompt as a card: our header, the tool's question as a quotation, and the ways to answer it.
 
-import { Refused, get, may, newKey, post } from "/api.js";
+import { Refused, get, may, me, newKey, post } from "/api.js";
 import { PLAIN, el, speak, svg, toast } from "/dom.js";
 import { changed, learn, myAnswer, receipt, setMine } from "/model.js";
 import { Screen } from "/screen.js";
@@ -221,6 +221,7 @@ export class Card {
         setMine(id, null);
         return this.say("Your answer did not arrive. It is still asked: answer again.", "bad");
       }
+      if (told.prompt.answer?.by === `web:${me().name}` && told.prompt.answer.label === label) return this.arrived(label, "", told.prompt);
       setMine(id, { label, state: "lost" });
       learn(told.prompt);
       return changed();

@@ -5,18 +5,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-import sys
 
 from atlasbridge.core.home import Home
+from atlasbridge.core.own_python import own_environ, own_python
 
 # The shell ends at once, so that the hub becomes nobody's child and is never a zombie of the session's.
 _SHELL = 'cd / && "$@" </dev/null >/dev/null 2>&1 &'
 
 
 def start_hub(home: Home) -> None:
-    environ = {**os.environ, "ATLASBRIDGE_HOME": str(home.root)}
-    command = ["sh", "-c", _SHELL, "atlasbridge-hub", sys.executable, "-m", "atlasbridge.core.daemon"]
+    environ = own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root))
+    starting = hold_starting(home)
+    command = ["sh", "-c", _SHELL, "atlasbridge-hub", *own_python("atlasbridge.core.daemon")]
+    command += ["--starting-fd", str(starting)]
     try:
         try:
             shell = os.posix_spawn("/bin/sh", command, environ, setsid=True, setsigdef=_DEFAULTS)
@@ -25,6 +28,20 @@ def start_hub(home: Home) -> None:
         os.waitpid(shell, 0)
     except OSError:
         pass  # no shell or no process to be had: the session goes on alone and tries to connect
+    finally:
+        if starting >= 0:
+            os.close(starting)
+
+
+def hold_starting(home: Home) -> int:
+    """A descriptor by which everybody sees that a hub is on its way; the hub closes it once it holds its lock."""
+    try:
+        fd = os.open(home.starting, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        os.set_inheritable(fd, True)
+    except OSError:
+        return -1  # a full disk: who wants to stop the hub may come too early, nothing else
+    return fd
 
 
 _DEFAULTS = tuple(range(1, 16))
