@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from atlasbridge.core.session.plan import Plan
     from atlasbridge.core.tty import Ending, Pty, Size
 
-HUB_PATIENCE_S = 10.0  # how long `run --detach` waits until its session is known
 CHANNEL_SETTINGS = {
     "web": "atlasbridge.channels.web.settings:WebSettings",
     "telegram": "atlasbridge.channels.telegram.settings:TelegramSettings",
@@ -152,6 +151,7 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
 
     config = load_configuration(home, environ).general
     hub = config.hub
+    home = replace(home, hub=Path(hub.socket)) if hub.socket else home
     open_log(home.log, hub.log_level, hub.log_max_bytes, hub.log_backups, to_terminal)
     clock = SystemClock()
     ledger = Ledger.open(home.root, clock, boot_id(), keep_raw=config.retention.keep_raw)
@@ -169,7 +169,7 @@ def run_session(plan: Plan) -> Ending:
     """Start the session host and lend it this terminal until the session ends or leaves it."""
     if plan.backend == "conpty" or sys.platform == "win32":
         return _run_on_console(plan)
-    from atlasbridge.config.session import apart, load_session_settings
+    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
     from atlasbridge.core.client.client import Client, terminal_size
     from atlasbridge.core.host.launch import launch
     from atlasbridge.core.host.terminal.detach_key import DetachKey
@@ -179,24 +179,15 @@ def run_session(plan: Plan) -> Ending:
     settings, detection = load_session_settings(home, os.environ, apart(lambda: load_configuration(home, os.environ)))
     DetachKey(settings.detach_key)  # a key that cannot be read is said now, not by the host
     check_dialect(home, plan)
-    check_channels(home, plan)
+    if plan.channels and plan.hub:
+        refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
     parts = host_parts(home, detection)
     client = Client(launch(plan, home, parts, settings, terminal_size(), _line_settings(plan)))
     refused = client.await_start()
     if refused is not None or plan.detach:
         client.close()
-        return refused or _await_hub(home, plan)
+        return refused or Ending(0)
     return client.run()
-
-
-def _await_hub(home: Home, plan: Plan) -> Ending:
-    """A session's id is of use once the hub knows it; whoever starts one without a terminal has the time to wait."""
-    from atlasbridge.core.daemon.starter import await_session
-    from atlasbridge.core.tty import Ending
-
-    if plan.hub and not await_session(home, plan.session_id, HUB_PATIENCE_S):
-        return Ending(0, "the session runs, but the hub does not know it yet", "look at: atlasbridge hub status")
-    return Ending(0)
 
 
 def _run_on_console(plan: Plan) -> Ending:
@@ -221,9 +212,7 @@ def attach_session(name: str) -> Ending:
     """Lend this terminal to a session that runs already."""
     from atlasbridge.core.client.client import Client
     from atlasbridge.core.client.find_session import find_session
-    from atlasbridge.core.shield import hide_memory
 
-    hide_memory()
     client = Client(find_session(Home.find(os.environ), name))
     return client.await_start() or client.run()
 
@@ -304,22 +293,6 @@ def check_dialect(home: Home, plan: Plan) -> None:
     """Before anything starts, where a person had a say in the rules; packaged ones are known to be good."""
     if plan.dialect or any((home.root / own).is_dir() for own in ("dialects", "adapters")):
         find_dialect(home, plan.dialect, plan.command[0])
-
-
-def check_channels(home: Home, plan: Plan) -> None:
-    """A channel that is not there would ask nobody, without a word: it is refused before anything starts."""
-    from atlasbridge.config.session import configured_channels
-
-    unknown = set(plan.channels or ()) - configured_channels(home) if plan.hub else set()
-    known = {"local", *load_configuration(home, os.environ).channels} if unknown else set()
-    for name in sorted(unknown - known):
-        import difflib
-
-        from atlasbridge.core.errors import ConfigError
-
-        near = difflib.get_close_matches(name, known | {"none"}, 1)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(sorted(known))}, none"
-        raise ConfigError(f"no channel {name!r} is configured", hint)
 
 
 def find_dialect(home: Home, name: str, command: str) -> Dialect:

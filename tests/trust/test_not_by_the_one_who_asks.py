@@ -92,6 +92,22 @@ async def test_a_peer_that_is_gone_or_was_replaced_is_nobody() -> None:
         assert kinship.of(None) == UNTRACED
 
 
+async def test_another_user_who_may_ask_here_looks_and_decides_nothing() -> None:
+    async with live_hub() as live:
+        host = await asyncio.to_thread(FakeHost, live.home)
+        with host:
+            prompt_id = host.raise_prompt()
+            await live.person.until(lambda: bool(live.person.shown))
+            guest = Peer(os.getpid(), os.getuid() + 1)
+            operate = live.hub.operations.operate
+            looked = await operate({"op": "prompts"}, guest)
+            refused = await operate({"op": "reply", "prompt_id": prompt_id, "value": "y"}, guest)
+            stopped = await operate({"op": "stop"}, guest)
+            assert isinstance(looked, dict) and isinstance(refused, dict) and isinstance(stopped, dict)
+            assert looked["ok"] and refused["reason"] == stopped["reason"] == "not_allowed"
+            assert live.hub.ledger.open_prompts() != []
+
+
 def test_a_connection_whose_maker_has_left_decides_nothing() -> None:
     with hub_process() as hub, FakeHost(hub.home) as host, FakeHost(hub.home) as messenger:
         prompt_id = host.raise_prompt()

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import os
 from binascii import crc32
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.kin import MARK
 from atlasbridge.core.session.settings import SessionSettings
 
 STAMP = "config.checked"
+_SHIPPED = ("web", "telegram", "slack")
 _SECTIONS = ("ATLASBRIDGE_SESSION_", "ATLASBRIDGE_DETECTION_")
 
 # setting in config.toml -> field of SessionSettings
@@ -53,8 +55,21 @@ def load_session_settings(
     return _settings(data), dict(data.get("detection", {}))
 
 
-def configured_channels(home: Home) -> set[str]:
-    """The channels that are on, by the file alone and without checking it."""
+def refuse_unknown_channels(chosen: Iterable[str], home: Home, load: Callable[[], Mapping[str, Any]]) -> None:
+    """A channel that is not there would ask nobody, without a word.  `load`: those of the whole configuration."""
+    unknown = set(chosen) - _channels_of_the_file(home)
+    known = {"local", *load()} if unknown else set()
+    for name in sorted(unknown - known):
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, known | {"none", *_SHIPPED}, 1)
+        off = "" if not near or near[0] in known | {"none"} else " It is off: turn it on with atlasbridge setup"
+        hint = f"did you mean {near[0]}?{off}" if near else f"there are: {', '.join(sorted(known))}, none"
+        raise ConfigError(f"no channel {name!r} is configured", hint)
+
+
+def _channels_of_the_file(home: Home) -> set[str]:
+    """Those that are on, as far as a quick look tells."""
     import tomllib
 
     try:

@@ -87,7 +87,7 @@ class Hub:
             self.request_reload,
             self._stop_once,
         )
-        self.server = HubServer(home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.uids)
+        self.server = HubServer(home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.guests)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()

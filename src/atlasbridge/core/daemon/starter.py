@@ -36,6 +36,8 @@ def ensure_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) 
             return False
         if clock.now() > deadline:
             raise HubUnavailable("the hub did not start in time", f"look into {home.log}")
+        if not home.may_start_hub:
+            raise HubUnavailable(f"no hub listens at {home.socket}", "it is started by the user whose hub it is")
         if _spawn_and_wait(home, max(0.1, deadline - clock.now())):
             return True
         select.select([], [], [], 0.05)  # another hub holds the lock: it is about to listen, or about to end

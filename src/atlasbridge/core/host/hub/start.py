@@ -16,6 +16,8 @@ _SHELL = 'cd / && "$@" </dev/null >/dev/null 2>&1 &'
 
 
 def start_hub(home: Home) -> None:
+    if not home.may_start_hub:
+        return
     environ = own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root))
     starting = hold_starting(home)
     command = ["sh", "-c", _SHELL, "atlasbridge-hub", *own_python("atlasbridge.core.daemon")]
