@@ -37,6 +37,7 @@ class FakeDesk:
         self.watching = 0
         self.answers: dict[str, dict[str, Any]] = {}
         self.told: list[str] = []
+        self.asked_again: list[str] = []
         self.offers: dict[str, Any] = {}
         self._queues: list[asyncio.Queue[dict[str, Any]]] = []
 
@@ -139,6 +140,13 @@ class FakeDesk:
 
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
         return self.answers.get(prompt_id)
+
+    def still_waiting(self) -> list[PromptRecord]:
+        return [item for item in self.all_prompts.values() if item.state is PromptState.EXPIRED]
+
+    def ask_again(self, prompt_id: str) -> bool:
+        self.asked_again.append(prompt_id)
+        return any(item.prompt_id == prompt_id for item in self.still_waiting())
 
     def tell(self, message: str) -> None:
         self.told.append(message)

@@ -12,8 +12,9 @@ import httpx
 import pytest
 from tests.channels.web.conftest import bearer, log_in
 from tests.support.fake_desk import FakeHub
+from tests.support.fake_host import SECRET, FakeHost
 from tests.support.hubs import HubProcess, hub_process, wait_until
-from tests.support.page_client import API, LinkLogin, enter, greet, signer
+from tests.support.page_client import API, LinkLogin, enter, enter_now, greet, signer
 from tests.support.sample_prompt import MENU, YES_NO
 
 from atlasbridge.channels.web import channel as channel_module
@@ -216,8 +217,6 @@ def real() -> Any:
 def test_a_link_answers_and_nothing_more_unless_asked(real: HubProcess) -> None:
     link = real.json("web", "--no-open")["links"]["local"]
     with httpx.Client(base_url=link.partition("/#")[0]) as client:
-        from tests.support.page_client import enter_now
-
         assert enter_now(client, link).json()["scope"] == "answer"
     (device,) = real.json("web", "devices")
     assert (device["name"], device["scope"]) == ("page", "answer")
@@ -231,8 +230,6 @@ def test_nothing_in_the_home_folder_lets_a_process_in(real: HubProcess) -> None:
     """Every word of every file, tried as a token and as a link."""
     link = real.json("web", "--no-open")["links"]["local"]
     url = link.partition("/#")[0]
-    from tests.support.page_client import enter_now
-
     with httpx.Client(base_url=url) as client:
         enter_now(client, link)
     found: set[str] = set()
@@ -250,6 +247,17 @@ def _words(content: bytes) -> list[str]:
     import re
 
     return [word.decode() for word in re.findall(rb"[A-Za-z0-9_.-]{12,200}", content)]
+
+
+def test_a_password_prompt_whose_time_is_over_is_asked_again(real: HubProcess) -> None:
+    shown = real.json("web", "--no-open")
+    with httpx.Client(base_url=shown["url"], timeout=30) as client, FakeHost(real.home, ttl_s=0.2) as host:
+        enter_now(client, shown["links"]["local"])
+        prompt_id = host.raise_prompt(SECRET)
+        wait_until(lambda: client.get(f"{API}/prompts/{prompt_id}").json()["state"] == "expired")
+        again = client.post(f"{API}/prompts/{prompt_id}/again")
+        assert again.status_code == 200, again.text
+        assert host.hear("renew")["prompt_id"] == prompt_id
 
 
 def test_a_password_is_not_given_to_whoever_has_a_dead_hubs_port(real: HubProcess) -> None:

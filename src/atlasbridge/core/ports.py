@@ -93,6 +93,12 @@ class Desk(Protocol):
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
         """{"kind", "value", "by", "at", "source"} of the answer that was accepted; the value of a secret is None."""
 
+    def still_waiting(self) -> list[PromptRecord]:
+        """Prompts whose time is over and that still stand on the screen of a session that lives."""
+
+    def ask_again(self, prompt_id: str) -> bool:
+        """Have such a prompt raised once more, under a new id.  False: it is not waiting, or its session is away."""
+
     def tell(self, message: str) -> None:
         """Tell every channel something that a person should know, such as an alarm."""
 

@@ -330,3 +330,16 @@ def test_browsers_are_listed_and_logged_out_one_by_one(hub: ThreadedHub, browser
         wait_text(browser, "#link", "live")
     finally:
         other.quit()
+
+
+def test_what_still_waits_after_its_time_is_shown_and_can_be_asked_again(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    record = hub.ask(sample.SECRET)
+    find(browser, "[data-prompt]")
+    hub.run(hub.hub.move(record, PromptState.EXPIRED, Receipt("expired", "Nobody answered in time.", "")))
+    wait_text(browser, "[data-late]", "still stands on the screen")
+    assert "Nothing waits for you" not in text_of(browser, "main")
+    browser.refresh()
+    find(browser, "[data-late] button").click()
+    wait(browser, lambda _: hub.desk.asked_again == [record.prompt_id])

@@ -80,6 +80,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         errors=(403, 404, 409, 429, 503),
     ),
     Operation(
+        "POST", "/prompts/{prompt_id}/again", prompt_api.again, "answer", "Ask a prompt whose time is over once more.",
+        thing(asked=FLAG), errors=(404, 409),
+    ),
+    Operation(
         "GET", "/prompts/{prompt_id}/outcome", prompt_api.outcome, "answer", "Whether an answer arrived, by its key.",
         thing(arrived=FLAG, refused=FLAG, message=TEXT, prompt=PROMPT), query=(REQUEST_KEY,), errors=(404,),
     ),

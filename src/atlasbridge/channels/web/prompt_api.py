@@ -72,6 +72,14 @@ def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Response:
     return JSONResponse({**told, "prompt": site.show(now)})
 
 
+async def again(site: Site, call: Call) -> Response:
+    record = site.desk.prompt(call.path("prompt_id"))
+    if record is None:
+        return problem(*NO_PROMPT)
+    asked = site.desk.ask_again(record.prompt_id)
+    return JSONResponse({"asked": True}) if asked else problem(409, "not_waiting", "it does not wait any more")
+
+
 async def outcome(site: Site, call: Call) -> Response:
     """For a sender that lost its connection: whether that answer arrived, and what became of the prompt."""
     record = site.desk.prompt(call.path("prompt_id"))

@@ -100,6 +100,7 @@ class Site:
             "version": __version__,
             "shell": self.shell,
             "prompts": [self.show(record) for record in self.desk.open_prompts()],
+            "waiting": [self.show(record) for record in self.desk.still_waiting()],
             "sessions": [render_session(session) for session in self.desk.sessions()],
         }
 

@@ -277,3 +277,16 @@ export function overCard({ prompt, sentence, stage }) {
       ...STAGES.map((name, at) => el("li", { cls: at <= reached ? "done" : "" }, name))) : null,
     words ? el("div", { cls: `word ${bad ? "bad" : ""}`, role: "status" }, words) : null);
 }
+
+// Its time is over, nothing was typed, and it still stands on the screen.
+export function lateCard(prompt) {
+  const session = prompt.session || {};
+  const again = el("button", { type: "button", cls: "main", on: { click: async () => {
+    again.disabled = true;
+    try { await post(`/prompts/${prompt.prompt_id}/again`); } catch (error) { again.disabled = false; toast(error.message); }
+  } } }, "Ask again");
+  return el("article", { cls: "card late", "data-late": prompt.prompt_id },
+    el("div", { cls: "row" }, el("strong", {}, session.label || session.tool || "A program"), el("small", {}, folder(session.cwd)), el("span", { cls: "tag warn" }, "still waiting")),
+    quotation(prompt), el("div", { cls: "word warn" }, "Nobody answered in time and nothing was typed. It still stands on the screen."),
+    el("div", { cls: "row" }, may("answer") ? again : null, el("a", { href: `#session/${prompt.session_id}` }, "Look at its screen")));
+}

@@ -7,6 +7,7 @@ const KEEP = 6; // settled cards that stay in sight
 
 export const prompts = new Map(); // prompt id -> prompt, oldest first
 export const sessions = new Map();
+export const waiting = new Map(); // prompt id -> prompt whose time is over and that still stands on its screen
 export const settled = []; // newest first: { prompt, sentence, stage }
 export const link = { state: "off", since: 0 }; // "live": what is shown is true now
 const mine = new Map(); // prompt id -> { label, state: "sending" | "used" | "lost" | "unknown" | "refused", sentence }
@@ -49,6 +50,8 @@ function begin(event) {
   const now = new Set(event.prompts.map((prompt) => prompt.prompt_id));
   for (const id of before) if (!now.has(id)) prompts.delete(id);
   for (const prompt of event.prompts) prompts.set(prompt.prompt_id, prompt);
+  waiting.clear();
+  for (const prompt of event.waiting || []) waiting.set(prompt.prompt_id, prompt);
   sessions.clear();
   for (const session of event.sessions) sessions.set(session.session_id, session);
   tell({ kind: "hello", host: event.host, version: event.version, shell: event.shell, fresh: event.prompts.filter((p) => !before.has(p.prompt_id)) });
@@ -57,14 +60,21 @@ function begin(event) {
 function keepSession(session) {
   if (session.state === "active") sessions.set(session.session_id, session);
   else sessions.delete(session.session_id);
+  if (session.state !== "active") dropWaiting(session.session_id);
+}
+
+function dropWaiting(sessionId) {
+  for (const [id, prompt] of waiting) if (prompt.session_id === sessionId) waiting.delete(id);
 }
 
 // A prompt as the hub has it now; `heard` is a receipt that came with it.
 export function learn(prompt, heard = null) {
   if (OPEN.has(prompt.state)) {
+    dropWaiting(prompt.session_id);
     prompts.set(prompt.prompt_id, prompt);
     return;
   }
+  if (prompt.state === "expired") waiting.set(prompt.prompt_id, prompt); else waiting.delete(prompt.prompt_id);
   const seen = prompts.delete(prompt.prompt_id);
   const at = settled.findIndex((item) => item.prompt.prompt_id === prompt.prompt_id);
   if (!seen && at < 0 && !mine.has(prompt.prompt_id)) return;

@@ -1,9 +1,9 @@
 // The first view: what waits for an answer.  A few prompts are whole cards; many are a list beside one card.
 
 import { get } from "/api.js";
-import { Card, overCard, ways } from "/card.js";
+import { Card, lateCard, overCard, ways } from "/card.js";
 import { PLAIN, el, empty, show, speak } from "/dom.js";
-import { link, myAnswer, prompts, settled, subscribe } from "/model.js";
+import { link, myAnswer, prompts, settled, subscribe, waiting } from "/model.js";
 import { oneLine } from "/subject.js";
 import { OPEN, STATE, clock, folder, left } from "/words.js";
 
@@ -16,9 +16,10 @@ export function promptsView(main, page, id) {
   const rows = el("ul", { cls: "inbox" });
   const filter = el("input", { type: "search", placeholder: "Filter", "aria-label": "Filter what waits", ...PLAIN });
   const side = el("section", { cls: "side", "aria-label": "All that wait", hidden: true }, el("div", { cls: "side-head" }, el("h2", {}, "Waiting"), filter), rows);
+  const late = el("section", { cls: "settled", "aria-label": "Still waiting" });
   const over = el("section", { cls: "settled", "aria-label": "Settled just now" });
   const before = el("div", { cls: "before" }); // a prompt that was opened by its address and is settled already
-  const pane = el("div", { cls: "pane" }, before, list, over);
+  const pane = el("div", { cls: "pane" }, before, list, late, over);
   const frame = el("div", { cls: "panes" }, side, pane);
   let chosen = id || "";
   let movedAt = 0;
@@ -41,13 +42,16 @@ export function promptsView(main, page, id) {
     list.querySelector(".back")?.remove();
     if (!cards.size && !many) list.append(nothing());
     if (prompts.size > 1 && chosen && shown.length === 1) list.prepend(el("a", { cls: "back", href: "#prompts" }, `‹ All ${prompts.size} that wait`));
-    show(over, settled.length ? [el("h2", {}, "Settled just now"), el("div", { cls: "stack" }, ...settled.filter((item) => !cards.has(item.prompt.prompt_id)).map(overCard))] : []);
+    show(late, waiting.size ? [el("h2", {}, "Still waiting"), el("div", { cls: "stack" }, ...[...waiting.values()].map(lateCard))] : []);
+    const done = settled.filter(({ prompt }) => !cards.has(prompt.prompt_id) && !waiting.has(prompt.prompt_id));
+    show(over, done.length ? [el("h2", {}, "Settled just now"), el("div", { cls: "stack" }, ...done.map(overCard))] : []);
   }
 
   const newest = () => [...prompts.values()].at(-1);
   const wide = () => window.matchMedia("(min-width: 1000px)").matches;
 
   function nothing() {
+    if (link.state === "live" && waiting.size) return empty("Nothing new asks.", "But what stands below still waits, though its time is over.");
     if (link.state === "live") return empty("Nothing waits for you.", "When a program stops and asks, it appears here at once.");
     return empty("Not connected.", "What waits for you is not known until the hub can be reached again.");
   }
