@@ -140,7 +140,10 @@ async def test_a_page_that_came_in_at_a_port_that_is_no_longer_ours_is_turned_aw
         hub.settings["port"] = other  # a person moved the page
         await hub.restart_after_stop()
         client.base_url = httpx.URL(hub.channel.url)
-        await greet(client)
+        signed = signer(client)
+        hello = await client.get(f"{API}/hello", params={"who": signed.login_id, "challenge": "x"})
+        assert hello.status_code == 401, "no proof either, that somebody could pass on"
+        signed.epoch = hub.channel._site.access.epoch
         assert (await client.get(f"{API}/me")).status_code == 401
     await hub.stop()
 

@@ -134,6 +134,15 @@ async def test_direction_marks_and_control_bytes_become_visible(hub: FakeHub, pa
     assert screen["styled"][0][0][0] == "run <U+202E>daolnwod"
 
 
+async def test_joined_pictures_on_a_screen_stay_joined_and_other_joiners_are_shown(
+    hub: FakeHub, page: httpx.AsyncClient
+) -> None:
+    session = hub.desk.add_session()
+    hub.desk.show(session.session_id, ["\U0001f469\u200d\U0001f4bb", "pay\u200dpal"])
+    screen = (await page.get(f"{API}/sessions/{session.session_id}/screen")).json()
+    assert [row[0][0] for row in screen["styled"]] == ["\U0001f469\u200d\U0001f4bb", "pay<U+200D>pal"]
+
+
 async def test_push_goes_to_known_services_only(hub: FakeHub, page: httpx.AsyncClient) -> None:
     keys = {"p256dh": "B" * 87, "auth": "a" * 22}
     for endpoint in (

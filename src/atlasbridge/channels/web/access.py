@@ -114,7 +114,11 @@ class Access:
         if token := self._tokens.get(who):
             return token.digest.encode()
         found = self.devices.key(cookie)
-        return found[1] if found is not None and found[0].login_id == who else None
+        return found[1] if found is not None and found[0].login_id == who and self._at_home(found[0]) else None
+
+    def _at_home(self, device: Device) -> bool:
+        """False: it logged in at a port that is not ours (any more).  Whoever is there now could pass things on."""
+        return device.port in (0, self.port)
 
     def _link(self, link_id: str) -> Link | None:
         link = self._links.get(link_id)
@@ -157,8 +161,8 @@ class Access:
         if found is None or epoch != self.epoch:
             return None
         device, key = found
-        if device.port and device.port != self.port:
-            return None  # it logged in at a port that is not ours any more: whoever is there now passes this on
+        if not self._at_home(device):
+            return None
         if not same(proof(key, "page", epoch, method, target, body), given):
             return None
         self.devices.seen(device.login_id)

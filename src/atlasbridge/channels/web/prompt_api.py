@@ -22,6 +22,7 @@ CHALLENGE = "x-atlasbridge-challenge"
 STATUS = {
     Refusal.UNKNOWN_PROMPT: 404,
     Refusal.NOT_ALLOWED: 403,
+    Refusal.SELF: 403,
     Refusal.BAD_VALUE: 422,
     Refusal.RATE_LIMITED: 429,
     Refusal.UNAVAILABLE: 503,
