@@ -119,7 +119,7 @@ def test_people_and_defaults_reach_the_hub(home: Home):
     plan = plan_hub(home, {})
     policy = plan.settings.policy
     assert policy.allowed == {"telegram": frozenset({"telegram:42"}), "web": None}
-    assert PromptType.TYPE_YES_NO not in policy.timer_types and PromptType.TYPE_FREE_TEXT in policy.timer_types
+    assert PromptType.TYPE_YES_NO not in policy.timer_types and PromptType.TYPE_CONFIRM_ENTER in policy.timer_types
     assert [(channel.name, channel.remote) for channel in plan.channels] == [
         ("local", False),
         ("telegram", True),

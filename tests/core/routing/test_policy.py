@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from atlasbridge.core.prompt.model import Prompt, PromptType
+from atlasbridge.core.prompt.subject import Subject, SubjectKind
 from atlasbridge.core.routing.policy import (
     Audience,
     Grant,
     PolicySettings,
     decide_allowed,
     decide_audience,
-    decide_default_at_once,
     decide_grant,
     decide_reminders,
     decide_timer_default,
@@ -50,12 +50,18 @@ def test_idle_boxes_and_muted_tools_ask_nobody():
     assert decide_audience(YES_NO, replace(SESSION, tool="bash"), CHANNELS, quiet) == Audience()
 
 
+def test_free_text_can_be_kept_on_this_machine():
+    kept = PolicySettings(free_text_enabled=False)
+    assert decide_audience(TEXT, SESSION, CHANNELS, kept) == Audience(("local", "web"))
+    assert decide_audience(YES_NO, SESSION, CHANNELS, kept) == decide_audience(YES_NO, SESSION, CHANNELS, DEFAULTS)
+
+
 def test_an_idle_box_may_wait_longer_than_a_question():
     assert decide_ttl(IDLE, DEFAULTS) > decide_ttl(YES_NO, DEFAULTS)
 
 
 @pytest.mark.parametrize(
-    ("prompt", "typed"), [(YES_NO, True), (TEXT, True), (IDLE, False), (SECRET, False), (UNKNOWN, False)]
+    ("prompt", "typed"), [(YES_NO, True), (TEXT, False), (IDLE, False), (SECRET, False), (UNKNOWN, False)]
 )
 def test_a_timer_types_a_default_only_for_a_known_question(prompt: Prompt, typed: bool):
     assert decide_timer_default(prompt, DEFAULTS) is typed
@@ -64,12 +70,6 @@ def test_a_timer_types_a_default_only_for_a_known_question(prompt: Prompt, typed
 def test_a_default_can_be_switched_off_by_type_and_needs_a_value():
     assert not decide_timer_default(YES_NO, PolicySettings(timer_types=frozenset()))
     assert not decide_timer_default(replace(YES_NO, safe_default=""), DEFAULTS)
-
-
-def test_the_old_behaviour_answers_free_text_at_once_but_never_a_secret():
-    old = PolicySettings(free_text_enabled=False)
-    assert decide_default_at_once(TEXT, old) and not decide_default_at_once(TEXT, DEFAULTS)
-    assert not decide_default_at_once(SECRET, old) and not decide_default_at_once(YES_NO, old)
 
 
 def test_only_listed_people_may_answer_and_only_in_configured_channels():
@@ -89,10 +89,15 @@ def test_reminders_come_before_the_end_and_not_for_idle_boxes():
 
 
 def test_a_grant_answers_its_question_word_for_word_and_no_other():
-    settings = PolicySettings(grants=(Grant("claude", "Run  it?\n(y/n)", "y"),))
-    assert decide_grant(YES_NO, SESSION, settings) is settings.grants[0]
-    assert decide_grant(replace(YES_NO, excerpt="Run it? (y/n) rm -rf"), SESSION, settings) is None
-    assert decide_grant(YES_NO, replace(SESSION, tool="bash"), settings) is None
+    settings = PolicySettings(grants=(Grant("claude", "make  all", "y"),))
+    about = Subject(SubjectKind.COMMAND, "make  all", complete=True, shown="make  all")
+    asked = replace(YES_NO, subject=about)
+    assert decide_grant(asked, SESSION, settings) is settings.grants[0]
+    for text in ("make all", "make  all ", "make  all\nrm -rf ~"):
+        other = replace(about, text=text, shown=text)
+        assert decide_grant(replace(YES_NO, subject=other), SESSION, settings) is None
+    for unsure in (None, replace(about, complete=False), replace(about, shown="make [redacted]")):
+        assert decide_grant(replace(YES_NO, subject=unsure), SESSION, settings) is None
+    assert decide_grant(asked, replace(SESSION, tool="bash"), settings) is None
     for prompt in (SECRET, IDLE, UNKNOWN):
-        grant = PolicySettings(grants=(Grant("claude", prompt.excerpt, "y"),))
-        assert decide_grant(prompt, SESSION, grant) is None
+        assert decide_grant(replace(prompt, subject=about), SESSION, settings) is None

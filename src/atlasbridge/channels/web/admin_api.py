@@ -45,8 +45,8 @@ async def _by_password(site: Site, call: Call, agent: str) -> Response:
     peer = call.request.client.host if call.request.client else ""
     if not _over_tls(call):
         return problem(403, "not_private", "the password is taken over TLS only; here, take a link: atlasbridge web")
-    if not site.guesses.allow(peer):
-        return problem(429, "rate_limited", "too many attempts; wait, or take a link", site.guesses.wait_s(peer))
+    if wait_s := site.guesses.admit(peer, site.clock.now()):
+        return problem(429, "rate_limited", "too many attempts; wait, or take a link", wait_s)
     async with site.stretching:  # one at a time: each costs a good part of a second
         entry = await site.access.enter(call.body.password, agent)
     if entry is None:

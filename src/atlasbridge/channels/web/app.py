@@ -97,8 +97,8 @@ def _caller(site: Site, request: Request) -> Caller | Response:
     if caller is not None:
         return caller
     peer = request.client.host if request.client else ""
-    if not site.wrong.allow(peer):
-        return problem(429, "rate_limited", "too many attempts; wait a minute", site.wrong.wait_s(peer))
+    if wait_s := site.wrong.admit(peer, site.clock.now()):
+        return problem(429, "rate_limited", "too many attempts; wait a minute", wait_s)
     return problem(401, "unauthorized", "this token or login is not valid (any more)")
 
 

@@ -47,8 +47,8 @@ async def reply(site: Site, call: Call) -> Response:
     if record.prompt.secret and not is_private(call):
         return problem(403, "not_private", "a secret is taken only over loopback or TLS")
     key = (call.caller.key, record.prompt_id, call.body.request_key)
-    if not site.outcomes.knows(key) and not site.answers.allow(call.caller.key):
-        wait_s = site.answers.wait_s(call.caller.key)
+    wait_s = 0.0 if site.outcomes.knows(key) else site.answers.admit(call.caller.key, site.clock.now())
+    if wait_s:
         return problem(429, "rate_limited", "too many answers in a short time; wait a little", wait_s)
     try:
         outcome = await site.outcomes.once(key, site.submit(_inbound(record, call), VERDICT_TIMEOUT_S))

@@ -9,10 +9,10 @@ from typing import Any
 
 from atlasbridge import __version__
 from atlasbridge.channels.web.access import Access
-from atlasbridge.channels.web.limit import Limiter, Readers
 from atlasbridge.channels.web.metrics import Counters
 from atlasbridge.channels.web.outcome import Outcomes
 from atlasbridge.channels.web.push import Push
+from atlasbridge.channels.web.readers import Readers
 from atlasbridge.channels.web.report import Reports
 from atlasbridge.channels.web.settings import WebSettings
 from atlasbridge.channels.web.stream import Broadcast
@@ -23,6 +23,7 @@ from atlasbridge.core.ports import Desk
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible
@@ -48,15 +49,12 @@ class Site:
     shell: str = ""  # names the page's files as they are in this version
     watchers: int = 0
     max_watchers: int = 32
-    wrong: Limiter = field(init=False)
-    guesses: Limiter = field(init=False)
-    answers: Limiter = field(init=False)
+    wrong: RateWindow = field(default_factory=lambda: RateWindow(10))
+    guesses: RateWindow = field(default_factory=lambda: RateWindow(10))
+    answers: RateWindow = field(init=False)
 
     def __post_init__(self) -> None:
-        self.wrong = Limiter(self.clock, per_minute=10, burst=10)
-        self.guesses = Limiter(self.clock, per_minute=10, burst=10)
-        per_minute = self.settings.replies_per_minute
-        self.answers = Limiter(self.clock, per_minute=per_minute, burst=max(5, per_minute // 3))
+        self.answers = RateWindow(self.settings.replies_per_minute)
 
     def new_links(self, name: str, scope: str) -> dict[str, Any]:
         """One link for every way to the page; the first browser that comes uses it up."""

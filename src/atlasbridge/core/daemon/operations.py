@@ -57,6 +57,7 @@ LOOKING = frozenset(
         "screen",
         "audit",
         "audit.verify",
+        "notify",  # a tool may speak to its person
     }
 )  # everything else decides something, and is for people alone
 

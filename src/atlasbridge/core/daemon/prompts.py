@@ -18,7 +18,6 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.routing.policy import (
-    decide_default_at_once,
     decide_grant,
     decide_reminders,
     decide_timer_default,
@@ -67,20 +66,17 @@ class PromptLife:
         prompt = discreet_prompt(prompt)
         for older in self._hub.ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
-        at_once = decide_default_at_once(prompt, self._hub.router.policy)
-        ttl_s = 0.0 if at_once else self._ttl_s(session.session_id, prompt)
+        ttl_s = self._ttl_s(session.session_id, prompt)
         record = self._hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
         self._hub.stream.publish("prompt.raised", **describe_raised(record, session))
-        if at_once:
-            self.expire(prompt_id)
-            return
         self._watch(record)
-        if not self._give_standing_answer(record, session):
+        if not self._give_standing_answer(record, prompt, session):
             self._hub.router.route(record, session)
 
-    def _give_standing_answer(self, record: PromptRecord, session: SessionRecord) -> bool:
-        """What a person granted beforehand; it is claimed, recorded and typed like any reply."""
-        grant = decide_grant(record.prompt, session, self._hub.router.policy)
+    def _give_standing_answer(self, record: PromptRecord, prompt: Prompt, session: SessionRecord) -> bool:
+        """What a person granted beforehand; it is claimed, recorded and typed like any reply.  `prompt` is as the host
+        sent it: the record no longer holds the whole subject."""
+        grant = decide_grant(prompt, session, self._hub.router.policy)
         answer = decide_answer(record.prompt, grant.answer) if grant else None
         if grant is None or not isinstance(answer, Answer):
             return False
