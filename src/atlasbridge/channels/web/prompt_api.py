@@ -9,8 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from atlasbridge.channels.web.guard import LOOPBACK, host_name
 from atlasbridge.channels.web.operation import Call, problem
-from atlasbridge.channels.web.outcome import Verdict
-from atlasbridge.channels.web.site import Site
+from atlasbridge.channels.web.site import Site, Verdict
 from atlasbridge.channels.web.stream import encode_event, event_stream
 from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.prompt.machine import OPEN

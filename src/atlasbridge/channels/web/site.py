@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
 from atlasbridge import __version__
 from atlasbridge.channels.web.access import Access
+from atlasbridge.channels.web.guard import Readers
 from atlasbridge.channels.web.metrics import Counters
-from atlasbridge.channels.web.outcome import Outcomes
 from atlasbridge.channels.web.push import Push
-from atlasbridge.channels.web.readers import Readers
 from atlasbridge.channels.web.report import Reports
 from atlasbridge.channels.web.settings import WebSettings
 from atlasbridge.channels.web.stream import Broadcast
-from atlasbridge.channels.web.typing_stream import Typing
+from atlasbridge.channels.web.typing_stream import PageTyping
 from atlasbridge.channels.web.view import render_answer, render_prompt, render_session
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.ports import Desk
@@ -27,6 +27,35 @@ from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible
+
+MAX_KEPT = 1024
+Verdict = Receipt | Reject | None
+Key = tuple[str, str, str]  # caller, prompt, request key
+
+
+class Outcomes:
+    """What became of answers, by the key that their sender chose: asking or sending again does nothing twice."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[Key, asyncio.Task[Verdict]] = {}
+
+    def knows(self, key: Key) -> bool:
+        return key in self._tasks
+
+    async def once(self, key: Key, work: Coroutine[Any, Any, Verdict]) -> Verdict:
+        """Do the work, unless it was done or is being done under this key; then hear its outcome."""
+        if key in self._tasks:
+            work.close()
+            return await asyncio.shield(self._tasks[key])
+        task = asyncio.create_task(work, name="web-reply")
+        if key[2]:
+            while len(self._tasks) >= MAX_KEPT:
+                del self._tasks[next(iter(self._tasks))]
+            self._tasks[key] = task
+        return await asyncio.shield(task)
+
+    async def of(self, key: Key) -> Verdict:
+        return await asyncio.shield(self._tasks[key])
 
 
 @dataclass(slots=True)
@@ -40,7 +69,7 @@ class Site:
     counters: Counters
     replies: asyncio.Queue[InboundReply] = field(default_factory=lambda: asyncio.Queue(256))
     broadcast: Broadcast = field(default_factory=Broadcast)
-    typing: Typing = field(default_factory=Typing)
+    typing: PageTyping = field(default_factory=PageTyping)
     outcomes: Outcomes = field(default_factory=Outcomes)
     readers: Readers = field(default_factory=lambda: Readers(32))
     stretching: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -72,7 +101,7 @@ class Site:
 
     def end_all_devices(self) -> int:
         count = self.access.logout_all()
-        self.typing = Typing()
+        self.typing = PageTyping()
         self.broadcast.cut_all()
         return count
 

@@ -13,7 +13,7 @@ class TypingStream:
     next_number: int = 0
 
 
-class Typing:
+class PageTyping:
     """Who has switched typing on, and how far each stream has come."""
 
     def __init__(self) -> None:
