@@ -276,4 +276,6 @@ def test_a_password_is_not_given_to_whoever_has_a_dead_hubs_port(real: HubProces
         status = real.json("hub", "status")
         (web,) = [item for item in status["channels"] if item["name"] == "web"]
         assert web["state"] == "alarm" and str(record["port"]) in web["fault"]
+        refused = real.cli("web", "--no-open")
+        assert refused.returncode == 1 and "another program listens" in refused.stderr
     assert done.returncode == 0, done.stderr

@@ -27,6 +27,8 @@ class PageCommands:
         access, word = self._site.access, str(message.get("which", ""))
         match what:
             case "link":
+                if not self._site.urls:
+                    return _refuse("port_taken", "the page is off: another program listens on its port", _STATUS)
                 link = LinkBody(name=message.get("name", ""), scope=message.get("scope", "answer"))
                 return {"ok": True, **self._site.new_links(link.name, link.scope)}
             case "devices":
@@ -73,6 +75,7 @@ class PageCommands:
         return {"ok": True, **token.to_json(), "token": secret}
 
 
+_STATUS = "see: atlasbridge hub status"
 _LIST = "list them with: atlasbridge web devices"
 
 
