@@ -1,7 +1,7 @@
 """What a word may become when a shell has expanded it: as many readings as are cheap to follow, for `deny`.
 
-Variables that the same line sets to plain text, empty and positional ones, `$IFS`, defaults, braces, `echo` and decoders in a
-substitution are followed; the rest stands in the word as `UNKNOWN`.
+Variables that the same line sets to plain text, empty and positional ones, `$IFS`, defaults, braces, `echo` and
+decoders in a substitution are followed; the rest stands in the word as `UNKNOWN`.
 """
 
 from __future__ import annotations
@@ -148,7 +148,8 @@ def _expand_variable(part: Node, names: Names, quoted: bool) -> list[str]:
 def run_quietly(statements: Sequence[Node], names: Names) -> str | None:
     """What these statements would print, where they only print or decode plain text; None where that is not known."""
     said = [_say(statement, names, None) for statement in statements]
-    return None if not said or None in said else "".join(text for text in said if text is not None)
+    known = [text for text in said if text is not None]
+    return "".join(known) if known and len(known) == len(said) else None
 
 
 def say_pipeline(node: Node, names: Names) -> str | None:
@@ -165,7 +166,7 @@ def _say(statement: Node, names: Names, given: str | None) -> str | None:
             first = _say(command["X"], names, given)
             return None if first is None else _say(command["Y"], names, first)
         case "Block" | "Subshell":
-            inner = command.get("Stmts") or ()
+            inner = list(command.get("Stmts") or ())
             return _say(inner[0], names, given) if len(inner) == 1 else None
         case "CallExpr":
             commands = expand_words(command.get("Args") or (), names)

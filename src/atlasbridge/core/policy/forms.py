@@ -1,4 +1,4 @@
-"""Every command that a line may run, in as many forms as can be told: raw, unwrapped, nested, decoded.  For `deny` and `ask`.
+"""Every command that a line may run, for `deny` and `ask`: raw, unwrapped, nested and decoded.
 
 It reads generously: a form that would never run does no harm but a question or a refusal; one that is missed does.
 """
@@ -27,9 +27,6 @@ DEPTH = 6
 MOST = 600
 _STRINGS = lazy(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`([^`]*)`|q[qxw]?[{(/]([^})/]*)[})/]")
 _TOKENS = lazy(r"'[^']*'?|\"(?:[^\"\\]|\\.)*\"?|\\.|[;&|\n(){}`<>]|\s+|[^\s;&|(){}`<>'\"\\]+")
-_RUNS_CODE = lazy(
-    r"(?:^|[;{\s])(?:!|sh\s|:!|system|exec|popen|spawn|run|eval|call|check_output|os\.|subprocess|`|shell|\$\()|exec=|\|"
-)
 _GIT_RUNS = lazy(r"^(--exec|-x|-c|--config-env|--upload-pack|--receive-pack|--[a-z]+-filter|--extcmd|--tool|-u)(=|$)")
 _CODE_OPTION = lazy(
     r"^(-[a-zA-Z]*[ceErRSP]|--(command|eval|exec|run|call|print|rsh|to-command|checkpoint-action|use-compress-program"
@@ -91,7 +88,9 @@ class Forms:
             self._feed(words, said, depth)
 
     def _feed(self, words: tuple[str, ...], said: str, depth: int) -> None:
-        runners = [place for place, word in enumerate(words) if program_of(word) in (*SHELLS, "source", ".", "at", "batch")]
+        runners = [
+            place for place, word in enumerate(words) if program_of(word) in (*SHELLS, "source", ".", "at", "batch")
+        ]
         if runners or any(program_of(word) in INTERPRETERS for word in words[:3]):
             self.of_text(said, depth + 1)
             self._of_code(said, depth)
@@ -177,7 +176,10 @@ class Forms:
             for place, word in enumerate(words[:-1]):
                 if word in ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"):
                     self._suffix(tuple(item for item in words[place + 1 :] if item not in (";", "+")), depth)
-        if name in ("sed", "less", "more", "man", "rg", "sort", "zip", "dd", "curl", "crontab", "tee", "svn", "hg"):
+        if name in ("sed", "less", "more", "man"):
+            for word in words[1:]:
+                self._of_code(word, depth)
+        if name in ("man", "rg", "sort", "curl", "svn", "hg"):
             self._of_code_options(words, depth)
 
     def _of_runner(self, name: str, words: tuple[str, ...], depth: int) -> None:
@@ -200,15 +202,16 @@ class Forms:
 
     def _of_strings(self, words: tuple[str, ...], depth: int) -> None:
         for word in words[1:]:
-            value = word.split("=", 1)[1] if "=" in word.split(" ")[0] else word
-            if " " in value or "\t" in value or ";" in value or "\n" in value or "$" in value:
-                self.of_text(value, depth + 1)
-                if value != word:
-                    self.of_text(word, depth + 1)
+            values = [word]
+            while "=" in values[-1].split(" ")[0]:
+                values.append(values[-1].split("=", 1)[1])
+            for value in values:
+                if any(char in value for char in " \t;\n$"):
+                    self.of_text(value, depth + 1)
 
     def _of_code_options(self, words: tuple[str, ...], depth: int) -> None:
         for place, word in enumerate(words[1:], 1):
-            if _CODE_OPTION.match(word) or _RUNS_CODE.search(word) or _CODE_OPTION.match(words[place - 1]):
+            if _CODE_OPTION.match(word) or _CODE_OPTION.match(words[place - 1]):
                 self._of_code(word, depth)
                 self.of_text(word.split("=", 1)[1] if "=" in word else word, depth + 1)
 
@@ -231,7 +234,7 @@ class Forms:
         words: list[str] = []
         word = ""
         for token in [*_TOKENS.findall(text), ";"]:
-            if token.isspace() and "\n" not in token or token in ";&|\n(){}`<>" or "\n" in token and token.isspace():
+            if token.isspace() or token in ";&|(){}`<>":
                 if word:
                     words.append(word)
                     word = ""
@@ -242,11 +245,48 @@ class Forms:
                 word += _unquoted(token)
 
 
-_GIT_SETTINGS = frozenset({"core.pager", "core.editor", "core.sshCommand", "core.fsmonitor", "core.hooksPath", "diff.external"})
-_LOOKED_INTO = SHELLS | INTERPRETERS | {
-    *("eval", "alias", "trap", "git", "find", "fd", "sudo", "env", "xargs", "exec", "command", "builtin", "nohup", "nice", "timeout"),
-    *("docker", "podman", "kubectl", "npm", "sed", "ssh", "watch", "parallel", "doas", "su", "busybox", "time", "setsid", "awk"),
-}
+_GIT_SETTINGS = frozenset(
+    {"core.pager", "core.editor", "core.sshCommand", "core.fsmonitor", "core.hooksPath", "diff.external"}
+)
+_LOOKED_INTO = (
+    SHELLS
+    | INTERPRETERS
+    | {
+        *(
+            "eval",
+            "alias",
+            "trap",
+            "git",
+            "find",
+            "fd",
+            "sudo",
+            "env",
+            "xargs",
+            "exec",
+            "command",
+            "builtin",
+            "nohup",
+            "nice",
+            "timeout",
+        ),
+        *(
+            "docker",
+            "podman",
+            "kubectl",
+            "npm",
+            "sed",
+            "ssh",
+            "watch",
+            "parallel",
+            "doas",
+            "su",
+            "busybox",
+            "time",
+            "setsid",
+            "awk",
+        ),
+    }
+)
 
 
 def _unquoted(token: str) -> str:

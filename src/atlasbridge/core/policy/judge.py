@@ -1,6 +1,6 @@
 """What the rules say about one question.  Deny and ask read generously, allow only what is certain.
 
-`judge` is the whole of it: no priorities, no order; the strictest rule that holds wins, and without one a person is asked.
+`judge` is the whole of it: no priorities, no order; the strictest rule that holds wins; without one a person is asked.
 """
 
 from __future__ import annotations
@@ -43,7 +43,13 @@ def _strict(verdict: Say, rules: list[Rule]) -> Verdict:
     names = ", ".join(sorted(rule.name for rule in rules))
     reason = first.reason or f"the rule {first.name!r} {said}"
     return Verdict(
-        verdict, first.name, reason, first.digest, first.approvals, tuple(sorted(people)), (f"{verdict.value}: {names}",)
+        verdict,
+        first.name,
+        reason,
+        first.digest,
+        first.approvals,
+        tuple(sorted(people)),
+        (f"{verdict.value}: {names}",),
     )
 
 
@@ -168,7 +174,6 @@ class _Permission:
             for rule in self._rules
             if rule.kind in (None, kind) and conditions_hold(rule, self._case, [self._case.where])
         ]
-
 
     def _take(self, rules: list[Rule], otherwise: str) -> str:
         if not rules:

@@ -1,16 +1,16 @@
 """The shape of a command in a rule: words, `*` within a word, `**` for any further words.
 
 Matching is of two kinds.  `match_exactly` (for `allow`) also says which words a wildcard took, because a wildcard never
-takes a word that makes the program do something else.  `match_loosely` (for `deny` and `ask`) finds the shape in whatever
-order and spelling of options a command comes.
+takes a word that makes the program do something else.  `match_loosely` (for `deny` and `ask`) finds the shape
+in whatever order and spelling of options a command comes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase, translate
 from functools import lru_cache
-from re import Pattern, compile  # noqa: A004
 
 from atlasbridge.core.values import frozen
 
@@ -35,9 +35,9 @@ def has_wildcard(word: str) -> bool:
 
 
 @lru_cache(maxsize=2048)
-def _compiled(pattern: str) -> Pattern[str]:
+def _compiled(pattern: str) -> re.Pattern[str]:
     """Only `*` is special in a rule's word."""
-    return compile(translate("*".join(_plain(piece) for piece in pattern.split("*"))))
+    return re.compile(translate("*".join(_plain(piece) for piece in pattern.split("*"))))
 
 
 def _plain(text: str) -> str:
@@ -73,7 +73,7 @@ def match_loosely(shape: Shape, words: Sequence[str]) -> bool:
     wanted = [word for word in shape.words[1:] if _is_option(word)]
     plain = [word for word in shape.words[1:] if not _is_option(word)]
     given = list(words[1:])
-    options = [word for word in given if _is_option(word) or UNKNOWN in word]
+    options = [word for word in given if _is_option(word)]
     if not all(_has_option(option, options) for option in wanted):
         return False
     return _match_plain(tuple(plain), tuple(given))
@@ -127,8 +127,6 @@ def _has_letter(letter: str, given: Sequence[str]) -> bool:
         if letter in letters:
             same |= set(letters)
     for word in given:
-        if UNKNOWN in word and not word.strip(UNKNOWN + "-"):
-            return True
         if word.startswith("--"):
             name = word[2:].split("=")[0]
             if len(name) > 1 and any(
@@ -163,11 +161,4 @@ def _match_plain(patterns: tuple[str, ...], words: tuple[str, ...]) -> bool:
 def _may_match(pattern: str, word: str) -> bool:
     if match_word(pattern, word):
         return True
-    if UNKNOWN in word:
-        pieces = [_escape(piece) for piece in word.split(UNKNOWN)]
-        return fnmatchcase(pattern, "*".join(pieces))
     return any(char in word for char in "*?[") and not has_wildcard(pattern) and fnmatchcase(pattern, word)
-
-
-def _escape(text: str) -> str:
-    return "".join(f"[{char}]" if char in "*?[" else char for char in text)

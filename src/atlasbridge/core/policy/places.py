@@ -1,16 +1,20 @@
-"""Folders, files and hosts in rules: `~`, `*` within a part, `**` for any parts; a rule's folder holds for all below it.
+"""Folders, files and hosts in rules: `~`, `*` within a part, `**` for any parts; a folder holds for all below it.
 
 Pure: what a link on the disk leads to is found out elsewhere and judged like the name itself.
 """
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from re import Pattern, compile, escape  # noqa: A004
 
 from atlasbridge.core.patterns import lazy
 
-_PLAIN_URL = lazy(r"https?://((?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)(?::\d{1,5})?(?:[/?#][!-\[\]-~]*)?", 2)
+_PART = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+_PLAIN_URL = lazy(
+    rf"https?://((?:{_PART}\.)*{_PART})(?::\d{{1,5}})?(?:[/?#][!-\[\]-~]*)?",
+    2,
+)
 _ANY_URL = lazy(r"(?:[a-z][a-z0-9+.-]*:)?[\\/]{2,}([^\s'\"<>|;&)]+)", 2)
 
 
@@ -32,14 +36,14 @@ def absolute(path: str, folder: str, home: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def _glob(pattern: str, below: bool) -> Pattern[str]:
+def _glob(pattern: str, below: bool) -> re.Pattern[str]:
     out = []
     for part in pattern.strip("/").split("/"):
         if part == "**":
             out.append("(?:/[^/]+)*")
         elif part:
-            out.append("/" + "[^/]*".join(escape(piece) for piece in part.split("*")))
-    return compile("".join(out) + ("(?:/.*)?" if below else "") if out else ".*" if below else "/")
+            out.append("/" + "[^/]*".join(re.escape(piece) for piece in part.split("*")))
+    return re.compile("".join(out) + ("(?:/.*)?" if below else "") if out else ".*" if below else "/")
 
 
 def _pattern(pattern: str, folder: str, home: str) -> str:
@@ -77,8 +81,8 @@ def any_hosts(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=256)
-def _host_glob(pattern: str) -> Pattern[str]:
-    return compile("[a-z0-9.-]*".join(escape(piece) for piece in pattern.lower().split("*")))
+def _host_glob(pattern: str) -> re.Pattern[str]:
+    return re.compile("[a-z0-9.-]*".join(re.escape(piece) for piece in pattern.lower().split("*")))
 
 
 def is_host(pattern: str, host: str) -> bool:

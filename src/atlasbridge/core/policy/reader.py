@@ -1,4 +1,4 @@
-"""`policy.toml` as rules.  Everything is checked when it is read, its own examples too; what is wrong is said with its line."""
+"""`policy.toml` as rules.  All of it is checked when it is read, its own examples too; what is wrong has its line."""
 
 from __future__ import annotations
 
@@ -26,15 +26,20 @@ class _Wrong(Exception):
         self.key = key
 
 
-def read_policy(text: str, parse: Parser, *, where: str = "policy.toml", home: str = "", tightens: bool = False) -> Policy:
+def read_policy(
+    text: str, parse: Parser, *, where: str = "policy.toml", home: str = "", tightens: bool = False
+) -> Policy:
     """Raises ConfigError.  `tightens`: a project's own file, which may ask and refuse, but never allow."""
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        line = re.search(r"line (\d+)", str(error))
-        raise ConfigError(f"{where}:{line.group(1) if line else 1}: {error}", _HINT) from None
+        found = re.search(r"line (\d+)", str(error))
+        at = found.group(1) if found else text.count("\n", 0, len(text.rstrip())) + 1
+        raise ConfigError(f"{where}:{at}: {error}", _HINT) from None
     for key in data.keys() - {"rule"}:
-        raise ConfigError(f"{where}:{_line(text, 0, key)}: {key!r} is not known here; rules stand under [[rule]]", _HINT)
+        raise ConfigError(
+            f"{where}:{_line(text, 0, key)}: {key!r} is not known here; rules stand under [[rule]]", _HINT
+        )
     tables = data.get("rule", [])
     if not isinstance(tables, list):
         raise ConfigError(f"{where}:{_line(text, 0, 'rule')}: write [[rule]], in double brackets", _HINT)
@@ -142,8 +147,10 @@ def _shape(table: Mapping[str, Any]) -> Shape | None:
         raise _Wrong("command", "** stands for all further words: it can only be the last")
     if any(REST in word and word != REST for word in words):
         raise _Wrong("command", "** stands alone; within a word there is *")
-    if words[0] == REST or has_wildcard(words[0]) and table.get("verdict") == "allow":
-        raise _Wrong("command", "an allowing rule names its program in full" if words[0] != REST else "** is no program")
+    if words[0] == REST or (has_wildcard(words[0]) and table.get("verdict") == "allow"):
+        raise _Wrong(
+            "command", "an allowing rule names its program in full" if words[0] != REST else "** is no program"
+        )
     return Shape(words)
 
 

@@ -1,7 +1,7 @@
 """One word of a shell command, read from shfmt's syntax tree: what it says, and whether it says that for certain.
 
-A word is literal when every shell a tool may use (bash, sh, zsh) takes it as the same characters, whatever stands in the
-environment or in the folder.  What it might become otherwise is the business of `expansion`.
+A word is literal when every shell a tool may use (bash, sh, zsh) takes it as the same characters, whatever stands in
+the environment or in the folder.  What it might become otherwise is the business of `expansion`.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def decode_ansi(source: str) -> str:
     """What $'…' and `printf` make of their escapes."""
 
     def one(found: Any) -> str:
-        code = found.group(1)
+        code = str(found.group(1))
         if code[0] in "xuU" and len(code) > 1:
             number = int(code[1:], 16)
             return chr(number) if number < 0x110000 else ""

@@ -1,6 +1,6 @@
-"""Commands parsed by `shfmt`, which the package brings along: one process stands ready, and what was parsed is remembered.
+"""Commands parsed by `shfmt`, which is installed with us: one process stands ready, what was parsed is remembered.
 
-The tree's meaning is the business of `core.policy`; here it is only fetched.  What cannot be parsed, or not in time, has no tree.
+What the tree means is the business of `core.policy`; here it is fetched.  What cannot be parsed in time has no tree.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _without_places(node: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def find_shfmt() -> str:
-    """The one that was installed with us; else the system's.  "" where there is none: then every command is asked about."""
+    """The one that was installed with us, else the system's; "" without one: all commands are asked about."""
     beside = Path(sys.executable).parent / "shfmt"
     if os.access(beside, os.X_OK):
         return str(beside)
@@ -117,5 +117,5 @@ def find_shfmt() -> str:
         files = []
     for file in files:
         if file.name in ("shfmt", "shfmt.exe"):
-            return str(file.locate().resolve())
+            return os.path.realpath(file.locate())
     return shutil.which("shfmt") or ""
