@@ -2,26 +2,35 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALLED := $(VENV)/.installed
 READY  := $(VENV)/.ready
+CODE   := src tests tools examples
 TOOL   ?=
 JOBS   ?= 3
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint format bench lab lab-real torture docs clean
+.PHONY: help run test test-all lint format hooks coverage bench lab lab-real torture reference docs clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-$(READY): pyproject.toml
+$(INSTALLED): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: install it, or say make PYTHON=/path/to/python3 ..." >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed, this is $$($(PYTHON) --version)" >&2; exit 2; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@test -x $(BIN)/python || { echo "making $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@echo "installing AtlasBridge into $(VENV) ..."
+	@$(PIP) --editable .
 	@touch $@
 
-run: $(READY) ## the demo: a sample agent that asks questions; make run TOOL=claude runs a real tool
+$(READY): $(INSTALLED)
+	@echo "installing what the tests need ..."
+	@$(PIP) --upgrade "pip>=25.1"
+	@$(PIP) --group dev
+	@touch $@
+
+run: $(INSTALLED) ## the demo: a sample agent that asks questions; make run TOOL=claude runs a real tool
 	@if [ -n "$(TOOL)" ]; then $(BIN)/atlasbridge run $(TOOL) $(ARGS); else $(BIN)/atlasbridge demo; fi
 
 test: $(READY) ## the tests that need Python alone, a few minutes
@@ -32,16 +41,24 @@ test-all: $(READY) ## also installs and runs what needs more: a browser, strace,
 	$(BIN)/python -m pytest -q -m "browser or tools or heavy" $(ARGS)
 
 lint: $(READY) ## ruff and mypy
-	$(BIN)/ruff format --check src tests
-	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
 
 format: $(READY) ## let ruff rewrite
-	$(BIN)/ruff format src tests
-	$(BIN)/ruff check --fix src tests
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+hooks: $(READY) ## check every commit before it is made
+	@$(PIP) --group hooks
+	$(BIN)/pre-commit install
+
+coverage: $(READY) ## which branches the tests take in their own process; fails below the floor in pyproject.toml
+	@$(PIP) --group coverage
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not browser and not tools and not heavy" --cov --cov-report=term:skip-covered $(ARGS)
 
 bench: $(READY) ## measure side by side with what people use; writes docs/benchmarks.md
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	@$(PIP) --group bench
 	$(BIN)/python -m tests.benchmarks $(ARGS)
 
 lab: $(READY) ## the Prompt Lab: all scenarios
@@ -54,9 +71,14 @@ lab-real: $(READY) ## the real AI CLIs against a mock model, every dialog
 torture: $(READY) ## long attacks on every promise; prints what was tried and found
 	$(BIN)/python -m tests.torture $(ARGS)
 
-docs: $(READY) ## generate the reference pages
+reference: $(READY) ## write the pages and pictures that are made from the code
 	$(BIN)/python tools/gen_docs.py
 	$(BIN)/python tools/gen_states.py
+	$(BIN)/python tools/gen_map.py
+
+docs: reference ## build the site into build/site; a broken link is an error
+	@$(PIP) --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
 
 clean: ## remove what make made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,6 +7,7 @@ import sys
 
 
 def main() -> None:
+    _leave_folder_out()
     words = sys.argv[1:]
     if words and words[0] in ("run", "attach"):
         _leave(_run_session_command(words[0], words[1:]))
@@ -23,6 +24,13 @@ def main() -> None:
     from atlasbridge.cli.main import main as full_main
 
     _leave(full_main())
+
+
+def _leave_folder_out() -> None:
+    """`python -m atlasbridge`, typed within a project, would import that project's `socket.py`."""
+    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if __name__ == "__main__" and not sys.flags.safe_path and sys.path[:1] != [ours]:
+        del sys.path[:1]
 
 
 def _run_session_command(name: str, words: list[str]) -> int:

@@ -16,6 +16,7 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.values import replace
 
 if TYPE_CHECKING:
+    from atlasbridge.adapters.tool_start import ToolStart
     from atlasbridge.channels.introduction import Introduction
     from atlasbridge.config.load import Configuration
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from atlasbridge.core.recognition.dialect import Dialect
     from atlasbridge.core.session.plan import Plan
     from atlasbridge.core.tty import Ending, Pty, Size
-
-HOOK_WAIT_S = 0.4  # how long a dialog waits for the words of a hook before it is raised without them
 
 CHANNEL_SETTINGS = {
     "web": "atlasbridge.channels.web.settings:WebSettings",
@@ -114,12 +113,12 @@ async def launch_session(home: Home, command: list[str], cwd: str) -> str:
     import asyncio
 
     from atlasbridge.core.errors import AtlasBridgeError
+    from atlasbridge.core.own_python import own_environ, own_python
 
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "atlasbridge", "run", "--detach", "--", *command),
+        *own_python("atlasbridge", "run", "--detach", "--", *command),
         cwd=cwd,
-        env={**os.environ, "ATLASBRIDGE_HOME": str(home.root)},
+        env=own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -220,21 +219,28 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
     """What the session host needs of the edges; the heavier of it is imported once the tool runs."""
     from atlasbridge.core.host.edges import HostParts
 
+    starts: dict[str, ToolStart] = {}  # by session: what was started is what is judged
+
     def spawn(plan: Plan, size: Size, attributes: list[Any] | None) -> Pty:
+        from atlasbridge.core.errors import AdapterError
+        from atlasbridge.core.tty import SpawnRefused
         from atlasbridge.os.tty.posix import PosixPTY
 
-        return PosixPTY.spawn(_prepared(home, plan), _environ(home, plan), None, size, attributes)
+        try:
+            start = starts[plan.session_id] = _start_of(home, plan)
+        except AdapterError as error:
+            raise SpawnRefused(str(error), error.hint, 1) from error
+        return PosixPTY.spawn(start.command, start.environ, None, size, attributes)
 
     def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
         from atlasbridge.core.detection.detector import Detector
 
-        if _of_another_package(home, plan):
+        start = starts[plan.session_id]
+        settings = replace(detector_settings(detection, plan.environ), folder=plan.cwd, hook_s=start.hook_s)
+        if start.outside:
             from atlasbridge.adapters.told import ToldDetector
 
-            return ToldDetector(size.rows, size.cols), _probe(pty)
-        settings = replace(detector_settings(detection, plan.environ), folder=plan.cwd)
-        if _hooked(home, plan):
-            settings = replace(settings, hook_s=HOOK_WAIT_S)
+            return ToldDetector(size.rows, size.cols, secret_values(plan.environ)), _probe(pty)
         dialect = find_dialect(home, plan.dialect, plan.command[0])
         if plan.environ.get("ATLASBRIDGE_CAPTURE_PROMPTS") == "1":
             from atlasbridge.lab.capture import FOLDER, CapturingDetector
@@ -283,7 +289,7 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def check_dialect(home: Home, plan: Plan) -> None:
     """Before anything starts, where a person had a say in the rules; packaged ones are known to be good."""
-    if plan.dialect or (home.root / "dialects").is_dir():
+    if plan.dialect or any((home.root / own).is_dir() for own in ("dialects", "adapters")):
         find_dialect(home, plan.dialect, plan.command[0])
 
 
@@ -295,33 +301,13 @@ def find_dialect(home: Home, name: str, command: str) -> Dialect:
     return load_dialect(name or dialect_for(command, own), own)
 
 
-def _hooked(home: Home, plan: Plan) -> bool:
-    """Whether this tool is started with a hook that tells us what it asks."""
-    return plan.tool == "claude" and plan.dialect in ("", "claude")
-
-
-def _prepared(home: Home, plan: Plan) -> tuple[str, ...]:
-    """The command as it is started: with what makes the tool say by itself what it asks, where it can."""
-    door = _door(home, plan)
-    if _hooked(home, plan):
-        from atlasbridge.adapters.claude_hook import with_hook
-
-        return with_hook(plan.command, door)
-    if _of_another_package(home, plan):
-        return (sys.executable, "-m", "atlasbridge.adapters.stagehand", door, plan.tool, *plan.command)
-    return plan.command
-
-
-def _environ(home: Home, plan: Plan) -> dict[str, str]:
-    """The tool's environment; OpenCode is told in it whom to tell what it asks."""
+def _start_of(home: Home, plan: Plan) -> ToolStart:
+    """The tool as its adapter wants it started."""
+    from atlasbridge.adapters.tool_start import ToolStart, prepare_start
     from atlasbridge.core.session.plan import child_environ
 
-    environ = child_environ(plan.environ)
-    if plan.tool == "opencode" and plan.dialect in ("", "opencode"):
-        from atlasbridge.adapters.opencode_events import with_events
-
-        return with_events(environ, _door(home, plan))
-    return environ
+    start = ToolStart(plan.command, child_environ(plan.environ), _door(home, plan))
+    return prepare_start(start, plan.tool, plan.dialect, str(home.root))
 
 
 def _door(home: Home, plan: Plan) -> str:
@@ -333,22 +319,11 @@ def _door(home: Home, plan: Plan) -> str:
 def warn_of_version(command: str) -> str:
     """One sentence when the tool is known, but nobody has tried the installed version; nothing is started for it."""
     name = os.path.basename(command)
-    if not os.path.exists(os.path.join(os.path.dirname(__file__), "adapters", "dialects", f"{name}.toml")):
+    if not os.path.exists(os.path.join(os.path.dirname(__file__), "adapters", name, "dialect.toml")):
         return ""  # most programs: nothing more is imported for them
     from atlasbridge.adapters import installed
 
     return installed.warn_of_version(command)
-
-
-def _of_another_package(home: Home, plan: Plan) -> bool:
-    """Whether an installed package has an adapter for this tool, and nothing of ours claims it."""
-    from atlasbridge.adapters.announced import is_announced
-
-    if plan.dialect or not is_announced(plan.tool):  # nearly always, and before anything costly is imported
-        return False
-    from atlasbridge.adapters.dialect_files import FALLBACK, dialect_for
-
-    return dialect_for(plan.command[0], home.root / "dialects") == FALLBACK
 
 
 def _probe(pty: Pty) -> WaitingProbe:
@@ -372,26 +347,6 @@ def _line_settings(plan: Plan) -> list[Any] | None:
 
 
 def describe_adapters(home: Home) -> list[dict[str, Any]]:
-    """Every tool with rules of its own: what it is called, which versions were seen, whether it is installed."""
-    import shutil
+    from atlasbridge.adapters.listing import describe_adapters
 
-    from atlasbridge.adapters.dialect_files import available, load_dialect
-
-    own = home.root / "dialects"
-    found = []
-    for name in available(own):
-        dialect = load_dialect(name, own)
-        commands = dialect.commands or (name,)
-        places = [place for place in map(shutil.which, commands) if place]
-        found.append(
-            {
-                "name": name,
-                "commands": list(commands),
-                "versions": list(dialect.versions),
-                "installed": places[0] if places else "",
-                "rules": [rule.id for rule in dialect.rules],
-                "menus": [menu.id for menu in dialect.menus],
-                "own": (own / f"{name}.toml").is_file(),
-            }
-        )
-    return found
+    return describe_adapters(home.root)

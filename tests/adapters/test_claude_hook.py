@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.adapters.claude_hook import HOOK, hook_command, with_hook
-from atlasbridge.adapters.hooks.claude_permission import TEXT_LIMIT, tell
+from atlasbridge.adapters.claude.hook import HOOK, hook_command, with_hook
+from atlasbridge.adapters.claude.permission_hook import TEXT_LIMIT, tell
 
 BASH = {"tool_name": "Bash", "tool_input": {"command": "make all\nmake install"}, "cwd": "/home/me/project"}
 

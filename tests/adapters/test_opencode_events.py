@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.support.playbook import POLLING, Nothing, Playbook, Raised
 
-from atlasbridge.adapters.opencode_events import DOOR, PLUGIN, SETTINGS, with_events
+from atlasbridge.adapters.opencode.events import DOOR, PLUGIN, SETTINGS, with_events
 from atlasbridge.core.detection.events import StructuredEventReceived
 
 

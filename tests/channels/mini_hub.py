@@ -32,6 +32,9 @@ class MiniHub:
         self.screens: dict[str, dict[str, Any]] = {}
         self.replies: list[InboundReply] = []
         self.answers: dict[str, InboundReply] = {}
+        self.killed: list[str] = []
+        self.typed: list[tuple[str, bytes, str]] = []
+        self.launchable: list[str] = []
         self._pids = itertools.count(4001)
 
     # what tests do
@@ -146,6 +149,23 @@ class MiniHub:
 
     async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
         return self.screens.get(session_id)
+
+    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
+        return sorted(self.records.values(), key=lambda record: record.created_at, reverse=True)[:limit]
+
+    async def kill(self, session_id: str, force: bool = False) -> bool:
+        self.killed.append(session_id)
+        return True
+
+    async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
+        self.typed.append((session_id, data, identity))
+        return True
+
+    def launchers(self) -> list[dict[str, Any]]:
+        return [{"name": name, "command": [name], "cwd": "/"} for name in self.launchable]
+
+    async def launch(self, name: str, identity: str) -> str:
+        return self.add_session(name, label=name).session_id
 
     async def events(self) -> AsyncIterator[dict[str, Any]]:
         for record in self.open_prompts():

@@ -8,7 +8,8 @@ import pytest
 from tests.support.fake_host import FREE_TEXT, SECRET, UNKNOWN, FakeHost
 from tests.support.hubs import HubProcess, hub_process, wait_until
 
-from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Step
+from atlasbridge.core.prompt.model import Choice, Prompt, PromptType
+from atlasbridge.core.prompt.step import Step
 
 MENU = Prompt(
     type=PromptType.TYPE_MULTIPLE_CHOICE,

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 from tools.gen_docs import PAGES, REFERENCE, explain_event
+from tools.gen_map import PICTURE, render_map
 
 from atlasbridge.bootstrap import CHANNEL_SETTINGS
 from atlasbridge.cli.catalogue import COMMANDS, render_help
@@ -22,7 +23,11 @@ SRC = ROOT / "src" / "atlasbridge"
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_is_current(name: str):
-    assert (REFERENCE / name).read_text(encoding="utf-8") == PAGES[name](), "run: make docs"
+    assert (REFERENCE / name).read_text(encoding="utf-8") == PAGES[name](), "run: make reference"
+
+
+def test_the_picture_of_the_floors_is_current():
+    assert PICTURE.read_text(encoding="utf-8") == render_map(), "run: make reference"
 
 
 def test_every_command_exists_and_explains_itself():

@@ -30,6 +30,7 @@ class FakeDetector:
     def __init__(self) -> None:
         self.screen: Any = Screen(24, 80)
         self.despite_busy = False
+        self.secrets: tuple[str, ...] = ()
         self.open_prompt: Prompt | None = None
         self.events: list[tuple[Event, float]] = []
         self.answers: dict[type, list[Command]] = {}

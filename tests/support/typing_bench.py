@@ -18,7 +18,8 @@ from atlasbridge.core.host.typing.steps import Walk
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.typing.typist import Typist
 from atlasbridge.core.prompt.answer import encode_answer
-from atlasbridge.core.prompt.model import Answer, Prompt, Step
+from atlasbridge.core.prompt.model import Answer, Prompt
+from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.tty import LineFlags
 
 QUESTION = b"Remove the old build? (y/n) "

@@ -1,25 +1,29 @@
-"""Reads dialect files: the packaged ones, and a person's own in the home folder, which win by name.
+"""Reads dialect files: each tool's, and a person's own in the home folder, which win by name.
 
-A person's file may also extend a packaged dialect under a new name, or under the same name.
+A person's own is `dialects/NAME.toml`, or `adapters/NAME/dialect.toml` in a tool's whole folder.  It
+may also extend a packaged dialect under a new name, or under the same name.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from atlasbridge.adapters.word_files import with_words
 from atlasbridge.core.errors import DialectError
 from atlasbridge.core.recognition.dialect import Dialect, extend, parse_dialect
 
-PACKAGED = Path(__file__).parent / "dialects"
+TOOLS = Path(__file__).parent
+FILE = "dialect.toml"
+OWN_TOOLS = "adapters"
 FALLBACK = "generic"
 
 
 def load_dialect(name: str, own_dir: Path | None = None) -> Dialect:
     """The dialect called `name` with everything it extends; an unknown name is an error."""
-    own = own_dir / f"{name}.toml" if own_dir else None
-    if own and own.is_file():
+    own = _own_file(name, own_dir)
+    if own is not None:
         return _complete(_read(own), own_dir, skip_own={name})
-    packaged = PACKAGED / f"{name}.toml"
+    packaged = TOOLS / name / FILE
     if not packaged.is_file():
         known = ", ".join(available(own_dir))
         raise DialectError(f"there is no dialect called {name!r}", f"Known dialects: {known}.")
@@ -28,16 +32,24 @@ def load_dialect(name: str, own_dir: Path | None = None) -> Dialect:
 
 def available(own_dir: Path | None = None) -> list[str]:
     """The names of all dialects, the person's own included."""
-    folders = [PACKAGED, *([own_dir] if own_dir and own_dir.is_dir() else [])]
-    return sorted({path.stem for folder in folders for path in folder.glob("*.toml")})
+    packaged = {path.parent.name for path in TOOLS.glob(f"*/{FILE}")}
+    if own_dir is None:
+        return sorted(packaged)
+    in_folders = {path.parent.name for path in own_dir.parent.glob(f"{OWN_TOOLS}/*/{FILE}")}
+    return sorted(packaged | in_folders | {path.stem for path in own_dir.glob("*.toml")})
+
+
+def _own_file(name: str, own_dir: Path | None) -> Path | None:
+    """`own_dir` is the home folder's `dialects`; a tool's whole folder stands beside it."""
+    places = () if own_dir is None else (own_dir / f"{name}.toml", own_dir.parent / OWN_TOOLS / name / FILE)
+    return next((place for place in places if place.is_file()), None)
 
 
 def dialect_for(command: str, own_dir: Path | None = None) -> str:
     """The dialect that claims this executable's name; the generic one when none does."""
     program = Path(command).name.removesuffix(".exe")
     for name in available(own_dir):
-        own = own_dir / f"{name}.toml" if own_dir else None
-        path = own if own and own.is_file() else PACKAGED / f"{name}.toml"
+        path = _own_file(name, own_dir) or TOOLS / name / FILE
         if program == name or f'"{program}"' in _commands_line(path):
             return name
     return FALLBACK
@@ -55,7 +67,7 @@ def _complete(dialect: Dialect, own_dir: Path | None, skip_own: set[str]) -> Dia
         raise DialectError(f"dialect {dialect.name!r} extends itself", "Let it extend `generic`.")
     if dialect.extends:
         return extend(dialect, load_dialect(dialect.extends, own_dir))
-    return dialect
+    return with_words(dialect)
 
 
 def _read(path: Path) -> Dialect:
@@ -63,7 +75,8 @@ def _read(path: Path) -> Dialect:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DialectError(f"{path}: cannot be read: {error}", "Check the file, or remove it.") from None
-    dialect = parse_dialect(text, str(path), trusted=path.parent == PACKAGED)
-    if dialect.name != path.stem:
-        raise DialectError(f"{path}: it is called {dialect.name!r}", f"Set name = {path.stem!r}.")
+    dialect = parse_dialect(text, str(path), trusted=TOOLS in path.parents)
+    name = path.parent.name if path.name == FILE else path.stem
+    if dialect.name != name:
+        raise DialectError(f"{path}: it is called {dialect.name!r}", f"Set name = {name!r}.")
     return dialect

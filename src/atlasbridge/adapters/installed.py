@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 
-DIALECTS = os.path.join(os.path.dirname(__file__), "dialects")
+TOOLS = os.path.dirname(__file__)
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 _LISTED = re.compile(r"^versions\s*=\s*\[(.*)\]", re.MULTILINE)
 _IN_PACKAGE = re.compile(r'^\s*"version"\s*:\s*"(\d+\.\d+\.\d+)', re.MULTILINE)
@@ -31,7 +31,7 @@ def warn_of_version(command: str, path: str | None = None) -> str:
 
 def verified_versions(tool: str) -> tuple[str, ...]:
     """What the packaged dialect says; () for a tool that has none, or that has no versions."""
-    listed = _LISTED.search(_read(os.path.join(DIALECTS, f"{tool}.toml")))
+    listed = _LISTED.search(_read(os.path.join(TOOLS, tool, "dialect.toml")))
     return tuple(re.findall(r'"([^"]+)"', listed[1])) if listed else ()
 
 

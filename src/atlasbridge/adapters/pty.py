@@ -31,7 +31,8 @@ from atlasbridge.core.detection.signals import MEDIUM
 from atlasbridge.core.errors import AdapterError
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
-from atlasbridge.core.prompt.model import Evidence, Prompt, Reject, Step
+from atlasbridge.core.prompt.model import Evidence, Prompt, Reject
+from atlasbridge.core.prompt.step import Step, When, encode_until
 from atlasbridge.core.recognition.finding import Facts
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.recognition.recognise import recognise, stated
@@ -200,10 +201,10 @@ class PtyAdapter(BaseAdapter):
 
     async def _await_step(self, step: Step, before: int) -> None:
         """What a step must show before the next one; read_stream, which somebody consumes, brings the screen."""
-        if step.until in ("", "drained"):
+        if step.until in (When.AT_ONCE, When.DRAINED):
             return
         give_up_at = self._clock.now() + STEP_TIMEOUT_S
-        what, _, text = step.until.partition(":")
+        what, _, text = encode_until(step.until).partition(":")
         while not (self._has_come(what, text) if text else self._screen.version != before):
             if self._clock.now() > give_up_at:
                 raise AdapterInjectionError(f"the tool did not come to {step.until!r}", "look at its screen")

@@ -1,8 +1,9 @@
-"""Runs an adapter of another package inside a session: `python -m atlasbridge.adapters.stagehand DOOR NAME COMMAND...`.
+"""Runs an adapter that somebody else wrote inside a session: `python -m ...stagehand DOOR NAME COMMAND...`.
 
-The session host starts this program on the session's terminal.  It drives the adapter through the frozen interface
-alone: output goes to the terminal, detected prompts through DOOR to the host, and a line that arrives while a prompt
-is open, typed by a person or by the host, is the reply to it.  Keys typed at other times go to the tool as they are.
+NAME is the tool's, or that of the file which holds its adapter.  The session host starts this program on the
+session's terminal.  It drives the adapter through the frozen interface alone: output goes to the terminal, detected
+prompts through DOOR to the host, and a line that arrives while a prompt is open, typed by a person or by the host, is
+the reply to it.  Keys typed at other times go to the tool as they are.
 """
 
 from __future__ import annotations
@@ -215,7 +216,7 @@ def _keys_alone(fd: int) -> Iterator[None]:
 def main(words: list[str]) -> int:
     door, name, *command = words
     try:
-        return asyncio.run(Stagehand(AdapterRegistry.get(name)(), door).run(command))
+        return asyncio.run(Stagehand(AdapterRegistry.find(name)(), door).run(command))
     except AdapterError as error:
         sys.stderr.write(f"atlasbridge: {error}\n")
         return 127

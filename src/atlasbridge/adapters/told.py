@@ -15,7 +15,8 @@ from atlasbridge.core.screen.screen import Screen
 
 
 class ToldDetector:
-    def __init__(self, rows: int, cols: int) -> None:
+    def __init__(self, rows: int, cols: int, secrets: tuple[str, ...] = ()) -> None:
+        self.secrets = secrets
         self.screen = Screen(rows, cols)
         self.open_prompt: Prompt | None = None
         self.despite_busy = True  # what its process does is the adapter's business

@@ -1,4 +1,4 @@
-"""What a person can say to the bot: sessions, switch, status, screen, mute, help.  Parsing and texts are pure.
+"""What a person can say to the bot: sessions, status, screen, new, esc, stop, mute.  Parsing and texts are pure.
 
 Each chat has its own sign before a command (`/`, or `!` where the service keeps the slash for itself).
 """
@@ -9,19 +9,31 @@ import re
 from dataclasses import dataclass
 
 from atlasbridge.channels import wording
-from atlasbridge.channels.listening import NOTHING_OPEN, active
+from atlasbridge.channels.listening import active
+from atlasbridge.channels.quoting import first_line
+from atlasbridge.channels.target import NOTHING_OPEN
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.prompt.model import PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 
 COMMANDS = {
-    "sessions": "what runs, with short ids",
-    "switch": "send plain texts to one session: {sign}switch ID, {sign}switch off",
     "status": "what waits for an answer",
-    "screen": "show a session's screen: {sign}screen ID",
+    "sessions": "what runs",
+    "screen": "show a session's screen: {sign}screen NAME",
+    "switch": "send plain texts to one session: {sign}switch NAME, {sign}switch off",
+    "new": "start one of the configured sessions: {sign}new NAME",
+    "esc": "press Esc in a session, to interrupt it: {sign}esc NAME",
+    "stop": "end a session: {sign}stop NAME",
     "mute": "be quiet for a while: {sign}mute 30m, {sign}mute off",
     "help": "what you can say here",
+}
+STATES = {
+    PromptState.CREATED: "not shown yet",
+    PromptState.ROUTED: "being shown",
+    PromptState.AWAITING_REPLY: "waits for your answer",
+    PromptState.REPLY_RECEIVED: "the answer is being typed",
+    PromptState.INJECTED: "the answer was typed",
 }
 DEFAULT_MUTE_S = 3600
 _COMMAND = re.compile(r"(?P<sign>[/!])(?P<name>[a-z]+)(?:@(?P<bot>\w+))?(?:\s+(?P<rest>.*))?", re.DOTALL)
@@ -53,10 +65,13 @@ def parse_span(text: str) -> float | None:
 
 
 def find_session(sessions: list[SessionRecord], start: str) -> SessionRecord | None:
-    """The one active session whose id or label begins like this."""
+    """The one active session that is called so, or whose id begins like this."""
     wanted = start.strip().lower()
-    found = [one for one in active(sessions) if wanted and one.session_id.lower().startswith(wanted)]
-    found = found or [one for one in active(sessions) if wanted and one.label.lower() == wanted]
+    running = active(sessions)
+    labelled = [one for one in running if wanted and one.label.lower() == wanted]
+    begun = [one for one in running if wanted and one.session_id.startswith(wanted)]
+    named = [one for one in running if wanted and wording.session_name(one).lower() == wanted]
+    found = labelled or begun or named
     return found[0] if len(found) == 1 else None
 
 
@@ -65,23 +80,22 @@ def render_sessions(sessions: list[SessionRecord], prompts: list[PromptRecord], 
         return "No session is running."
     lines = []
     for session in active(sessions):
-        waiting = sum(record.session_id == session.session_id for record in prompts)
+        waiting = any(record.session_id == session.session_id for record in prompts)
         mark = " ← plain texts go here" if session.session_id == chosen else ""
         lines.append(
-            f"{short_id(session.session_id)} · {wording.tool_name(session)} · pid {session.pid} · "
-            f"{waiting} waiting · {visible(session.cwd, keep_lines=False)[-60:]}{mark}"
+            f"{wording.session_name(session)} · {wording.tool_name(session)} · {'waits for you' if waiting else 'runs'}"
+            f"{mark}\n   {visible(session.cwd, keep_lines=False)[-60:]} · {short_id(session.session_id)}"
         )
     return "\n".join(lines)
 
 
-def render_status(prompts: list[PromptRecord], sessions: list[SessionRecord], now: float) -> str:
+def render_status(prompts: list[PromptRecord], sessions: list[SessionRecord]) -> str:
     if not prompts:
         return NOTHING_OPEN
-    tools = {session.session_id: wording.tool_name(session) for session in sessions}
+    names = {session.session_id: wording.session_name(session) for session in sessions}
     return "\n".join(
-        f"{short_id(record.prompt_id)} · {tools.get(record.session_id, '?')} {short_id(record.session_id)} · "
-        f"{wording.KIND_NAMES[record.prompt.type]} · {record.state.value} · "
-        f"{wording.render_left(record.deadline - now)} left\n   {wording.render_question(record.prompt)[:80]}"
+        f"{names.get(record.session_id, '?')}: “{first_line(record.prompt)[:80]}”\n"
+        f"   {STATES.get(record.state, record.state.value)} · {wording.render_deadline(record)}"
         for record in prompts
     )
 

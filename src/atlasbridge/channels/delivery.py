@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from atlasbridge.channels.outbox import Outbox, Params, Refused
+from atlasbridge.channels.outbox import Outbox, Params, Posted, Refused
 from atlasbridge.channels.shown import Shown, encode_places
 from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.core.clock import Clock
@@ -16,13 +17,16 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord
 
 OTHERS_PATIENCE_S = 1.0  # after the first operator was reached
-Render = Callable[[str], Params]  # how the prompt looks in this chat, now
+KEPT_UNSHOWABLE = 100
+Wanted = Callable[[], bool] | None
+Render = Callable[[str, bool], Params]  # how the prompt looks in this chat, now; True: as short as can be
 
 
 class Delivery:
     def __init__(self, desk: Desk, clock: Clock, outbox: Outbox, shown: Shown, tasks: TaskSet) -> None:
         self._desk, self._clock = desk, clock
         self._outbox, self._shown, self._tasks = outbox, shown, tasks
+        self._unshowable: OrderedDict[tuple[str, str], Refused] = OrderedDict()
 
     async def send(self, event: PromptRecord, chats: list[str], render: Render, hint: str) -> str:
         """Returns once somebody sees it.  A second call for the same prompt goes only where it is not shown yet."""
@@ -41,12 +45,30 @@ class Delivery:
             self._tasks.hold(self._follow_up(task, chat, event, render))
         if sends:
             await asyncio.wait(set(sends), timeout=OTHERS_PATIENCE_S)
-        return encode_places(self._shown.places(event.prompt_id))
+        return encode_places(self._shown.spots(event.prompt_id))
 
     async def send_to(self, chat: str, event: PromptRecord, render: Render, patient: bool = False) -> None:
+        """A message that the service refuses is tried once more, shorter, and then never again."""
+        if known := self._unshowable.get((chat, event.prompt_id)):
+            raise known
         wanted = (lambda: self._is_open(event.prompt_id)) if patient else None
-        message = await self._outbox.send(chat, render(chat), wanted)
-        self._shown.add(event.prompt_id, (chat, message))
+        try:
+            posted = await self._outbox.send(chat, render(chat, False), wanted)
+        except Refused as fault:
+            if fault.gone or fault.flood_s is not None:
+                raise
+            posted = await self._send_short(chat, event, render, wanted)
+        self._shown.posted(event.prompt_id, (chat, posted.message), posted.at)
+
+    async def _send_short(self, chat: str, event: PromptRecord, render: Render, wanted: Wanted) -> Posted:
+        try:
+            return await self._outbox.send(chat, render(chat, True), wanted)
+        except Refused as fault:
+            if not fault.gone and fault.flood_s is None:
+                self._unshowable[chat, event.prompt_id] = fault
+                while len(self._unshowable) > KEPT_UNSHOWABLE:
+                    self._unshowable.popitem(last=False)
+            raise
 
     async def _follow_up(self, task: asyncio.Task[Any], chat: str, event: PromptRecord, render: Render) -> None:
         """Whoever was not reached for a reason that may pass is tried again while the prompt is open."""

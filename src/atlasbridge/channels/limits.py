@@ -46,6 +46,10 @@ class InboundWindow:
         seen.append(now)
         return 0.0
 
+    def forget_last(self, session_id: str) -> None:
+        if seen := self._seen.get(session_id):
+            seen.pop()
+
 
 @dataclass(slots=True)
 class Backoff:

@@ -1,4 +1,4 @@
-"""What every chat channel asks before it passes a reply on: who is it, which prompt is meant, is it too much.
+"""What every chat channel asks before it passes a reply on: who is it, was it here before, is it too much.
 
 The answers are the channel's own politeness and thrift; whether a reply counts is decided by the gate alone.
 """
@@ -11,17 +11,12 @@ from collections import OrderedDict
 from typing import Any
 
 from atlasbridge.channels.limits import InboundWindow
-from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord, SessionState
 
 log = logging.getLogger(__name__)
 KEPT_UPDATES = 20_000
 KEPT_STRANGERS = 1000
-NOTHING_OPEN = "Nothing is waiting for an answer."
-NOT_OPEN = "That prompt is no longer open."
-RESTARTED = "AtlasBridge restarted while this message came in. Send it again if it was not taken."
 WITHHELD = '{"kept": "ids only: a secret is being asked for"}'
 
 
@@ -75,15 +70,20 @@ class SeenUpdates:
 
 
 class Throttle:
-    """The inbound limit of each session, with one warning for each pause."""
+    """The inbound limit of each session, with one warning for each pause.
+
+    An answer that was accepted does not count, nor do words that did not fit: only one reply to a prompt is ever
+    accepted, and who mistypes is no attacker.  All a person says together has a wider limit of its own.
+    """
 
     def __init__(self, replies_per_minute: int) -> None:
         self._window = InboundWindow(replies_per_minute)
+        self._everything = InboundWindow(replies_per_minute * 6)
         self._warned_until: dict[str, float] = {}
 
     def admit(self, session_id: str, now: float) -> tuple[str, bool]:
         """What to tell the sender ("" when the reply may pass), and whether the operators are to be warned."""
-        wait_s = self._window.admit(session_id, now)
+        wait_s = self._window.admit(session_id, now) or self._everything.admit(session_id, now)
         if wait_s <= 0:
             return "", False
         warn = self._warned_until.get(session_id, 0.0) <= now
@@ -91,25 +91,10 @@ class Throttle:
             self._warned_until[session_id] = now + wait_s
         return f"Too many replies in a minute for this session. Wait {int(wait_s) + 1} seconds.", warn
 
+    def forgive(self, session_id: str) -> None:
+        """The reply that was admitted last was an honest one."""
+        self._window.forget_last(session_id)
+
 
 def active(sessions: list[SessionRecord]) -> list[SessionRecord]:
     return [session for session in sessions if session.state is SessionState.ACTIVE]
-
-
-def guess_target(desk: Desk, chosen: str, several: str) -> tuple[PromptRecord | None, str]:
-    """The prompt that a plain text means: certain, or none and why.  `chosen` is a session the person switched to."""
-    prompts, sessions = desk.open_prompts(), active(desk.sessions())
-    if chosen and any(session.session_id == chosen for session in sessions):
-        prompts = [record for record in prompts if record.session_id == chosen]
-    elif len(sessions) > 1 and prompts:
-        return None, several
-    if len(prompts) != 1:
-        return None, several if prompts else NOTHING_OPEN
-    return prompts[0], ""
-
-
-def refuse_secret(record: PromptRecord) -> str:
-    return (
-        "Secrets are never taken in a chat. Delete your message, then answer at the terminal or with: "
-        f"atlasbridge reply {short_id(record.prompt_id)} -"
-    )

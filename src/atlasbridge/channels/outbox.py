@@ -1,4 +1,4 @@
-"""What goes out to chats: in order for each chat, no faster than the service allows, tried again through an outage.
+"""What goes out to chats: questions first, in order for each chat, no faster than the service allows, through outages.
 
 Edits of one message overtake each other: only the newest is sent.  How a message travels is the wire's business.
 """
@@ -6,20 +6,29 @@ Edits of one message overtake each other: only the newest is sent.  How a messag
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 from atlasbridge.channels.limits import Backoff, TokenBucket
 from atlasbridge.channels.tasks import TaskSet
+from atlasbridge.channels.turns import EDIT, NOTICE, QUESTION, Turns
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 
 BURST = 3.0
 SHORT_WAIT_S = 3.0
 NOTICE_LIFE_S = 600.0  # an older notice is no news
+KEPT_REFUSALS = 5
 Place = tuple[str, str]  # chat, message
 Params = dict[str, Any]
+
+
+class Posted(NamedTuple):
+    """A message's id, and when it was posted by the chat's own clock (0: it did not say)."""
+
+    message: str
+    at: float = 0.0
 
 
 class Refused(ChannelError):
@@ -37,8 +46,8 @@ class Unreachable(ChannelError):
 class Wire(Protocol):
     """One try each; both raise Refused or Unreachable.  An edit that changes nothing is a success."""
 
-    async def post(self, chat: str, params: Params) -> str:
-        """Send a message and return its id."""
+    async def post(self, chat: str, params: Params) -> Posted:
+        """Send a message."""
 
     async def edit(self, place: Place, params: Params) -> None: ...
 
@@ -47,19 +56,26 @@ class Outbox:
     def __init__(self, wire: Wire, clock: Clock, rate: Callable[[str], float], backoff_first_s: float) -> None:
         self._wire, self._clock = wire, clock
         self._rate, self._backoff_first_s = rate, backoff_first_s
-        self._turns: dict[str, asyncio.Lock] = {}
+        self._turns: dict[str, Turns] = {}
         self._buckets: dict[str, TokenBucket] = {}
         self._not_before: dict[str, float] = {}
         self._edits: dict[Place, Params] = {}
         self._tasks = TaskSet("outbox")
         self.gone: set[str] = set()
+        self.refused: deque[str] = deque(maxlen=KEPT_REFUSALS)  # what the service would not show, newest last
 
     @property
     def pending(self) -> int:
         return len(self._tasks)
 
-    async def send(self, chat: str, params: Params, still_wanted: Callable[[], bool] | None = None) -> str:
-        """Send in this chat's turn and return the message's id.
+    async def send(
+        self,
+        chat: str,
+        params: Params,
+        still_wanted: Callable[[], bool] | None = None,
+        urgency: int = QUESTION,
+    ) -> Posted:
+        """Send in this chat's turn.
 
         Without `still_wanted` there is one try, and a ChannelError says that it failed; with it, an outage or a long
         flood limit is waited for until the message is no longer wanted.
@@ -68,8 +84,9 @@ class Outbox:
         while still_wanted is None or still_wanted():
             await self._wait_out_flood(chat, patient=still_wanted is not None)
             try:
-                async with self._turn(chat):
-                    message = await self._wire.post(chat, params)
+                async with self._turn(chat, urgency):
+                    await self._wait_for_token(chat)
+                    posted = await self._wire.post(chat, params)
             except (Refused, Unreachable) as fault:
                 wait_s = self._wait_after(chat, fault, backoff)
                 if still_wanted is None and isinstance(fault, Unreachable):
@@ -77,13 +94,13 @@ class Outbox:
                 await asyncio.sleep(wait_s)
             else:
                 self.gone.discard(chat)
-                return message
+                return posted
         raise ChannelError("it was no longer wanted when the service could be reached")
 
-    def post(self, chat: str, params: Params) -> None:
+    def post(self, chat: str, params: Params, urgency: int = NOTICE) -> None:
         """send() in the background, through outages for a while; a refusal is logged."""
         until = self._clock.now() + NOTICE_LIFE_S
-        self._tasks.hold(self.send(chat, params, lambda: self._clock.now() < until))
+        self._tasks.hold(self.send(chat, params, lambda: self._clock.now() < until, urgency))
 
     def edit(self, place: Place, params: Params) -> None:
         """Make a message look like this, soon; what was asked for earlier is forgotten."""
@@ -106,7 +123,8 @@ class Outbox:
         while place in self._edits:
             await self._wait_out_flood(place[0])
             try:
-                async with self._turn(place[0]):
+                async with self._turn(place[0], EDIT):
+                    await self._wait_for_token(place[0])
                     params = self._edits[place]
                     await self._wire.edit(place, params)
             except (Refused, Unreachable) as fault:
@@ -115,13 +133,13 @@ class Outbox:
             if self._edits[place] is params:
                 del self._edits[place]
 
-    @asynccontextmanager
-    async def _turn(self, chat: str) -> AsyncIterator[None]:
-        """One at a time in each chat, at our own rate.  Waiting for better times is done outside of it."""
-        async with self._turns.setdefault(chat, asyncio.Lock()):
-            bucket = self._buckets.setdefault(chat, TokenBucket(self._rate(chat), BURST))
-            await asyncio.sleep(bucket.reserve(self._clock.now()))
-            yield
+    def _turn(self, chat: str, urgency: int) -> Any:
+        """One at a time in each chat.  Waiting for better times is done outside of it."""
+        return self._turns.setdefault(chat, Turns()).take(urgency)
+
+    async def _wait_for_token(self, chat: str) -> None:
+        bucket = self._buckets.setdefault(chat, TokenBucket(self._rate(chat), BURST))
+        await asyncio.sleep(bucket.reserve(self._clock.now()))
 
     async def _wait_out_flood(self, chat: str, patient: bool = True) -> None:
         """The moment before which the service wants to hear nothing."""
@@ -139,4 +157,6 @@ class Outbox:
             return 0.0
         if fault.gone:
             self.gone.add(chat)
+        else:
+            self.refused.append(str(fault))
         raise fault

@@ -5,19 +5,24 @@ How they are laid out (entities and keyboards, or blocks) is the channel's busin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from atlasbridge.channels.outcome import render_answer
+from atlasbridge.channels.quoting import first_line, is_ambiguous
+from atlasbridge.channels.words import needs_words, takes_words
+from atlasbridge.core.clock import parse_iso
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import Choice, Confidence, Prompt, PromptRecord, PromptType
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 
 LABEL_LIMIT = 40
-LAST_OUTPUT = 2000  # characters of a doubtful prompt's screen, shown with its buttons
+HEADLINE_LIMIT = 110
+LISTED_LIMIT = 200  # of a choice's label, where it is written out
 TOOL_NAMES = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "OpenCode"}
 KIND_NAMES = {
     PromptType.TYPE_YES_NO: "Yes / No question",
@@ -25,19 +30,6 @@ KIND_NAMES = {
     PromptType.TYPE_MULTIPLE_CHOICE: "Multiple choice",
     PromptType.TYPE_FREE_TEXT: "Text input",
     PromptType.TYPE_UNKNOWN: "Unknown kind of input",
-}
-STAGE_MARKS = {
-    "received": "📨",
-    "typed": "⌨",
-    "taken": "✅",
-    "still_there": "⚠",
-    "withdrawn": "↩",
-    "expired": "⌛",
-    "default_typed": "⌛",
-    "canceled": "✖",
-    "failed": "⚠",
-    "answered_elsewhere": "👥",
-    "reminder": "🔔",
 }
 
 
@@ -63,10 +55,11 @@ def tool_name(session: SessionRecord) -> str:
     return TOOL_NAMES.get(session.tool, visible(session.tool, keep_lines=False)[:LABEL_LIMIT])
 
 
-def is_ambiguous(prompt: Prompt) -> bool:
-    """Whether the person is first asked what to do at all."""
-    unsure = prompt.confidence is Confidence.LOW and not prompt.choices
-    return prompt.type is PromptType.TYPE_UNKNOWN or unsure
+def session_name(session: SessionRecord) -> str:
+    """What a person calls it: its label, else its folder, else its tool."""
+    folder = visible(session.cwd, keep_lines=False).rstrip("/").rpartition("/")[2]
+    label = visible(session.label, keep_lines=False).strip()
+    return (label or folder or tool_name(session))[:LABEL_LIMIT]
 
 
 def offers_again(record: PromptRecord) -> bool:
@@ -74,37 +67,52 @@ def offers_again(record: PromptRecord) -> bool:
     return is_ambiguous(record.prompt) and record.state in OPEN
 
 
-def render_title(prompt: Prompt, session: SessionRecord) -> str:
-    tool = tool_name(session)
+def render_headline(prompt: Prompt, session: SessionRecord) -> str:
+    """The question's beginning and the session's name: what a notification shows.  What the tool says is quoted."""
+    name = session_name(session)
     if prompt.secret:
-        return f"🔒 {tool} asks for a secret"
-    if is_ambiguous(prompt):
-        return f"🤖 AtlasBridge detected a possible input request of {tool} ({prompt.confidence.value} confidence)"
+        return f"🔒 A secret is asked for · {name}"
     if prompt.idle:
-        return f"🏁 {tool} has finished and waits for your next instruction"
-    return f"🤖 {tool} is waiting for your input"
+        return f"💬 {name} waits for your next instruction"
+    asked = first_line(prompt)
+    room = HEADLINE_LIMIT - len(name) - 8
+    return f"❓ “{asked if len(asked) <= room else asked[: room - 1] + '…'}” · {name}"
 
 
 def render_header(prompt: Prompt, session: SessionRecord, host: str) -> str:
     """Where it comes from.  All of it is ours: nothing the tool printed can stand here."""
     folder = visible(session.cwd, keep_lines=False)
-    parts = [host, short_id(session.session_id), folder if len(folder) <= 60 else f"…{folder[-59:]}"]
-    if session.label:
-        parts.insert(1, visible(session.label, keep_lines=False)[:LABEL_LIMIT])
-    return " · ".join([*parts, f"{prompt.confidence.value} confidence"])
+    where = folder if len(folder) <= 60 else f"…{folder[-59:]}"
+    parts = [tool_name(session), session_name(session), host, where, short_id(session.session_id)]
+    return " · ".join(dict.fromkeys(part for part in parts if part))
 
 
-def render_kind(prompt: Prompt) -> str:
+def render_kind(prompt: Prompt, session: SessionRecord) -> str:
+    if prompt.secret or prompt.idle:
+        return ""
     if is_ambiguous(prompt):
-        return "Last output:"
+        return f"AtlasBridge detected a possible input request of {tool_name(session)}. Last output:"
     if prompt.constraints.get("multi_select"):
         return "Multiple choice, several allowed: mark them and send, or reply with their numbers, such as 1,3"
     return KIND_NAMES[prompt.type]
 
 
 def render_question(prompt: Prompt) -> str:
-    """The excerpt, made harmless; never empty, since a quotation of nothing cannot be shown."""
+    """The excerpt, made harmless; never empty."""
     return visible(prompt.excerpt).strip() or "(the screen shows no text)"
+
+
+def listed_choices(prompt: Prompt, choices: Sequence[Choice], room: int) -> list[str]:
+    """The choices written out, where a button could not say them whole; none when every button does."""
+    full = [numbered(choice) for choice in choices]
+    if not full or (not prompt.constraints.get("multi_select") and all(len(one) < LABEL_LIMIT for one in full)):
+        return []
+    most = max(10, min(LISTED_LIMIT, room // len(full) - 1))
+    flat = [visible(one, keep_lines=False) for one in full]
+    lines = [one if len(one) <= most else one[: most - 1] + "…" for one in flat]
+    if any(len(one) > most for one in flat):
+        lines.append("(labels are cut; whole: 🔎, or atlasbridge approvals)")
+    return lines
 
 
 def render_hint(prompt: Prompt, prompt_id: str) -> str:
@@ -119,7 +127,7 @@ def render_hint(prompt: Prompt, prompt_id: str) -> str:
     if prompt.type is PromptType.TYPE_FREE_TEXT:
         limit = prompt.constraints.get("max_length")
         return "Reply to this message with the text." + (f" At most {limit} characters." if limit else "")
-    if prompt.constraints.get("allows_other"):
+    if takes_words(prompt):
         return "Tap a choice, or reply to this message with your own words."
     return "What should AtlasBridge do?" if is_ambiguous(prompt) else ""
 
@@ -135,27 +143,12 @@ def render_left(seconds: float) -> str:
     return f"{whole}s" if whole else "now"
 
 
-def render_default(prompt: Prompt) -> str:
-    if not prompt.safe_default:
-        return "none (left alone)"
-    for choice in prompt.choices:
-        if choice.value == prompt.safe_default and prompt.type is not PromptType.TYPE_YES_NO:
-            return short_label(_numbered(choice))
-    return _default_value(prompt)
-
-
-def render_deadline(record: PromptRecord, now: float) -> str:
-    return f"⏳ Expires in {render_left(record.deadline - now)} — default: {render_default(record.prompt)}"
-
-
-def render_receipt(receipt: Receipt, who: str = "") -> str:
-    """The sentence with a person's name in place of an identity, where this channel knows the name."""
-    mark = STAGE_MARKS.get(receipt.stage, "•")
-    sentence = receipt.sentence
-    if who and receipt.by:
-        sentence = sentence.replace(receipt.by, who)
-    sentence = visible(sentence, keep_lines=False)
-    return f"{mark} {sentence}" + (f" ({who})" if who and who not in sentence else "")
+def render_deadline(record: PromptRecord) -> str:
+    """Until when, and what happens then."""
+    prompt, until = record.prompt, parse_iso(record.expires_at)
+    then = f"then {render_answer(prompt, 'default')} is typed" if prompt.safe_default else "nothing is typed by itself"
+    far = time.strftime("%a ", time.localtime(until)) if until - parse_iso(record.created_at) > 43_200 else ""
+    return f"⏳ until {far}{time.strftime('%H:%M %Z', time.localtime(until)).strip()}, {then}"
 
 
 def short_label(label: str) -> str:
@@ -165,7 +158,7 @@ def short_label(label: str) -> str:
 
 def render_buttons(prompt: Prompt) -> list[Button]:
     """Every button of this prompt, in the order they are to be shown; none that answers a secret."""
-    show = [Button("🔎 Show more", "", Role.SHOW)] if prompt.screen.strip() else []
+    show = [Button("🔎 Show all", "", Role.SHOW)] if prompt.screen.strip() or prompt.subject else []
     if prompt.secret:
         return []
     if is_ambiguous(prompt):
@@ -179,10 +172,13 @@ def render_buttons(prompt: Prompt) -> list[Button]:
 
 def _answer_buttons(prompt: Prompt) -> list[Button]:
     if prompt.constraints.get("multi_select"):
-        return [_choice_button(choice) for choice in prompt.choices if choice.refuses]
+        return [_choice_button(prompt, choice) for choice in prompt.choices if choice.refuses]
     if prompt.choices:
         plain = "✅ " if prompt.type is PromptType.TYPE_YES_NO else ""
-        return [_choice_button(choice, plain) for choice in sorted(prompt.choices, key=lambda choice: choice.refuses)]
+        return [
+            _choice_button(prompt, choice, plain)
+            for choice in sorted(prompt.choices, key=lambda choice: choice.refuses)
+        ]
     match prompt.type:
         case PromptType.TYPE_YES_NO:
             return [Button("✅ Yes", "y", Role.ANSWER), Button("❌ No", "n", Role.REFUSE)]
@@ -196,8 +192,7 @@ def pickable(prompt: Prompt) -> list[tuple[int, str]]:
     """Place and text of every choice that can be marked where several are allowed; one that refuses stands apart."""
     if not prompt.constraints.get("multi_select") or prompt.secret:
         return []
-    numbered = enumerate(prompt.choices)
-    return [(place, _numbered(choice)) for place, choice in numbered if not choice.refuses]
+    return [(place, numbered(choice)) for place, choice in enumerate(prompt.choices) if not choice.refuses]
 
 
 def premarked(prompt: Prompt) -> list[int]:
@@ -210,8 +205,10 @@ def picked_value(prompt: Prompt, places: Iterable[int]) -> str:
     return ",".join(prompt.choices[place].value for place in places) or "none"
 
 
-def _choice_button(choice: Choice, mark: str = "") -> Button:
-    text = short_label(_numbered(choice))
+def _choice_button(prompt: Prompt, choice: Choice, mark: str = "") -> Button:
+    text = short_label(numbered(choice))
+    if needs_words(prompt, choice.value):
+        return Button(f"✍ {text}", choice.value, Role.ANSWER)
     if choice.refuses:
         return Button(f"❌ {text}", choice.value, Role.REFUSE)
     if choice.always:
@@ -219,7 +216,7 @@ def _choice_button(choice: Choice, mark: str = "") -> Button:
     return Button(f"{mark}{text}", choice.value, Role.ANSWER)
 
 
-def _numbered(choice: Choice) -> str:
+def numbered(choice: Choice) -> str:
     """ "2. Yes, always" where the tool counts; a letter that only repeats the label's says nothing more."""
     if choice.value == choice.label or choice.label[:1].lower() == choice.value.lower():
         return choice.label
@@ -227,12 +224,7 @@ def _numbered(choice: Choice) -> str:
 
 
 def _default_button(prompt: Prompt) -> list[Button]:
-    if not prompt.safe_default:
+    """Only where no other button says the same."""
+    if prompt.safe_default not in ("enter", "\r", "\n") or prompt.type is not PromptType.TYPE_FREE_TEXT:
         return []
-    return [Button(f"⏩ Use default ({_default_value(prompt)})", "default", Role.DEFAULT)]
-
-
-def _default_value(prompt: Prompt) -> str:
-    if prompt.safe_default not in ("enter", "\r", "\n"):
-        return short_label(prompt.safe_default)
-    return "empty" if prompt.type is PromptType.TYPE_FREE_TEXT else "↩"
+    return [Button("⏩ Use default (empty)", "default", Role.DEFAULT)]

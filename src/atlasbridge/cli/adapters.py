@@ -17,16 +17,22 @@ def command() -> None:
 @command.command("list")
 @json_option
 def list_command(as_json: bool) -> None:
-    """Every tool with rules of its own."""
+    """Every tool that has an adapter or rules of its own, and where they come from."""
     found = describe_adapters(home())
     if as_json:
         print_json(found)
         return
     rows = [
-        (item["name"], " ".join(item["commands"]), ", ".join(item["versions"]), item["installed"] or "not installed")
+        (
+            item["name"],
+            " ".join(item["commands"]),
+            ", ".join(item["versions"]),
+            item["from"],
+            item["installed"] or "not installed",
+        )
         for item in found
     ]
-    print_table(("tool", "commands", "versions seen", "installed"), rows, "none")
+    print_table(("tool", "commands", "versions seen", "from", "installed"), rows, "none")
 
 
 @command.command()
@@ -36,7 +42,7 @@ def show(name: str, as_json: bool) -> None:
     """What is known of one tool: its rules and menus, and whether the installed version was tried."""
     found = {item["name"]: item for item in describe_adapters(home())}
     if name not in found:
-        raise AtlasBridgeError(f"there are no rules for {name!r}", f"known: {', '.join(found)}")
+        raise AtlasBridgeError(f"there is no adapter for {name!r}", f"known: {', '.join(found)}")
     known = {**found[name], **_installed_version(name, found[name]["versions"])}
     if as_json:
         print_json(known)

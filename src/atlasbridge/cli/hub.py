@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ import click
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.starter import ensure_hub, stop_hub
+from atlasbridge.core.own_python import own_environ, own_python
 
 
 @click.group("hub")
@@ -23,7 +23,8 @@ def command() -> None:
 def start(foreground: bool) -> None:
     """Start the hub; nothing happens when it runs already."""
     if foreground:
-        os.execv(sys.executable, [sys.executable, "-m", "atlasbridge.core.daemon", "--foreground"])
+        words = own_python("atlasbridge.core.daemon", "--foreground")
+        os.execve(words[0], words, own_environ(os.environ))
     started = ensure_hub(home())
     click.echo(f"the hub {'runs' if started else 'was running already'} (process {lock_holder(home().lock)})")
 

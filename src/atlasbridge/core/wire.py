@@ -5,7 +5,8 @@ A peer's first line tells the hub what it is: {"m": "hello", ...} is a session h
 host -> hub
     hello     session, open: {prompt_id, prompt} or null, typed: [[prompt_id, outcome], ...]  also after every reconnect
               session is SessionRecord.to_wire(); prompt is prompt.codec.encode_prompt(); outcome is "typed", "stale",
-              "failed", "taken" or "still_there", the last that is known; ttl_s: the session's own, or null
+              "failed", "taken" or "still_there", the last that is known; ttl_s: the session's own, or null;
+              door: its name, when the question comes from a caller without a terminal
     raise     prompt_id, prompt: {...}                the detector saw a waiting moment
     withdraw  prompt_id, reason                       it is no longer there
     typed     prompt_id, outcome, detail              outcome: "typed", "stale" or "failed"; answers `type` and `ask`
@@ -17,7 +18,9 @@ host -> hub
                                                       typed as in `hello`
 hub -> host
     welcome
-    type      prompt_id, answer: {...}                compare, type once, answer with `typed`
+    type      prompt_id, answer: {...}, by            compare, type once, answer with `typed`
+    closed    prompt_id, outcome                      it ended here ("expired", "canceled"): nothing will be typed
+    over                                              `end` was heard
     ask       prompt_id                               what became of it? answered with `typed` ("none": not typed)
     renew     prompt_id                               its secret answer was lost: raise it again under a new id
     keys      data (latin-1)                          type into the session, outside any prompt (web, opted in)

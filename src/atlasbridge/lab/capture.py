@@ -41,7 +41,7 @@ class CapturingDetector(Detector):
 
     def _scenario(self, prompt: Prompt) -> dict[str, Any]:
         size = {"rows": self.screen.rows, "cols": self.screen.cols}
-        return scenario_of(prompt, self._tool, {**size, **_facts(self._looked)}, self.settings.secrets)
+        return scenario_of(prompt, self._tool, {**size, **_facts(self._looked)}, self.secrets)
 
 
 def _facts(looked: ProbeAnswer | None) -> dict[str, Any]:

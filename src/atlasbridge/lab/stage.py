@@ -14,7 +14,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +23,7 @@ from typing import Any
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.own_python import own_python
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.lab.mockmodel import MockModel
 from atlasbridge.lab.realtool import find_tool, prepare_launch
@@ -81,7 +81,7 @@ class Stage:
         self.screen = Screen(rows, cols)
         self.command = (*launch.argv, *arguments)
         self._follower = self._follow()
-        program = (sys.executable, "-m", "atlasbridge", "run", *options, "--", *self.command)
+        program = own_python("atlasbridge", "run", *options, "--", *self.command)
         child = spawn_process(program, env=self.env, cwd=self.folder, size=(rows, cols))
         self.pid, self._master = child.pid, child.master_fd
         self._closing = threading.Event()
@@ -163,7 +163,7 @@ class Stage:
     # ------------------------------------------------------------ the person elsewhere
 
     def _follow(self) -> subprocess.Popen[bytes]:
-        command = (sys.executable, "-m", "atlasbridge", "events", "--json", "--follow")
+        command = own_python("atlasbridge", "events", "--json", "--follow")
         environ = {**os.environ, "ATLASBRIDGE_HOME": str(self.bridge)}
         follower = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         threading.Thread(target=self._collect, args=(follower,), name="stage-events", daemon=True).start()
@@ -199,7 +199,7 @@ class Stage:
 
     def reply(self, prompt: Mapping[str, Any], value: str, *options: str) -> tuple[int, dict[str, Any]]:
         """Through `atlasbridge reply`: its exit status and what it printed."""
-        command = [sys.executable, "-m", "atlasbridge", "reply", str(prompt["prompt_id"]), "--json", *options]
+        command = [*own_python("atlasbridge", "reply", str(prompt["prompt_id"]), "--json", *options)]
         done = subprocess.run(
             command if options[:1] == ("--keys",) else [*command, "--", value],
             env={**os.environ, "ATLASBRIDGE_HOME": str(self.bridge)},
@@ -252,7 +252,7 @@ class Stage:
 
     def _ours(self, *words: str) -> None:
         subprocess.run(
-            (sys.executable, "-m", "atlasbridge", *words),
+            own_python("atlasbridge", *words),
             env={**os.environ, "ATLASBRIDGE_HOME": str(self.bridge)},
             capture_output=True,
             check=False,

@@ -10,6 +10,7 @@ from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, P
 from atlasbridge.core.detection.events import OutputReceived, StructuredEventReceived
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
+from atlasbridge.core.prompt.step import Shows, When
 from atlasbridge.core.values import replace
 
 ALTERNATE = "\x1b[?1049h\x1b[H"
@@ -29,7 +30,7 @@ def test_an_arrow_menu_is_walked_from_its_pointer() -> None:
     assert labels(play) == ["Light", "Dark", "Solarized"]
     assert keys_of(play, 0) == [b"\x1b[A", b"\r"]
     assert keys_of(play, 1) == [b"\r"]
-    assert play.prompt.choices[2].steps[0].until == "shows:Solarized"
+    assert play.prompt.choices[2].steps[0].until == Shows("Solarized")
 
 
 def test_arrows_follow_the_application_cursor_mode() -> None:
@@ -290,7 +291,7 @@ def test_a_box_for_a_key_is_secret_and_enter_waits_until_the_key_was_drawn() -> 
     play = Playbook(POLLING, "gemini") >> box_drawn >> 1.0 << Raised("free_text", "API key")
     assert play.prompt.secret
     typed, enter = encode_answer(play.prompt, Answer(AnswerKind.TEXT, "lab-key"))
-    assert (typed.keys, typed.until, enter.keys) == (b"lab-key", "redrawn", b"\r")
+    assert (typed.keys, typed.until, enter.keys) == (b"lab-key", When.REDRAWN, b"\r")
 
 
 def test_buttons_side_by_side_of_opencode_are_walked_with_arrows() -> None:

@@ -19,7 +19,8 @@ from atlasbridge.core.host.hub.hubside import HubSide
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.typing.steps import Walk
 from atlasbridge.core.host.typing.typist import Typist
-from atlasbridge.core.prompt.model import Answer, Prompt, Step
+from atlasbridge.core.prompt.model import Answer, Prompt
+from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.session.model import SessionRecord
 
 RECORD = SessionRecord("s" * 36, "tool", ("tool",), "/", 1, 2, "2026-01-01T00:00:00.000000+00:00")

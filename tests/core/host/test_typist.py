@@ -11,7 +11,8 @@ from atlasbridge.core.detection.commands import RaisePrompt, WithdrawPrompt
 from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeState, ReplyTyped, WakeupDue
 from atlasbridge.core.host.typing.steps import Walk
 from atlasbridge.core.host.typing.typist import Typist
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, Step
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt
+from atlasbridge.core.prompt.step import Shows, Step, When
 from atlasbridge.core.tty import LineFlags
 from atlasbridge.core.values import replace
 
@@ -124,7 +125,7 @@ def test_a_stale_outcome_is_remembered(bench: Bench) -> None:
 
 def test_steps_wait_for_what_the_screen_must_show(bench: Bench) -> None:
     bench.show(b"\x1b[7m> one\x1b[m\r\n  two\x1b[1;1H")
-    steps = (Step(b"\x1b[B", "shows:two"), Step(b"\r"))
+    steps = (Step(b"\x1b[B", Shows("two")), Step(b"\r"))
     during = {3: b"\x1b[1;1H  one\r\n\x1b[7m> two\x1b[m"}
     outcome = typist(bench, *steps, during=during).type("p1", YES)
     assert outcome.outcome == "typed"
@@ -132,14 +133,14 @@ def test_steps_wait_for_what_the_screen_must_show(bench: Bench) -> None:
 
 
 def test_a_step_without_effect_stops_the_typing(bench: Bench) -> None:
-    outcome = typist(bench, Step(b"\x1b[B", "changed"), Step(b"\r")).type("p1", YES)
+    outcome = typist(bench, Step(b"\x1b[B", When.CHANGED), Step(b"\r")).type("p1", YES)
     assert outcome.outcome == "failed"
     assert "stopped after key 1 of 2" in outcome.detail
     assert bench.pty.typed() == b"\x1b[B"
 
 
 def test_the_last_step_may_fail_to_show_its_effect(bench: Bench) -> None:
-    outcome = typist(bench, Step(b"y\r", "changed")).type("p1", YES)
+    outcome = typist(bench, Step(b"y\r", When.CHANGED)).type("p1", YES)
     assert outcome.outcome == "typed"
     assert "typed, but" in outcome.detail
 
@@ -147,7 +148,7 @@ def test_the_last_step_may_fail_to_show_its_effect(bench: Bench) -> None:
 def test_enter_follows_once_the_tool_has_read_the_text(bench: Bench) -> None:
     bench.pty.line = LineFlags(canonical=False)
     bench.pty.unread_bytes = 3
-    hand = typist(bench, Step(b"abc", "drained"), Step(b"\r"))
+    hand = typist(bench, Step(b"abc", When.DRAINED), Step(b"\r"))
     pause = hand._walk.pause
 
     def read(seconds: float) -> None:
@@ -162,7 +163,7 @@ def test_enter_follows_once_the_tool_has_read_the_text(bench: Bench) -> None:
 def test_a_tool_that_never_reads_the_text_gets_no_enter(bench: Bench) -> None:
     bench.pty.line = LineFlags(canonical=False)
     bench.pty.unread_bytes = 3
-    assert typist(bench, Step(b"abc", "drained"), Step(b"\r")).type("p1", YES).outcome == "failed"
+    assert typist(bench, Step(b"abc", When.DRAINED), Step(b"\r")).type("p1", YES).outcome == "failed"
     assert bench.pty.typed() == b"abc"
 
 
@@ -170,13 +171,13 @@ def test_where_the_queue_cannot_be_seen_a_short_wait_must_do(bench: Bench) -> No
     bench.pty.line = LineFlags(canonical=False)
     bench.pty.unread_bytes = -1
     before = bench.clock.now()
-    assert typist(bench, Step(b"abc", "drained"), Step(b"\r")).type("p1", YES).outcome == "typed"
+    assert typist(bench, Step(b"abc", When.DRAINED), Step(b"\r")).type("p1", YES).outcome == "typed"
     assert bench.clock.now() - before >= bench.settings.inject_settle_ms / 1000
 
 
 def test_settled_waits_until_the_screen_stands_still(bench: Bench) -> None:
     during = {2: b"a", 4: b"b"}
-    outcome = typist(bench, Step(b"x", "settled"), Step(b"\r"), during=during).type("p1", YES)
+    outcome = typist(bench, Step(b"x", When.SETTLED), Step(b"\r"), during=during).type("p1", YES)
     assert outcome.outcome == "typed"
     assert bench.pty.typed() == b"x\r"
 
@@ -194,7 +195,7 @@ def test_a_long_text_is_fine_for_a_tool_that_reads_keys(bench: Bench) -> None:
 
 
 def test_keys_of_the_person_wait_while_an_answer_is_typed(bench: Bench) -> None:
-    hand = typist(bench, Step(b"\x1b[B", "changed"), Step(b"\r"), during={5: b"moved"})
+    hand = typist(bench, Step(b"\x1b[B", When.CHANGED), Step(b"\r"), during={5: b"moved"})
     pause = hand._walk.pause
 
     def meanwhile(seconds: float) -> None:

@@ -8,7 +8,8 @@ from tests.support.playbook import POLLING, RAW, READING, Playbook, Raised
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.events import ProbeAnswer
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Reject, Step
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Reject
+from atlasbridge.core.prompt.step import Shows, Step, When
 from atlasbridge.core.recognition.dialect import matches_any
 
 GENERIC = load_dialect("generic")
@@ -90,7 +91,7 @@ def test_a_scrolled_menu_keeps_its_numbers_where_one_of_them_refuses() -> None:
 def test_where_no_highlight_can_be_seen_enter_is_not_pressed_blindly(at: int) -> None:
     prompt = raised("? Really delete › no / yes", "yes_no", POLLING)
     first = prompt.choices[at].steps[0]
-    assert first.until == f"shows:{prompt.choices[at].label}"
+    assert first.until == Shows(prompt.choices[at].label)
 
 
 def test_enter_at_a_highlight_takes_the_choice_that_was_highlighted_when_it_was_asked() -> None:
@@ -113,8 +114,8 @@ def test_an_answer_that_the_prompt_does_not_offer_any_more_has_no_keys() -> None
 def test_a_raw_program_that_takes_one_key_at_once_gets_no_stray_enter(text: str) -> None:
     prompt = raised(text, "multiple_choice", RAW)
     assert [(step.keys, step.until) for step in prompt.choices[0].steps] == [
-        (prompt.choices[0].value.encode(), "left?"),
-        (b"\r", ""),
+        (prompt.choices[0].value.encode(), When.MAY_LEAVE),
+        (b"\r", When.AT_ONCE),
     ]
 
 

@@ -6,11 +6,12 @@ import pytest
 
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.keys import parse_keys
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Refusal, Reject, Step
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Refusal, Reject
+from atlasbridge.core.prompt.step import Step, When
 
 
 def line(word: str) -> tuple[Step, ...]:
-    return (Step(word.encode(), "drained"), Step(b"\r"))
+    return (Step(word.encode(), When.DRAINED), Step(b"\r"))
 
 
 YES_NO = Prompt(
@@ -92,7 +93,7 @@ def test_consent_for_ever_is_never_meant_by_a_plain_yes() -> None:
 def test_text_and_its_enter_are_two_events() -> None:
     answer = decide_answer(FREE, "orion")
     assert isinstance(answer, Answer)
-    assert encode_answer(FREE, answer) == (Step(b"orion", "drained"), Step(b"\r"))
+    assert encode_answer(FREE, answer) == (Step(b"orion", When.DRAINED), Step(b"\r"))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,7 @@ def test_boxes_are_marked_and_unmarked_on_one_way_down() -> None:
 def test_text_before_a_field_opens_it_first() -> None:
     menu = Prompt(
         PromptType.TYPE_MULTIPLE_CHOICE, 0.9, "Which?", choices=(Choice("4", "Type something.", ()),),
-        constraints={"allows_other": True}, line_mode=False, text_steps=(Step(b"4", "changed"),),
+        constraints={"allows_other": True}, line_mode=False, text_steps=(Step(b"4", When.CHANGED),),
     )  # fmt: skip
     assert typed(menu, "my own words", as_text=True) == b"4my own words\r"
     refused = decide_answer(menu, "4")

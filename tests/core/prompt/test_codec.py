@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, kept
-from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType, Step
+from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType
+from atlasbridge.core.prompt.step import Only, Reach, Shows, Stands, Step, Until, When, decode_until, encode_until
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource, digest_text
 
 TEXT = st.text(max_size=12)
-STEPS = st.lists(st.builds(Step, st.binary(max_size=6), TEXT), max_size=2).map(tuple)
+UNTIL = st.sampled_from(When) | st.one_of(*(st.builds(kind, TEXT) for kind in (Stands, Shows, Reach, Only)))
+STEPS = st.lists(st.builds(Step, st.binary(max_size=6), UNTIL), max_size=2).map(tuple)
 CHOICES = st.lists(st.builds(Choice, TEXT, TEXT, STEPS, st.booleans(), st.booleans(), st.booleans()), max_size=3)
 SCORES = st.sampled_from([0.0, 0.45, 0.6, 0.85, 0.99])
 EVIDENCE = st.lists(st.builds(Evidence, TEXT, SCORES, TEXT), max_size=2)
@@ -73,7 +75,7 @@ def test_what_0_1_0_stored_is_still_read() -> None:
         "text_steps": [],
     }
     prompt = decode_prompt(stored)
-    assert prompt.choices[0].steps == (Step(b"y", "drained"),)
+    assert prompt.choices[0].steps == (Step(b"y", When.DRAINED),)
     assert prompt.evidence == (Evidence("pattern", 0.9, "a rule"),)
     assert prompt.subject is None and prompt.end_steps == ()
 
@@ -84,3 +86,22 @@ def test_what_0_1_0_stored_is_still_read() -> None:
 def test_what_is_no_prompt_is_refused(broken: dict[str, object]) -> None:
     with pytest.raises((KeyError, TypeError, ValueError)):
         decode_prompt(broken)
+
+
+@given(UNTIL)
+def test_a_condition_is_written_as_one_word_and_read_back(until: Until) -> None:
+    assert decode_until(encode_until(until)) == until
+
+
+@pytest.mark.parametrize(
+    ("written", "until"),
+    [("", When.AT_ONCE), ("left?", When.MAY_LEAVE), ("shows:a: b", Shows("a: b")), ("stands:", Stands(""))],
+)
+def test_conditions_are_written_as_0_1_0_wrote_them(written: str, until: Until) -> None:
+    assert (encode_until(until), decode_until(written)) == (written, until)
+
+
+@pytest.mark.parametrize("written", ["soon", "shows", "draws:x", "drained:", "left"])
+def test_a_condition_that_nobody_could_wait_for_is_refused(written: str) -> None:
+    with pytest.raises(ValueError, match="not a valid"):
+        decode_until(written)

@@ -7,6 +7,7 @@ from tests.support.playbook import ONE_KEY, POLLING, RAW, TICKING, Nothing, Play
 
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
+from atlasbridge.core.prompt.step import Reach
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.screen.view import View
 
@@ -120,7 +121,7 @@ def test_choices_that_cannot_be_taken_do_not_end_a_menu() -> None:
     )
     play = Playbook(RAW) >> menu >> 0.3 << Raised("multiple_choice", "Package manager")
     assert [choice.label for choice in play.prompt.choices] == ["npm", "yarn", "pnpm"]
-    assert play.prompt.choices[2].steps[0].until == "reach:pnpm"
+    assert play.prompt.choices[2].steps[0].until == Reach("pnpm")
 
 
 def test_boxes_in_groups_are_one_list() -> None:

@@ -8,6 +8,7 @@ from tests.support.playbook import BUSY, POLLING, RAW, READING, TICKING, Nothing
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, PromptType, Reject
+from atlasbridge.core.prompt.step import When
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
@@ -70,7 +71,7 @@ def test_yes_and_no_are_typed_as_the_program_takes_them(drawn: str, probe: Probe
 
 def test_a_letter_that_a_library_takes_at_once_is_watched_before_enter() -> None:
     play = Playbook(POLLING) >> "? Are you ok? (Y/n) " >> 1.0 << Raised("yes_no")
-    assert [step.until for step in play.prompt.choices[0].steps] == ["left?", ""]
+    assert [step.until for step in play.prompt.choices[0].steps] == [When.MAY_LEAVE, When.AT_ONCE]
     assert not play.detector.has_left(play.prompt.digest)
     play.reply() >> "n"
     assert not play.detector.has_left(play.prompt.digest), "half an answer is still the same question"

@@ -11,7 +11,8 @@ from atlasbridge.channels.commands import COMMANDS, Command
 from atlasbridge.channels.wording import pickable, picked_value
 from atlasbridge.core.prompt.model import PromptRecord
 
-ANSWER, SHOW, WRITE, PICK = "ans", "shw", "wrt", "pck"
+ANSWER, SHOW, WRITE, PICK, THIS, AGAIN = "ans", "shw", "wrt", "pck", "ths", "agn"
+VERBS = (ANSWER, SHOW, WRITE, PICK, THIS, AGAIN)
 VALUE_LIMIT = 1800  # Slack takes 2000 characters in all
 SIGN = "!"  # before a command in a message: Slack keeps the slash for its own
 _ENTITY = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")
@@ -33,10 +34,22 @@ def encode_action(record: PromptRecord, value: str, verb: str = ANSWER) -> str:
     return f"{verb}:{record.prompt_id}:{record.session_id}:{record.nonce}:{value}"
 
 
+def encode_place(record: PromptRecord, place: int) -> str:
+    """A choice by its place: an option of a menu carries 150 characters at most."""
+    return f"{ANSWER}:{record.prompt_id}:{record.session_id}:{record.nonce}:@{place + 1}"
+
+
+def clicked_value(element: Mapping[str, Any]) -> object:
+    """What a button or a menu's chosen option carries."""
+    if element.get("type") == "static_select":
+        return (element.get("selected_option") or {}).get("value")
+    return element.get("value")
+
+
 def parse_action(data: object) -> Action | None:
     """None for anything that is not exactly ours: parsing fails closed."""
     parts = data.split(":", 4) if isinstance(data, str) else []
-    if len(parts) != 5 or parts[0] not in (ANSWER, SHOW, WRITE, PICK) or not all(parts[1:4]):
+    if len(parts) != 5 or parts[0] not in VERBS or not all(parts[1:4]):
         return None
     return Action(*parts)
 

@@ -11,7 +11,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from atlasbridge.channels.outbox import Params, Place, Refused, Unreachable
+from atlasbridge.channels.outbox import Params, Place, Posted, Refused, Unreachable
 
 QUERIES = {"users.info"}  # Slack reads no JSON there
 PASSING = {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org"}
@@ -85,16 +85,17 @@ class SlackApi:
             raise Unreachable(f"Slack cannot be reached ({type(fault).__name__})") from None
         return dict(response.data) if isinstance(response.data, dict) else {}
 
-    async def post(self, chat: str, params: Params) -> str:
+    async def post(self, chat: str, params: Params) -> Posted:
         """A message, one for a single person (`only_for`), or a file where params has a `document`."""
         if "document" in params:
-            return await self._upload(chat, params)
+            return Posted(await self._upload(chat, params))
         rest = {name: value for name, value in params.items() if name != "only_for"}
         sent = {"channel": chat, "unfurl_links": False, "unfurl_media": False, **rest}
         if only_for := params.get("only_for"):
             answer = await self.call("chat.postEphemeral", {**sent, "user": only_for})
-            return str(answer.get("message_ts", ""))
-        return str((await self.call("chat.postMessage", sent))["ts"])
+            return Posted(str(answer.get("message_ts", "")))
+        ts = str((await self.call("chat.postMessage", sent))["ts"])
+        return Posted(ts, moment_of(ts))
 
     async def edit(self, place: Place, params: Params) -> None:
         await self.call("chat.update", {"channel": place[0], "ts": place[1], **params})
@@ -124,6 +125,14 @@ class SlackApi:
         except (aiohttp.ClientError, SlackClientError, TimeoutError, OSError) as fault:
             raise Unreachable(f"Slack cannot be reached ({type(fault).__name__})") from None
         return ""
+
+
+def moment_of(ts: object) -> float:
+    """When a message was posted, by Slack's clock; 0 for what is no timestamp."""
+    try:
+        return float(str(ts))
+    except ValueError:
+        return 0.0
 
 
 def _judge(method: str, fault: SlackApiError) -> Refused | Unreachable:

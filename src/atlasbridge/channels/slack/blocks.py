@@ -1,183 +1,182 @@
 """Prompts and notices as Slack shows them: Block Kit.  Pure.
 
-Text that a tool printed stands only in plain or preformatted elements, where Slack reads no markup.
+Text that a tool printed stands only in plain or preformatted elements, where Slack reads no markup.  Every message is
+within the limits by construction: what the tool says gets the room that our words leave.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from atlasbridge.channels import wording
-from atlasbridge.channels.slack.actions import ANSWER, PICK, SHOW, WRITE, encode_action
-from atlasbridge.channels.wording import Button, Role
+from atlasbridge.channels.outcome import Outcome
+from atlasbridge.channels.quoting import (
+    LAST_OUTPUT,
+    count_missing,
+    cut_to,
+    first_line,
+    fit_quotes,
+    quotes_of,
+    warn_incomplete,
+)
+from atlasbridge.channels.slack.actions import AGAIN, THIS, encode_action
+from atlasbridge.channels.slack.elements import (
+    Block,
+    button,
+    button_rows,
+    context,
+    marking,
+    plain,
+    quoted,
+    section,
+    takes_text,
+)
+from atlasbridge.channels.words import takes_words
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptType
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 
-HEADER_LIMIT, CONTEXT_LIMIT, BUTTON_LIMIT, QUOTE_LIMIT = 150, 2000, 75, 2900
-ROW_LIMIT, CHECKBOX_LIMIT, SELECT_LIMIT = 25, 10, 100
+__all__ = ["takes_text"]
+
+HEADER_LIMIT, FALLBACK_LIMIT, MODAL_TITLE = 150, 1000, 24
+QUOTE_LIMIT = 2900  # characters of one quotation
+QUOTES_ROOM = 8000  # of all of them; Slack takes about 13,000 in all blocks of a message
+LISTED_ROOM = 2500
+IDLE_WORDS, WORDS = 3000, 1000  # Slack's own limit of a text field, and ours
 CALLBACK, FIELD = "atlasbridge_text", "answer"
-Block = dict[str, Any]
+REST = "🔎 Show all, or atlasbridge approvals"
 
 
-def render_prompt(record: PromptRecord, session: SessionRecord, now: float, host: str) -> dict[str, Any]:
+def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> dict[str, Any]:
     """The message that asks: header by us, the question quoted, buttons, time left."""
     prompt = record.prompt
-    blocks = _question(record, session, host)
-    if prompt.choices and (prompt.constraints.get("multi_select") or any(len(c.label) > 36 for c in prompt.choices)):
-        listed = "\n".join(f"{c.value}. {visible(c.label, keep_lines=False)[:200]}" for c in prompt.choices)
-        blocks.append(_quoted(listed))
+    title = wording.render_headline(prompt, session)
+    blocks = _question(record, session, host, title)
+    if listed := wording.listed_choices(prompt, prompt.choices, LISTED_ROOM):
+        blocks.append(quoted(cut_to("\n".join(listed), QUOTE_LIMIT, len)))
     if hint := _hint(record):
-        blocks.append(_context(hint))
-    blocks += _marking(record) + _button_rows(record)
-    blocks.append(_context(wording.render_deadline(record, now)))
-    return _message(wording.render_title(prompt, session), blocks)
+        blocks.append(context(hint))
+    blocks += marking(record) + button_rows(record)
+    blocks.append(context(wording.render_deadline(record)))
+    return _message(title, blocks)
+
+
+def render_short(record: PromptRecord, session: SessionRecord) -> dict[str, Any]:
+    """What is shown when Slack would not take the whole: that something waits, and where it can be read."""
+    told = "It could not be shown here. Read and answer it on the page, or with: atlasbridge approvals"
+    return _message(told, [section(f"❗ {wording.session_name(session)} asks something. {told}")])
 
 
 def render_outcome(
-    record: PromptRecord, session: SessionRecord, receipt: Receipt, who: str, host: str
+    record: PromptRecord, session: SessionRecord, outcome: Outcome, host: str, again: bool = False
 ) -> dict[str, Any]:
-    """The same message after something became of the prompt; the buttons are gone."""
-    sentence = wording.render_receipt(receipt, who)
-    return _message(sentence, [*_question(record, session, host), _section(sentence)])
+    """The same message after something became of the prompt: the title says what; its buttons are gone."""
+    blocks = _question(record, session, host, outcome.title)
+    if outcome.detail:
+        blocks.append(context(outcome.detail))
+    if again:
+        ask = button("🔁 Ask again", encode_action(record, "", AGAIN), "again")
+        blocks.append({"type": "actions", "elements": [ask]})
+    return _message(outcome.title, blocks)
 
 
 def render_notice(message: str, session: SessionRecord | None, host: str) -> dict[str, Any]:
-    blocks = [_section(visible(message))]
+    blocks = [section(visible(message))]
     if session is not None:
-        blocks.insert(0, _context(f"{wording.tool_name(session)} · {short_id(session.session_id)} · {host}"))
+        name = wording.session_name(session)
+        blocks.insert(0, context(f"{name} · {wording.tool_name(session)} · {short_id(session.session_id)} · {host}"))
     return _message(visible(message), blocks)
+
+
+def render_which(
+    sentence: str, offered: Iterable[tuple[PromptRecord, SessionRecord]], message_ts: str
+) -> dict[str, Any]:
+    """The question back: one button for every prompt that a text may have meant."""
+    buttons = [
+        button(
+            f"{wording.session_name(session)}: {wording.short_label(first_line(record.prompt))}",
+            encode_action(record, message_ts, THIS),
+            f"which.{place}",
+        )
+        for place, (record, session) in enumerate(offered)
+    ]
+    return _message(sentence, [section(sentence), {"type": "actions", "elements": buttons}])
 
 
 def render_again(record: PromptRecord) -> dict[str, Any]:
     """The last output of a doubtful prompt, with the same buttons once more."""
-    text = visible(record.prompt.screen or record.prompt.excerpt).rstrip()[-wording.LAST_OUTPUT :]
-    shown = [_context("Last output:"), _quoted(text or "(empty)"), *_button_rows(record)]
+    text = visible(record.prompt.screen or record.prompt.excerpt).rstrip()[-LAST_OUTPUT:]
+    shown = [context("Last output:"), quoted(text or "(empty)"), *button_rows(record)]
     return _message("Last output:", shown)
 
 
 def render_screen(title: str, screen: str) -> dict[str, Any] | None:
     """None when it is too long for a message: then it goes out as a file."""
     text = visible(screen).rstrip()
-    return None if len(text) > QUOTE_LIMIT else _message(title, [_context(title), _quoted(text or "(empty)")])
+    return None if len(text) > QUOTE_LIMIT else _message(title, [context(title), quoted(text or "(empty)")])
 
 
-def render_modal(record: PromptRecord, session: SessionRecord) -> dict[str, Any]:
+def render_modal(record: PromptRecord, session: SessionRecord, label: str = "") -> dict[str, Any]:
     """A text field for an answer in words; which prompt it answers travels in the private metadata."""
-    limit = record.prompt.constraints.get("max_length")
+    prompt = record.prompt
+    limit = prompt.constraints.get("max_length")
+    most = IDLE_WORDS if prompt.idle else WORDS
     field: dict[str, Any] = {"type": "plain_text_input", "action_id": FIELD, "min_length": 1}
-    field["max_length"] = min(int(limit), 1000) if limit else 1000
-    field["multiline"] = record.prompt.multiline
+    field["max_length"] = min(int(limit), most) if limit else most
+    field["multiline"] = prompt.multiline
     return {
         "type": "modal",
         "callback_id": CALLBACK,
-        "private_metadata": encode_action(record, ""),
-        "title": _plain(wording.tool_name(session)[:24]),
-        "submit": _plain("Send"),
-        "close": _plain("Cancel"),
+        "private_metadata": encode_action(record, "words" if label else ""),
+        "title": plain(wording.session_name(session)[:MODAL_TITLE]),
+        "submit": plain("Send"),
+        "close": plain("Cancel"),
         "blocks": [
-            _quoted(wording.render_question(record.prompt)),
-            {"type": "input", "block_id": FIELD, "label": _plain("Your answer"), "element": field},
+            *(quoted(quote.text) for quote in fit_quotes(quotes_of(prompt), QUOTE_LIMIT, len)),
+            {"type": "input", "block_id": FIELD, "label": plain(label or "Your answer"), "element": field},
         ],
     }
 
 
-def takes_text(prompt: Prompt) -> bool:
-    free = prompt.type is PromptType.TYPE_FREE_TEXT
-    other = prompt.constraints.get("allows_other") or prompt.constraints.get("multi_select")
-    return bool(free or other) and not prompt.secret
-
-
 def _hint(record: PromptRecord) -> str:
     hint = wording.render_hint(record.prompt, record.prompt_id)
+    if takes_words(record.prompt) and record.prompt.choices:
+        hint = "Choose, press ✍ Write an answer, or reply to this message with your own words."
     return hint.replace("reply to this message", "reply in this thread").replace(
         "Reply to this message", "Reply in this thread"
     )
 
 
-def _question(record: PromptRecord, session: SessionRecord, host: str) -> list[Block]:
+def _question(record: PromptRecord, session: SessionRecord, host: str, title: str) -> list[Block]:
     prompt = record.prompt
-    return [
-        {"type": "header", "text": _plain(wording.render_title(prompt, session)[:HEADER_LIMIT])},
-        _context(f"{wording.render_kind(prompt)} · {wording.render_header(prompt, session, host)}"),
-        _quoted(wording.render_question(prompt)),
+    kind = wording.render_kind(prompt, session)
+    header = wording.render_header(prompt, session, host)
+    blocks = [
+        {"type": "header", "text": plain(cut_to(title, HEADER_LIMIT, len))},
+        context(f"{kind} · {header}" if kind else header),
     ]
+    quotes = fit_quotes(quotes_of(prompt), QUOTES_ROOM, len)
+    for quote in quotes:
+        if quote.caption:
+            blocks.append(context(f"{quote.caption}:"))
+        blocks += [quoted(piece) for piece in _pieces(quote.text)]
+    notes = [note for note in (count_missing(quotes, REST), warn_incomplete(prompt)) if note]
+    return blocks + ([section("\n".join(notes))] if notes else [])
 
 
-def _marking(record: PromptRecord) -> list[Block]:
-    """A list to mark, and the button that sends it; Slack keeps the marks in between."""
-    choices = wording.pickable(record.prompt)
-    if not 0 < len(choices) <= SELECT_LIMIT:
-        return []
-    options = [{"text": _plain(text[:BUTTON_LIMIT]), "value": str(place)} for place, text in choices]
-    boxes = len(options) <= CHECKBOX_LIMIT
-    element: Block = {"type": "checkboxes" if boxes else "multi_static_select", "action_id": PICK, "options": options}
-    if marked := set(map(str, wording.premarked(record.prompt))):
-        element["initial_options"] = [option for option in options if option["value"] in marked]
-    block: Block = {"type": "actions", "block_id": PICK, "elements": [element]}
-    if not boxes:  # a menu of many stands beside a text
-        block = {"type": "section", "block_id": PICK, "text": _plain("Mark what you want:"), "accessory": element}
-    send = _button("✅ Send what is marked", encode_action(record, "", PICK), "send")
-    return [block, {"type": "actions", "elements": [send]}]
-
-
-def _button_rows(record: PromptRecord) -> list[Block]:
-    """Answers in one row; the refusing ones in a row of their own; then default, cancel, write and show."""
-    buttons = wording.render_buttons(record.prompt)
-    rows: list[list[Button]] = [
-        [button for button in buttons if button.role in (Role.ANSWER, Role.ALWAYS)],
-        [button for button in buttons if button.role is Role.REFUSE],
-        [button for button in buttons if button.role in (Role.DEFAULT, Role.CANCEL, Role.SHOW)],
-    ]
-    blocks = [_actions(record, row, number) for number, row in enumerate(rows) if row]
-    if takes_text(record.prompt):
-        write = _button("✍ Write an answer", encode_action(record, "", WRITE), "write")
-        blocks.append({"type": "actions", "elements": [write]})
-    return blocks
-
-
-def _actions(record: PromptRecord, row: list[Button], number: int) -> Block:
-    shown = row[:ROW_LIMIT]
-    return {"type": "actions", "elements": [_shown(record, b, f"{number}.{place}") for place, b in enumerate(shown)]}
-
-
-def _shown(record: PromptRecord, button: Button, action_id: str) -> Block:
-    verb = SHOW if button.role is Role.SHOW else ANSWER
-    element = _button(button.label, encode_action(record, button.value, verb), action_id)
-    if button.role is Role.ALWAYS:
-        element["confirm"] = {
-            "title": _plain("Always?"),
-            "text": _plain("This choice also decides what is not asked yet."),
-            "confirm": _plain("Yes, always"),
-            "deny": _plain("Back"),
-        }
-    return element
-
-
-def _button(label: str, value: str, action_id: str) -> Block:
-    return {"type": "button", "text": _plain(label[:BUTTON_LIMIT]), "value": value, "action_id": action_id}
-
-
-def _plain(text: str) -> Block:
-    return {"type": "plain_text", "text": text, "emoji": False}
-
-
-def _context(text: str) -> Block:
-    return {"type": "context", "elements": [_plain(text[:CONTEXT_LIMIT])]}
-
-
-def _section(text: str) -> Block:
-    return {"type": "section", "text": _plain(text[:QUOTE_LIMIT] or "…")}
-
-
-def _quoted(text: str) -> Block:
-    leaf = {"type": "text", "text": text[:QUOTE_LIMIT]}
-    return {"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [leaf]}]}
+def _pieces(text: str) -> list[str]:
+    """Split where one quotation cannot hold it, at the end of a line where there is one near."""
+    pieces = []
+    while len(text) > QUOTE_LIMIT:
+        at = text.rfind("\n", QUOTE_LIMIT // 2, QUOTE_LIMIT) + 1 or QUOTE_LIMIT
+        pieces.append(text[:at])
+        text = text[at:]
+    return [*pieces, text] if text else pieces
 
 
 def _message(fallback: str, blocks: list[Block]) -> dict[str, Any]:
     """`text` is what notifications and screen readers show; Slack reads & < > in it, so they are escaped."""
-    escaped = fallback[:1000].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return {"text": escaped, "blocks": blocks}
+    escaped = fallback[:FALLBACK_LIMIT].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return {"text": escaped or "…", "blocks": blocks}

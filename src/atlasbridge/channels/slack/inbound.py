@@ -7,37 +7,39 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from atlasbridge.channels import listening
 from atlasbridge.channels.commands import Command, parse_command
-from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle, guess_target
+from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle
 from atlasbridge.channels.outbox import Place
+from atlasbridge.channels.people import People
 from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.slack.actions import (
+    AGAIN,
     PICK,
     SHOW,
     SIGN,
+    THIS,
     WRITE,
     Action,
+    clicked_value,
     full_value,
     parse_action,
     parse_picked,
     parse_slash,
     plain_text,
 )
+from atlasbridge.channels.slack.api import moment_of
 from atlasbridge.channels.slack.blocks import CALLBACK, FIELD
 from atlasbridge.channels.slack.envelope import Payload, key_of, kind_of, parse_sender
 from atlasbridge.channels.slack.settings import SlackSettings
+from atlasbridge.channels.target import GONE, NOT_OPEN, Doubt, Held, find_target, offer, refuse_secret
+from atlasbridge.channels.words import needs_words, reads_as_words
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import PromptRecord, PromptType
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.prompt.reply import InboundReply
-from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
-SEVERAL = (
-    "Multiple active sessions. Please reply in the thread of the prompt,\n"
-    "or target a session with !switch <session_id>."
-)
 NOT_OURS = "This button is not one of mine."
 EDITED = "An edit changes nothing that was already taken. Write a new message instead."
 NO_MARKS = "Slack did not say what is marked. Reply in the thread with the numbers instead."
@@ -47,13 +49,14 @@ HEARD_SUBTYPES = (None, "thread_broadcast")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a reply came from.  `thread` is set for written words: they are answered where they stand."""
+    """Where a reply came from.  `thread` and `ts` are set for written words: they are answered where they stand."""
 
     room: str
     user: str
     thread: str = ""
     update_id: str = ""
     seen_before: bool = False
+    ts: str = ""
 
 
 class Doors(Protocol):
@@ -62,21 +65,33 @@ class Doors(Protocol):
     def deliver(self, reply: InboundReply) -> None: ...
     def say(self, origin: Origin, sentence: str) -> None: ...
     def show_more(self, place: Place, record: PromptRecord) -> None: ...
-    async def open_modal(self, origin: Origin, trigger_id: str, record: PromptRecord) -> None: ...
+    def ask_which(self, origin: Origin, doubt: Doubt) -> None: ...
+    def ask_again(self, origin: Origin, record: PromptRecord) -> None: ...
+    def tidy(self, place: Place, record: PromptRecord) -> None: ...
+    async def open_modal(self, origin: Origin, trigger_id: str, record: PromptRecord, label: str) -> None: ...
     def command(self, user: str, command: Command) -> None: ...
     def chosen(self, room: str) -> str: ...
     def warn(self, record: PromptRecord) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What inbound shares with its channel."""
+
+    shown: Shown
+    people: People
+    throttle: Throttle
+    held: Held
+
+
 class Inbound:
-    def __init__(self, settings: SlackSettings, desk: Desk, clock: Clock, shown: Shown, doors: Doors) -> None:
+    def __init__(self, settings: SlackSettings, desk: Desk, clock: Clock, memory: Memory, doors: Doors) -> None:
         self._settings, self._desk, self._clock = settings, desk, clock
-        self._shown, self._doors = shown, doors
+        self._shown, self._people, self._throttle = memory.shown, memory.people, memory.throttle
+        self._held, self._doors = memory.held, doors
         self._seen = SeenUpdates(desk, "slack")
         self._strangers = Strangers(desk, "slack")
-        self._throttle = Throttle(settings.replies_per_minute)
         self._again: set[str] = set()
-        self.names: dict[str, str] = {}
 
     async def admit(self, kind: str, payload: Payload) -> bool:
         """Into the inbox once; strangers and the bot's own echo never get there."""
@@ -126,9 +141,10 @@ class Inbound:
         sender = parse_sender(kind, payload)
         if sender is None:
             return False
-        if sender.name:
-            self.names[sender.user_id] = visible(sender.name, keep_lines=False)[:40]
         if sender.teams == {self._settings.team_id} and sender.user_id in self._settings.allowed_users:
+            person_id = f"{self._settings.team_id}/{sender.user_id}"
+            if not self._people.name(person_id):  # the profile's name, once it is known, is the better one
+                self._people.learn(person_id, sender.name)
             return True
         self._strangers.note(f"{'+'.join(sorted(sender.teams))}/{sender.user_id}")
         return False
@@ -140,28 +156,58 @@ class Inbound:
         clicked = (payload.get("actions") or [{}])[0]
         if clicked.get("type") in MARKING:
             return False  # Slack keeps the marks itself until they are sent
-        action = parse_action(clicked.get("value"))
+        action = parse_action(clicked_value(clicked))
         record = self._desk.prompt(action.prompt_id) if action else None
         known = self._shown.prompt_at(place)
+        trigger = str(payload.get("trigger_id") or "")
         if action is None or (known and (record is None or known != record.prompt_id)):
             self._doors.say(origin, NOT_OURS)
-        elif action.verb == SHOW and record is not None:
+        elif record is None:
+            return self._pass_click(origin, place, action, None)
+        elif action.verb == SHOW:
             self._doors.show_more(place, record)
-        elif action.verb == WRITE and record is not None:
-            await self._doors.open_modal(origin, str(payload.get("trigger_id") or ""), record)
-        elif action.verb == PICK and record is not None:
+        elif action.verb == AGAIN:
+            self._doors.ask_again(origin, record)
+        elif action.verb == WRITE or self._wants_words(action, record):
+            await self._doors.open_modal(origin, trigger, record, _label(record, full_value(action, record)))
+        elif action.verb == PICK:
             return self._pass_marks(origin, place, action, record, parse_picked(payload, record))
+        elif action.verb == THIS:
+            return self._on_which(origin, place, action, record)
         else:
             return self._pass_click(origin, place, action, record)
         return False
 
-    def _pass_click(self, origin: Origin, place: Place, action: Action, record: PromptRecord | None) -> bool:
-        if record is not None and record.nonce == action.nonce:
-            self._shown.add(record.prompt_id, place)  # a copy whose sending was never confirmed is edited too
+    def _wants_words(self, action: Action, record: PromptRecord) -> bool:
+        live = record.state in OPEN and action.nonce == record.nonce and action.verb not in (THIS, PICK)
+        return live and needs_words(record.prompt, full_value(action, record))
+
+    def _on_which(self, origin: Origin, place: Place, action: Action, record: PromptRecord) -> bool:
+        """The person has said which prompt an earlier text meant."""
+        text = self._held.take(origin.room, action.value)
+        if text is None:
+            self._doors.say(origin, GONE)
+            return False
+        as_text = reads_as_words(record.prompt, text)
+        return self._pass_click(origin, ("", ""), replace(action, value=text), record, as_text)
+
+    def _pass_click(
+        self, origin: Origin, place: Place, action: Action, record: PromptRecord | None, as_text: bool = False
+    ) -> bool:
+        if record is not None and record.nonce == action.nonce and place[1]:
+            self._meet_copy(place, record)
         if not self._is_within_limit(origin, record):
             return False
-        value = full_value(action, record) if record else action.value
-        return self._deliver(origin, action.prompt_id, value, session_id=action.session_id, nonce=action.nonce)
+        value = full_value(action, record) if record and action.verb != THIS else action.value
+        ids = {"session_id": action.session_id, "nonce": action.nonce}
+        return self._deliver(origin, action.prompt_id, value, as_text=as_text, **ids)
+
+    def _meet_copy(self, place: Place, record: PromptRecord) -> None:
+        """A copy whose sending was never confirmed is edited like the others, and at once when it is too late."""
+        if self._shown.prompt_at(place) != record.prompt_id:
+            self._shown.add(record.prompt_id, place)
+            if record.state not in OPEN:
+                self._doors.tidy(place, record)
 
     def _pass_marks(
         self, origin: Origin, place: Place, action: Action, record: PromptRecord, picked: str | None
@@ -184,7 +230,7 @@ class Inbound:
         origin = self._origin("interactive", payload, room, str(payload["user"]["id"]))
         if not self._is_within_limit(origin, record):
             return False
-        as_text = record is not None and record.prompt.type is PromptType.TYPE_FREE_TEXT
+        as_text = record is not None and (action.value == "words" or reads_as_words(record.prompt, text))
         ids = {"session_id": action.session_id, "nonce": action.nonce}
         return self._deliver(origin, action.prompt_id, text, as_text=as_text, **ids)
 
@@ -196,36 +242,42 @@ class Inbound:
         replied = self._shown.prompt_at((room, thread)) if thread else ""
         if event.get("channel_type") != "im" and not replied:
             return False  # talk among people in a channel
-        origin = self._origin("events_api", payload, room, str(message["user"]), thread or str(message["ts"]))
+        ts = str(message.get("ts") or "")
+        origin = self._origin("events_api", payload, room, str(message["user"]), thread or ts, ts)
+        said = plain_text(str(event.get("text") or ""))
         if changed:
             self._doors.say(origin, EDITED)
-        elif not thread and (command := parse_command(plain_text(str(event.get("text") or "")), "", SIGN)):
+        elif not thread and (command := parse_command(said, "", SIGN)):
             self._doors.command(origin.user, command)
         elif event.get("subtype") in HEARD_SUBTYPES:
-            return self._on_text(origin, replied, plain_text(str(event.get("text") or "")))
+            return self._on_text(origin, self._target(origin, replied, bool(thread)), said)
         return False
 
-    def _on_text(self, origin: Origin, replied: str, text: str) -> bool:
-        record, why = self._target(origin, replied)
-        if record is None:
-            self._doors.say(origin, why)
-        elif record.prompt.secret:
-            self._doors.say(origin, listening.refuse_secret(record))
-        elif self._is_within_limit(origin, record):
-            as_text = record.prompt.type is PromptType.TYPE_FREE_TEXT
-            return self._deliver(origin, record.prompt_id, text, as_text=as_text, session_id=record.session_id)
+    def _on_text(self, origin: Origin, target: PromptRecord | Doubt, text: str) -> bool:
+        if isinstance(target, Doubt):
+            if target.offered:
+                self._held.keep(origin.room, origin.ts, text)
+            self._doors.ask_which(origin, target)
+        elif target.prompt.secret:
+            self._doors.say(origin, refuse_secret(target))
+        elif self._is_within_limit(origin, target):
+            as_text = reads_as_words(target.prompt, text)
+            return self._deliver(origin, target.prompt_id, text, as_text=as_text, session_id=target.session_id)
         return False
 
-    def _target(self, origin: Origin, replied: str) -> tuple[PromptRecord | None, str]:
+    def _target(self, origin: Origin, replied: str, threaded: bool) -> PromptRecord | Doubt:
+        """A thread counts for its own prompt only; a plain text for the one that was shown before it."""
         if replied:
-            return self._desk.prompt(replied), listening.NOT_OPEN
-        if origin.seen_before:
-            return None, listening.RESTARTED
-        return guess_target(self._desk, self._doors.chosen(origin.room), SEVERAL)
+            return self._desk.prompt(replied) or Doubt(NOT_OPEN)
+        if threaded:
+            return offer(self._desk, self._shown, origin.room)
+        chosen = self._doors.chosen(origin.room)
+        return find_target(self._desk, self._shown, origin.room, moment_of(origin.ts), chosen, origin.seen_before)
 
     def _deliver(self, origin: Origin, prompt_id: str, value: str, **fields: Any) -> bool:
         identity = f"slack:{self._settings.team_id}/{origin.user}"
-        self._doors.deliver(InboundReply("slack", identity, prompt_id, value, token=origin, **fields))
+        context = {"name": self._people.call(identity)}
+        self._doors.deliver(InboundReply("slack", identity, prompt_id, value, token=origin, context=context, **fields))
         return True
 
     def _is_within_limit(self, origin: Origin, record: PromptRecord | None) -> bool:
@@ -236,8 +288,12 @@ class Inbound:
             self._doors.warn(record)
         return not sentence
 
-    def _origin(self, kind: str, payload: Payload, room: str, user: str, thread: str = "") -> Origin:
+    def _origin(self, kind: str, payload: Payload, room: str, user: str, thread: str = "", ts: str = "") -> Origin:
         key = key_of(kind, payload)
         seen = key in self._again
         self._again.discard(key)
-        return Origin(room, user, thread, key, seen)
+        return Origin(room, user, thread, key, seen, ts)
+
+
+def _label(record: PromptRecord, value: str) -> str:
+    return next((choice.label for choice in record.prompt.choices if value and choice.value == value), "")

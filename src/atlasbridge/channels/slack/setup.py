@@ -59,7 +59,8 @@ class SlackIntroduction:
         text = "AtlasBridge asks: do you see this?"
         section = {"type": "section", "text": {"type": "plain_text", "text": text}}
         room = await self._api.open_dm(person_id)
-        ts = await self._api.post(room, {"text": text, "blocks": [section, {"type": "actions", "elements": [button]}]})
+        asked = {"text": text, "blocks": [section, {"type": "actions", "elements": [button]}]}
+        ts = (await self._api.post(room, asked)).message
 
         def match(kind: str, payload: dict[str, Any]) -> str:
             clicked = (payload.get("actions") or [{}])[0]

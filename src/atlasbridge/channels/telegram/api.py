@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from atlasbridge.channels import outbox
-from atlasbridge.channels.outbox import Params, Place, Unreachable
+from atlasbridge.channels.outbox import Params, Place, Posted, Unreachable
 
 _TOKEN = re.compile(r"/bot\d+:[^/\s\"']+")
 
@@ -67,13 +67,13 @@ class BotApi:
             raise Unreachable("Telegram's answer makes no sense") from None
         return _result(answer)
 
-    async def post(self, chat: str, params: Params) -> str:
+    async def post(self, chat: str, params: Params) -> Posted:
         """A message, or a file where params has a `document`."""
         rest = {name: value for name, value in params.items() if name != "document"}
         document = params.get("document")
         method = "sendMessage" if document is None else "sendDocument"
         message = await self.call(method, {"chat_id": int(chat), **rest}, document=document)
-        return str(message["message_id"])
+        return Posted(str(message["message_id"]), float(message.get("date") or 0))
 
     async def edit(self, place: Place, params: Params) -> None:
         try:

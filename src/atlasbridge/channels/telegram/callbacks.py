@@ -1,8 +1,9 @@
 """What a Telegram button carries: the short form of the specification, within 64 bytes.  Pure.
 
 `ans:{prompt 8}:{session 8}:{nonce 16}:{value}` answers, `shw:...:` shows more, `tgl:...:{place}.{marks}` marks one of
-several choices and `snd:...:{marks}` sends them.  A value that does not fit, or could be misread, travels as its place
-in the list of choices: `@3`.
+several choices and `snd:...:{marks}` sends them, `pag:...:{page}` turns to other choices, `ths:...:{message}` says that
+an earlier text meant this prompt, `agn:...:` asks once more.  A value that does not fit, or could be misread, travels
+as its place in the list of choices: `@3`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from atlasbridge.core.prompt.model import PromptRecord
 
 MAX_BYTES = 64
 NONCE_CHARS = 16
-ANSWER, SHOW, TOGGLE, SEND = "ans", "shw", "tgl", "snd"
+ANSWER, SHOW, TOGGLE, SEND, PAGE, THIS, AGAIN = "ans", "shw", "tgl", "snd", "pag", "ths", "agn"
+VERBS = (ANSWER, SHOW, TOGGLE, SEND, PAGE, THIS, AGAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ def encode_verb(record: PromptRecord, verb: str, value: str) -> str:
 def parse_callback(data: object) -> Callback | None:
     """None for anything that is not exactly ours: parsing fails closed."""
     parts = data.split(":", 4) if isinstance(data, str) else []
-    if len(parts) != 5 or parts[0] not in (ANSWER, SHOW, TOGGLE, SEND):
+    if len(parts) != 5 or parts[0] not in VERBS:
         return None
     verb, prompt_id, session_id, nonce, value = parts
     if not (_is_hex(prompt_id, 8) and _is_hex(session_id, 8) and _is_hex(nonce, NONCE_CHARS)):

@@ -7,89 +7,60 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import platform
 from collections.abc import Mapping
 from typing import Any
 
-from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.chat import ChatChannel
 from atlasbridge.channels.commands import Command, describe_commands
-from atlasbridge.channels.delivery import Delivery, Render
-from atlasbridge.channels.desk_commands import DeskCommands
-from atlasbridge.channels.outbox import Outbox
-from atlasbridge.channels.shown import Shown
-from atlasbridge.channels.tasks import TaskSet
+from atlasbridge.channels.outbox import Params, Place
+from atlasbridge.channels.outcome import Outcome
 from atlasbridge.channels.telegram import templates
 from atlasbridge.channels.telegram.api import BotApi
-from atlasbridge.channels.telegram.inbound import Inbound
+from atlasbridge.channels.telegram.inbound import Inbound, Memory
+from atlasbridge.channels.telegram.keyboard import pages_of, render_ask_again
 from atlasbridge.channels.telegram.poller import Batch, Poller
 from atlasbridge.channels.telegram.settings import TelegramSettings
 from atlasbridge.channels.telegram.voice import Origin, Voice, in_topic, reply_to
 from atlasbridge.channels.wording import render_left
-from atlasbridge.core.clock import Clock, iso, parse_iso
+from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
+from atlasbridge.core.prompt.model import PromptRecord, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
 TAP_LIFE_S = 150.0
 DECISION_PATIENCE_S = 2.0  # before a batch is confirmed
 GROUP_RATE = 17 / 60  # Telegram takes 20 messages a minute in a group; three of them may come at once
-LAST_POLL, LAST_POLL_EVERY_S = "telegram.last_poll", 15.0
-HINT = "start a chat with the bot, and see: atlasbridge hub status"
+ALARM_EVERY_S = 3600.0
+CONFLICT_AT = "telegram.conflict_at"
 CONFLICT = (
     "Another program is polling with this bot's token: a second AtlasBridge, or somebody who stole the token. "
     "Stop the other one, or make a new token with @BotFather."
 )
-MUTED = "prompts come without a sound, and notices not at all."
-PAUSED = "Replies to this session are paused for a minute: there were too many."
 
 
-class TelegramChannel(BaseChannel):
+class TelegramChannel(ChatChannel):
     name = "telegram"
+    title = "Telegram"
+    sign = "/"
+    muted = "prompts come without a sound, reminders and notices not at all."
 
     def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
         super().__init__(settings, desk, clock)
         own = self._own = TelegramSettings.model_validate(dict(settings))
-        self._host = own.host_name or platform.node() or "this machine"
         self._topics = {str(group.chat_id): group.topic_id for group in own.groups}
-        self._chats = [*map(str, own.allowed_users), *self._topics]
         self._api = BotApi(own.bot_token.get_secret_value(), own.api_url, own.request_timeout_s)
-        self._outbox = Outbox(self._api, clock, self._rate, own.backoff_first_s)
-        self._tasks = TaskSet("Telegram")
-        self._shown = Shown(desk, "telegram")
-        self._delivery = Delivery(desk, clock, self._outbox, self._shown, self._tasks)
-        self._commands = DeskCommands(desk, clock, "telegram", "/", MUTED)
-        self._voice = Voice(self._api, self._outbox, self._delivery, self._tasks, self._host)
-        self._inbound = Inbound(own, desk, clock, self._shown, self._voice, self)
+        self._furnish(own, self._api, self._rate)
+        self._voice = Voice(self._api, self._outbox, self._delivery, self._shown, self._tasks, self._host)
+        memory = Memory(self._shown, self._people, self._throttle, self._held)
+        self._inbound = Inbound(own, desk, clock, memory, self._voice, self)
         self._poller = Poller(self._api, clock, self, own.poll_timeout_s, own.backoff_first_s)
-        self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
         self._undecided: set[Origin] = set()
         self._decided = asyncio.Event()
-        self._noted_poll_at = float("-inf")
-        self._deaf_since: float | None = None
 
     # what the hub calls
-
-    async def start(self) -> None:
-        self._shown.load()
-        last = self.desk.recall(LAST_POLL)
-        if last:  # on the steady clock's scale, so that both kinds of gap are measured alike
-            self._deaf_since = self.clock.now() - max(0.0, self.clock.wall() - parse_iso(last))
-        self._tasks.hold(self._listen())
-
-    async def _listen(self) -> None:
-        try:
-            await self._inbound.replay()
-        except Exception:  # the channel boundary: one bad update must not make the channel deaf
-            log.exception("what an earlier process had received could not be taken up")
-        await self._poller.run()
-
-    async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
-        return await self._delivery.send(event, self._chats, self._render(event, session), HINT)
-
-    async def receive_reply(self) -> InboundReply:
-        return await self._replies.get()
 
     async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
         """A tap always gets its toast; a text is only answered when it was refused: the message itself is edited."""
@@ -99,25 +70,10 @@ class TelegramChannel(BaseChannel):
         self._undecided.discard(origin)
         if not self._undecided:
             self._decided.set()
-        if origin.query_id or (isinstance(outcome, Reject) and not _is_late_copy(origin, outcome)):
-            self._voice.say(origin, outcome.sentence)
+        sentence = self.answered(reply, outcome, origin.seen_before)
+        if origin.query_id or (isinstance(outcome, Reject) and sentence):
+            self._tell(origin, sentence or outcome.sentence)
         await self._inbound.settle(origin)
-
-    async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
-        session = self._session(event)
-        for place in self._shown.places(event.prompt_id, message_id):
-            if receipt.stage == "reminder":
-                params = templates.render_notice(receipt.sentence, session, self._host)
-                self._outbox.post(place[0], params | reply_to(int(place[1])) | in_topic(self._topics.get(place[0])))
-            else:
-                who = self._display(receipt.by)
-                self._outbox.edit(place, templates.render_outcome(event, session, receipt, who, self._host))
-
-    async def notify(self, message: str, session: SessionRecord | None = None) -> None:
-        params = templates.render_notice(message, session, self._host)
-        for chat in self._chats:
-            if session is None or (self._own.session_notices and not self._commands.is_muted(chat)):
-                self._outbox.post(chat, params | in_topic(self._topics.get(chat)))
 
     async def close(self) -> None:
         await self._tasks.close()
@@ -131,23 +87,62 @@ class TelegramChannel(BaseChannel):
             "detail": poller.detail,
             "bot": poller.me.get("username", ""),
             "operators": len(self._own.allowed_users),
-            "unreachable_chats": sorted(self._outbox.gone),
-            "pending": self._outbox.pending,
+            **self.common_health(),
             "last_ok_s": None if poller.last_ok_at is None else round(self.clock.now() - poller.last_ok_at, 1),
         }
+
+    # what the base asks for
+
+    async def _serve(self) -> None:
+        await self._poller.run()
+
+    async def _replay(self) -> None:
+        await self._inbound.replay()
+
+    async def _chats(self) -> list[str]:
+        return [*map(str, self._own.allowed_users), *self._topics]
+
+    def _paint_prompt(self, event: PromptRecord, session: SessionRecord, chat: str, short: bool) -> Params:
+        params = templates.render_short(event, session) if short else self._question(event, session)
+        quiet = {"disable_notification": True} if self._commands.is_muted(chat) else {}
+        return params | quiet | in_topic(self._topics.get(chat))
+
+    def _question(self, event: PromptRecord, session: SessionRecord) -> Params:
+        return templates.render_prompt(event, session, self._host)
+
+    def _paint_outcome(self, event: PromptRecord, session: SessionRecord, outcome: Outcome) -> Params:
+        keyboard = render_ask_again(event) if outcome.again and self._can_ask_again else None
+        return templates.render_outcome(event, session, outcome, self._host, keyboard)
+
+    def _paint_notice(self, message: str, session: SessionRecord | None, chat: str) -> Params:
+        return templates.render_notice(message, session, self._host) | in_topic(self._topics.get(chat))
+
+    def _beside(self, place: Place) -> Params:
+        return reply_to(int(place[1]))
+
+    def _tell(self, token: Any, sentence: str) -> None:
+        self._voice.say(token, sentence)
+
+    @property
+    def _hint(self) -> str:
+        return "start a chat with the bot, and see: atlasbridge hub status"
+
+    @property
+    def _session_notices(self) -> bool:
+        return self._own.session_notices
 
     # what inbound calls
 
     def deliver(self, reply: InboundReply) -> None:
         self._undecided.add(reply.token)
-        self._replies.put_nowait(reply)
+        super().deliver(reply)
 
-    def command(self, origin: Origin, command: Command) -> None:
+    def command(self, origin: Origin, command: Command, identity: str) -> None:
         """A session that is slow to show its screen must not keep the poll waiting."""
-        self._tasks.hold(self._obey(origin, command))
+        self._tasks.hold(self._obey(origin, command, identity))
 
-    async def _obey(self, origin: Origin, command: Command) -> None:
-        spoken = await self._commands.run(str(origin.chat_id), command)
+    async def _obey(self, origin: Origin, command: Command, identity: str) -> None:
+        spoken = await self._commands.run(str(origin.chat_id), command, identity)
         if spoken.screen is None:
             self._voice.answer(origin, templates.render_notice(spoken.text, None, ""))
         else:
@@ -156,12 +151,20 @@ class TelegramChannel(BaseChannel):
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None:
         """In the message that was tapped: every chat marks for itself."""
         self._voice.say(origin, sentence)
-        now, session = self.clock.now(), self._session(record)
-        self._outbox.edit(origin.place, templates.render_prompt(record, session, now, self._host, marks))
+        painted = templates.render_prompt(record, self._session(record), self._host, marks)
+        self._outbox.edit(origin.place, painted)
 
-    def warn(self, record: PromptRecord) -> None:
-        self.desk.note("CHANNEL_RATE_LIMITED", channel="telegram", session_id=record.session_id)
-        self._tasks.hold(self.notify(PAUSED, self._session(record)))
+    def turn_page(self, origin: Origin, record: PromptRecord, page: int) -> None:
+        number = min(page, pages_of(record) - 1)
+        self._voice.say(origin, f"Page {number + 1}.")
+        painted = templates.render_prompt(record, self._session(record), self._host, page=number)
+        self._outbox.edit(origin.place, painted)
+
+    def ask_again(self, origin: Origin, record: PromptRecord) -> None:
+        self._tasks.hold(self._ask_again(origin, record))
+
+    async def _ask_again(self, origin: Origin, record: PromptRecord) -> None:
+        self._voice.say(origin, await self.request_again(record))
 
     def member_changed(self, chat_id: int, present: bool) -> None:
         """Blocked, or back: whoever comes back is shown what is open."""
@@ -173,8 +176,21 @@ class TelegramChannel(BaseChannel):
         self._outbox.gone.discard(chat)
         for record in self.desk.open_prompts():
             if all(place[0] != chat for place in self._shown.places(record.prompt_id)):
-                render = self._render(record, self._session(record))
-                self._tasks.hold(self._delivery.send_to(chat, record, render, patient=True))
+                self._tasks.hold(self._show_late(chat, record))
+
+    async def _show_late(self, chat: str, record: PromptRecord) -> None:
+        session = self._session(record)
+        render = lambda where, short: self._paint_prompt(record, session, where, short)  # noqa: E731
+        await self._delivery.send_to(chat, record, render, patient=True)
+
+    def tell_where(self, user_id: int, chat: dict[str, Any], topic_id: int | None) -> None:
+        """A group's number, in private: the group itself takes no part until it stands in the configuration."""
+        lines = ["[[channels.telegram.groups]]", f"chat_id = {chat.get('id')}"]
+        lines += [f"topic_id = {topic_id}"] if topic_id is not None else []
+        name = visible(str(chat.get("title") or "this chat"), keep_lines=False)[:60]
+        told = f"“{name}” has the number {chat.get('id')}. To let it take part, add to config.toml:"
+        params = templates.Body().line(told).line("\n".join(lines), "pre").line("then: atlasbridge hub reload").params()
+        self._outbox.post(str(user_id), params)
 
     # what the poller calls
 
@@ -190,29 +206,28 @@ class TelegramChannel(BaseChannel):
             except TimeoutError:
                 self._undecided.clear()
 
-    def heard(self) -> None:
-        """Durable, but seldom: a restart measures with it how long nobody listened."""
-        now = self.clock.now()
-        if now - self._noted_poll_at >= LAST_POLL_EVERY_S:
-            self._noted_poll_at = now
-            self.desk.remember(LAST_POLL, iso(self.clock.wall()))
-
     async def state_changed(self, state: str, detail: str) -> None:
         if state == "ok":
             await self._recovered()
             return
-        if self._deaf_since is None:
-            self._deaf_since = self._poller.last_ok_at or self.clock.now()
-        if state == "conflict":
+        self.went_deaf(self._poller.last_ok_at)
+        if state == "conflict" and self._is_alarm_due():
             self.desk.note("CHANNEL_CONFLICT", channel="telegram", detail=detail)
             await self.notify(CONFLICT)
+
+    def _is_alarm_due(self) -> bool:
+        """Two programs on one token take turns at being heard: one alarm, then one an hour."""
+        now = self.clock.wall()
+        due = now - float(self.desk.recall(CONFLICT_AT, "0")) >= ALARM_EVERY_S
+        if due:
+            self.desk.remember(CONFLICT_AT, str(now))
+        return due
 
     # the rest
 
     async def _recovered(self) -> None:
         """After more than 150 s of deafness taps are gone for good: say so, and show the open prompts anew."""
-        gap_s = 0.0 if self._deaf_since is None else self.clock.now() - self._deaf_since
-        self._deaf_since = None
+        gap_s = await self.came_back()
         self._tasks.hold(self._announce_commands())
         records = [record for record in self.desk.open_prompts() if self._shown.places(record.prompt_id)]
         if gap_s <= TAP_LIFE_S or not records:
@@ -222,7 +237,7 @@ class TelegramChannel(BaseChannel):
             "if you tapped a button in that time, please tap it again."
         )
         for record in records:
-            params = templates.render_prompt(record, self._session(record), self.clock.now(), self._host)
+            params = self._question(record, self._session(record))
             for place in self._shown.places(record.prompt_id):
                 self._outbox.edit(place, params)
 
@@ -230,27 +245,5 @@ class TelegramChannel(BaseChannel):
         listed = [{"command": name, "description": what} for name, what in describe_commands("/").items()]
         await self._api.call("setMyCommands", {"commands": listed})
 
-    def _render(self, event: PromptRecord, session: SessionRecord) -> Render:
-        def render(chat: str) -> dict[str, Any]:
-            params = templates.render_prompt(event, session, self.clock.now(), self._host)
-            quiet = {"disable_notification": True} if self._commands.is_muted(chat) else {}
-            return params | quiet | in_topic(self._topics.get(chat))
-
-        return render
-
     def _rate(self, chat: str) -> float:
         return self._own.messages_per_s * (GROUP_RATE if chat in self._topics else 1.0)
-
-    def _session(self, event: PromptRecord) -> SessionRecord:
-        found = self.desk.session(event.session_id)
-        return found or SessionRecord(event.session_id, "?", (), "", 0, 0, "")
-
-    def _display(self, identity: str) -> str:
-        channel, _, user_id = identity.partition(":")
-        known = self._inbound.names.get(int(user_id)) if channel == "telegram" and user_id.isdecimal() else None
-        return known or identity
-
-
-def _is_late_copy(origin: Origin, outcome: Reject) -> bool:
-    """The same message once more after a restart: its first copy may have answered, so a refusal says nothing new."""
-    return origin.seen_before and outcome.reason in (Refusal.NOT_OPEN, Refusal.BAD_NONCE)

@@ -10,61 +10,84 @@ import json
 import logging
 from typing import Any, Protocol
 
-from atlasbridge.channels import listening
 from atlasbridge.channels.commands import Command, parse_command
-from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle, guess_target
+from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle
+from atlasbridge.channels.outbox import Place
+from atlasbridge.channels.people import People
 from atlasbridge.channels.shown import Shown
-from atlasbridge.channels.telegram.callbacks import SEND, SHOW, TOGGLE, Callback, expand_callback, parse_callback
+from atlasbridge.channels.target import GONE, NOT_OPEN, Doubt, Held, find_target, offer, refuse_secret
+from atlasbridge.channels.telegram.callbacks import (
+    AGAIN,
+    PAGE,
+    SEND,
+    SHOW,
+    THIS,
+    TOGGLE,
+    Callback,
+    expand_callback,
+    parse_callback,
+)
 from atlasbridge.channels.telegram.picking import Picks, marked_value, parse_marks, parse_toggle
 from atlasbridge.channels.telegram.settings import TelegramSettings
 from atlasbridge.channels.telegram.voice import Origin, Voice
+from atlasbridge.channels.words import needs_words, reads_as_words
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import Desk
 from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import PromptRecord, PromptType
+from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.prompt.reply import InboundReply
-from atlasbridge.core.visible import visible
+from atlasbridge.core.session.model import SessionRecord
 
 log = logging.getLogger(__name__)
-SEVERAL = (
-    "Multiple active sessions. Please reply directly to the prompt message,\n"
-    "or target a session with /switch <session_id>."
-)
 NOT_OURS = "This button is not one of mine."
 FORWARDED = "A forwarded message is not taken as an answer. Write it yourself."
 EDITED = "An edit changes nothing that was already taken. Send a new message instead."
 MARKED = "Marked. Send them with the button below the list."
 CHANGED = "The marks have changed since. Look again, then send."
 ONLY_TEXT = "Only text and buttons are taken here."
+WHERE = "where"  # said in a group: its number is told in private
 
 
 class Doors(Protocol):
     """Where inbound things go: the channel."""
 
-    def command(self, origin: Origin, command: Command) -> None: ...
+    def command(self, origin: Origin, command: Command, identity: str) -> None: ...
     def deliver(self, reply: InboundReply) -> None: ...
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None: ...
+    def turn_page(self, origin: Origin, record: PromptRecord, page: int) -> None: ...
+    def ask_again(self, origin: Origin, record: PromptRecord) -> None: ...
+    def tidy(self, place: Place, record: PromptRecord) -> None: ...
     def warn(self, record: PromptRecord) -> None: ...
     def member_changed(self, chat_id: int, present: bool) -> None: ...
+    def tell_where(self, user_id: int, chat: dict[str, Any], topic_id: int | None) -> None: ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Memory:
+    """What inbound shares with its channel."""
+
+    shown: Shown
+    people: People
+    throttle: Throttle
+    held: Held
 
 
 class Inbound:
     def __init__(
-        self, settings: TelegramSettings, desk: Desk, clock: Clock, shown: Shown, voice: Voice, doors: Doors
+        self, settings: TelegramSettings, desk: Desk, clock: Clock, memory: Memory, voice: Voice, doors: Doors
     ) -> None:
         self._settings, self._desk, self._clock = settings, desk, clock
-        self._shown, self._voice, self._doors = shown, voice, doors
+        self._shown, self._people, self._throttle = memory.shown, memory.people, memory.throttle
+        self._held, self._voice, self._doors = memory.held, voice, doors
         self._seen = SeenUpdates(desk, "telegram")
         self._strangers = Strangers(desk, "telegram")
-        self._throttle = Throttle(settings.replies_per_minute)
         self._picks = Picks()
-        self.names: dict[int, str] = {}
         self.bot_name = ""
 
     async def take(self, update: dict[str, Any]) -> None:
         kind = next((name for name in update if name != "update_id"), "")
         body = update.get(kind)
-        if not isinstance(body, dict) or not self._is_allowed(body):
+        if not isinstance(body, dict) or not self._is_allowed(kind, body):
             return
         news = await self._seen.take(str(update["update_id"]), json.dumps(update, ensure_ascii=False))
         if news != "copy":
@@ -74,7 +97,7 @@ class Inbound:
         """What an earlier process received and died over, before anything new is heard."""
         for update_id, update in self._seen.left_over():
             kind = next((name for name in update or {} if name != "update_id"), "")
-            if update is not None and self._is_allowed(update[kind]):
+            if update is not None and self._is_allowed(kind, update[kind]):
                 log.info("update %s is taken up again", update_id)
                 await self._handle(update_id, kind, update[kind], seen_before=True)
             else:
@@ -98,27 +121,40 @@ class Inbound:
                 return self._on_tap(body, dataclasses.replace(origin, query_id=str(body["id"])))
             case "message":
                 return self._on_message(body, origin)
-            case "edited_message" if self._replied_prompt(body) or body["chat"]["id"] > 0:
+            case "edited_message" if self._replied_prompt(body)[0] or body["chat"]["id"] > 0:
                 self._voice.say(origin, EDITED)
             case "my_chat_member":
                 status = body.get("new_chat_member", {}).get("status")
                 self._doors.member_changed(int(body["chat"]["id"]), status not in ("kicked", "left"))
         return False
 
-    def _is_allowed(self, body: dict[str, Any]) -> bool:
+    def _is_allowed(self, kind: str, body: dict[str, Any]) -> bool:
         """The sender by number, and the chat: their own private one, or a group that was opted in."""
         sender = body.get("from", {})
         user_id = sender.get("id")
         if user_id not in self._settings.allowed_users:
             self._strangers.note(str(user_id))
             return False
-        self.names[user_id] = visible(str(sender.get("first_name") or ""), keep_lines=False)[:40]
+        self._people.learn(str(user_id), sender.get("first_name") or sender.get("username"))
         holder = body.get("message", body)
-        chat_id = holder.get("chat", {}).get("id")
-        if chat_id == user_id:
+        chat = holder.get("chat", {})
+        if chat.get("id") == user_id:
             return True
         topic_id = holder.get("message_thread_id")
-        return any(g.chat_id == chat_id and g.topic_id in (None, topic_id) for g in self._settings.groups)
+        if any(g.chat_id == chat.get("id") and g.topic_id in (None, topic_id) for g in self._settings.groups):
+            return True
+        self._meet_group(kind, body, user_id, topic_id)
+        return False
+
+    def _meet_group(self, kind: str, body: dict[str, Any], user_id: int, topic_id: int | None) -> None:
+        """A group that takes no part is never answered; whoever added the bot, or asks, hears its number in private."""
+        added = kind == "my_chat_member" and body.get("new_chat_member", {}).get("status") in (
+            "member",
+            "administrator",
+        )
+        command = parse_command(str(body.get("text") or ""), self.bot_name) if kind == "message" else None
+        if added or (command is not None and command.name == WHERE):
+            self._doors.tell_where(user_id, body.get("chat", {}), topic_id)
 
     def _on_tap(self, query: dict[str, Any], origin: Origin) -> bool:
         callback = parse_callback(query.get("data"))
@@ -126,20 +162,41 @@ class Inbound:
         known = self._shown.prompt_at(origin.place)
         if callback is None or (known and (record is None or known != record.prompt_id)):
             self._voice.say(origin, NOT_OURS)
-        elif callback.verb == SHOW and record is not None:
-            self._voice.show_more(origin, record)
+        elif record is None or callback.verb not in (SHOW, PAGE, AGAIN, TOGGLE, SEND, THIS):
+            return self._pass_tap(origin, callback, record, int(query["from"]["id"]))
         elif callback.verb in (TOGGLE, SEND):
             return self._on_mark(origin, callback, record, int(query["from"]["id"]))
+        elif callback.verb == THIS:
+            return self._on_which(origin, callback, record, int(query["from"]["id"]))
         else:
-            return self._pass_tap(origin, callback, record, int(query["from"]["id"]))
+            self._look(origin, callback, record)
         return False
 
-    def _on_mark(self, origin: Origin, callback: Callback, record: PromptRecord | None, user_id: int) -> bool:
+    def _look(self, origin: Origin, callback: Callback, record: PromptRecord) -> None:
+        if callback.verb == SHOW:
+            self._voice.show_more(origin, record)
+        elif callback.verb == AGAIN:
+            self._doors.ask_again(origin, record)
+        elif record.state in OPEN and callback.value.isdecimal():
+            self._doors.turn_page(origin, record, int(callback.value))
+        else:
+            self._voice.say(origin, NOT_OPEN)
+
+    def _on_which(self, origin: Origin, callback: Callback, record: PromptRecord, user_id: int) -> bool:
+        """The person has said which prompt an earlier text meant."""
+        text = self._held.take(str(origin.chat_id), callback.value)
+        if text is None:
+            self._voice.say(origin, GONE)
+            return False
+        meant = dataclasses.replace(callback, value=text)
+        return self._pass_tap(origin, meant, record, user_id, as_text=reads_as_words(record.prompt, text))
+
+    def _on_mark(self, origin: Origin, callback: Callback, record: PromptRecord, user_id: int) -> bool:
         """One mark more or less; or all of them sent, if they are what the screen shows."""
-        toggled = parse_toggle(callback.value, record) if record and callback.verb == TOGGLE else None
+        toggled = parse_toggle(callback.value, record) if callback.verb == TOGGLE else None
         marks = parse_marks(callback.value) if callback.verb == SEND else None
-        if record is None or record.state not in OPEN or (toggled is None and marks is None):
-            self._voice.say(origin, listening.NOT_OPEN)
+        if record.state not in OPEN or (toggled is None and marks is None):
+            self._voice.say(origin, NOT_OPEN)
         elif toggled is not None:
             self._doors.show_marks(origin, record, self._picks.toggle(origin.place, *toggled), MARKED)
         elif marks is not None and (current := self._picks.current(origin.place, marks)) != marks:
@@ -149,60 +206,95 @@ class Inbound:
             return self._pass_tap(origin, meant, record, user_id)
         return False
 
-    def _pass_tap(self, origin: Origin, callback: Callback, record: PromptRecord | None, user_id: int) -> bool:
+    def _pass_tap(
+        self, origin: Origin, callback: Callback, record: PromptRecord | None, user_id: int, as_text: bool = False
+    ) -> bool:
         session_id, nonce, value = callback.session_id, callback.nonce, callback.value
         if record is not None:
             session_id, nonce, value = expand_callback(callback, record)
-            if nonce == record.nonce:  # a copy whose sending was never confirmed is edited like the others
-                self._shown.add(record.prompt_id, origin.place)
+            if callback.verb != THIS and nonce == record.nonce:
+                self._meet_copy(origin, record)
         if not self._is_within_limit(origin, record):
             return False
+        if record is not None and record.state in OPEN and nonce == record.nonce and needs_words(record.prompt, value):
+            label = next(choice.label for choice in record.prompt.choices if choice.value == value)
+            self._voice.ask_for_words(origin, record, label)
+            return False
         prompt_id = record.prompt_id if record else callback.prompt_id
-        return self._deliver(origin, user_id, prompt_id, value, session_id=session_id, nonce=nonce)
+        return self._deliver(origin, user_id, prompt_id, value, session_id=session_id, nonce=nonce, as_text=as_text)
+
+    def _meet_copy(self, origin: Origin, record: PromptRecord) -> None:
+        """A copy whose sending was never confirmed is edited like the others, and at once when it is too late."""
+        if self._shown.prompt_at(origin.place) != record.prompt_id:
+            self._shown.add(record.prompt_id, origin.place)
+            if record.state not in OPEN:
+                self._doors.tidy(origin.place, record)
 
     def _deliver(self, origin: Origin, user_id: int, prompt_id: str, value: str, **fields: Any) -> bool:
-        self._doors.deliver(InboundReply("telegram", f"telegram:{user_id}", prompt_id, value, token=origin, **fields))
+        context = {"name": self._people.name(str(user_id))}
+        identity = f"telegram:{user_id}"
+        self._doors.deliver(
+            InboundReply("telegram", identity, prompt_id, value, token=origin, context=context, **fields)
+        )
         return True
 
     def _on_message(self, message: dict[str, Any], origin: Origin) -> bool:
         text = message.get("text")
-        replied = self._replied_prompt(message)
+        replied, as_words = self._replied_prompt(message)
         command = None if replied else parse_command(str(text or ""), self.bot_name)
         if origin.chat_id < 0 and not replied and command is None:
             return False  # talk among people in a group
+        user_id = int(message["from"]["id"])
         if not isinstance(text, str):
             self._voice.say(origin, ONLY_TEXT)
         elif "forward_origin" in message or "forward_date" in message:
             self._voice.say(origin, FORWARDED)
+        elif command is not None and command.name == WHERE:
+            self._doors.tell_where(user_id, message["chat"], origin.topic_id)
         elif command is not None:
-            self._doors.command(origin, command)
+            self._doors.command(origin, command, f"telegram:{user_id}")
         else:
-            return self._on_text(origin, replied, text, int(message["from"]["id"]))
+            return self._on_text(origin, self._target(message, origin, replied), text, user_id, as_words)
         return False
 
-    def _on_text(self, origin: Origin, replied: str, text: str, user_id: int) -> bool:
-        record, why = self._target(origin, replied)
-        if record is None:
-            self._voice.say(origin, why)
-        elif record.prompt.secret:
-            self._voice.say(origin, listening.refuse_secret(record))
-        elif self._is_within_limit(origin, record):
-            as_text = record.prompt.type is PromptType.TYPE_FREE_TEXT
-            fields = {"session_id": record.session_id, "as_text": as_text}
-            return self._deliver(origin, user_id, record.prompt_id, text, **fields)
+    def _on_text(self, origin: Origin, target: PromptRecord | Doubt, text: str, user_id: int, as_words: bool) -> bool:
+        if isinstance(target, Doubt):
+            self._ask_back(origin, target, text)
+        elif target.prompt.secret:
+            self._voice.say(origin, refuse_secret(target))
+        elif self._is_within_limit(origin, target):
+            as_text = as_words or reads_as_words(target.prompt, text)
+            fields = {"session_id": target.session_id, "as_text": as_text}
+            return self._deliver(origin, user_id, target.prompt_id, text, **fields)
         return False
 
-    def _target(self, origin: Origin, replied: str) -> tuple[PromptRecord | None, str]:
+    def _ask_back(self, origin: Origin, doubt: Doubt, text: str) -> None:
+        if not doubt.offered:
+            self._voice.say(origin, doubt.sentence)
+            return
+        self._held.keep(str(origin.chat_id), str(origin.message_id), text)
+        self._voice.ask_which(origin, doubt.sentence, [(record, self._session(record)) for record in doubt.offered])
+
+    def _target(self, message: dict[str, Any], origin: Origin, replied: str) -> PromptRecord | Doubt:
+        """A reference counts for its own prompt only; a plain text for the one that was shown before it."""
+        chat = str(origin.chat_id)
         if replied:
-            return self._desk.prompt(replied), listening.NOT_OPEN
-        if origin.seen_before:  # a guess made twice could answer two prompts
-            return None, listening.RESTARTED
-        return guess_target(self._desk, self._desk.recall(f"telegram.switch.{origin.chat_id}"), SEVERAL)
+            return self._desk.prompt(replied) or Doubt(NOT_OPEN)
+        if message.get("reply_to_message"):
+            return offer(self._desk, self._shown, chat)
+        chosen = self._desk.recall(f"telegram.switch.{chat}")
+        return find_target(self._desk, self._shown, chat, origin.at, chosen, origin.seen_before)
 
-    def _replied_prompt(self, message: dict[str, Any]) -> str:
-        """The id of the prompt whose message this one replies to, or ""."""
+    def _replied_prompt(self, message: dict[str, Any]) -> tuple[str, bool]:
+        """The id of the prompt whose message this one replies to, or ""; and whether its words were asked for."""
         replied = message.get("reply_to_message") or {}
-        return self._shown.prompt_at((str(message["chat"]["id"]), str(replied.get("message_id"))))
+        place = (str(message["chat"]["id"]), str(replied.get("message_id")))
+        wanted = self._shown.words_wanted_at(place)
+        return wanted or self._shown.prompt_at(place), bool(wanted)
+
+    def _session(self, record: PromptRecord) -> SessionRecord:
+        found = self._desk.session(record.session_id)
+        return found or SessionRecord(record.session_id, "?", (), "", 0, 0, "")
 
     def _is_within_limit(self, origin: Origin, record: PromptRecord | None) -> bool:
         sentence, warn = self._throttle.admit(record.session_id if record else "", self._clock.now())
@@ -215,4 +307,5 @@ class Inbound:
 
 def _origin(message: dict[str, Any]) -> Origin:
     chat_id = int(message.get("chat", {}).get("id") or 0)
-    return Origin(chat_id, int(message.get("message_id") or 0), message.get("message_thread_id"))
+    at = float(message.get("date") or 0)
+    return Origin(chat_id, int(message.get("message_id") or 0), message.get("message_thread_id"), at=at)

@@ -14,7 +14,7 @@ from atlasbridge.channels.telegram.callbacks import SEND, TOGGLE, encode_verb
 from atlasbridge.core.prompt.model import PromptRecord
 
 KEPT = 1000
-MOST = 60  # so many marks fit into a button's 64 bytes; a longer list is answered in words
+MOST = 30  # so many buttons fit into one keyboard; a longer list is answered in words
 _TOGGLE = re.compile(r"(\d{1,2})\.([0-9a-f]{1,16})")
 _MASK = re.compile(r"[0-9a-f]{1,16}")
 

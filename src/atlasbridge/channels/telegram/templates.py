@@ -1,4 +1,7 @@
-"""Prompts and notices as Telegram shows them: plain text with entities (UTF-16 offsets) and inline keyboards.  Pure."""
+"""Prompts and notices as Telegram shows them: plain text with entities (UTF-16 offsets) and inline keyboards.  Pure.
+
+Every message is within the server's limits by construction: what the tool says gets the room that our words leave.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from atlasbridge.channels import wording
+from atlasbridge.channels.outcome import Outcome
+from atlasbridge.channels.quoting import (
+    LAST_OUTPUT,
+    Quote,
+    count_missing,
+    cut_to,
+    fit_quotes,
+    quotes_of,
+    warn_incomplete,
+)
 from atlasbridge.channels.telegram import picking
-from atlasbridge.channels.telegram.callbacks import ANSWER, SHOW, encode_callback
-from atlasbridge.channels.wording import Button, Role
+from atlasbridge.channels.telegram.keyboard import Keyboard, listed_on, render_keyboard
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.model import PromptRecord
-from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 
 TEXT_LIMIT = 4096
 INLINE_LIMIT = 3500  # longer output goes out as a file
-PAIRED_LABEL = 16  # buttons at most this long share a row
+LISTED_ROOM = 1500
+NOTES_ROOM = 300  # for what is said about quotations: captions, counts, warnings
+PLACEHOLDER_LIMIT = 64
+REST = "🔎 Show all, or atlasbridge approvals"
 
 
 def utf16_units(text: str) -> int:
@@ -41,7 +55,11 @@ class Body:
     def line(self, text: str = "", style: str = "") -> Body:
         return self.add(text, style).add("\n")
 
-    def params(self, keyboard: list[list[dict[str, str]]] | None = None) -> dict[str, Any]:
+    def some(self, text: str, style: str = "") -> Body:
+        """A line, unless it is empty."""
+        return self.line(text, style) if text else self
+
+    def params(self, keyboard: Keyboard | None = None) -> dict[str, Any]:
         """As Telegram takes it; the text is stripped at its end because the server does so too."""
         out: dict[str, Any] = {"text": self.text.rstrip("\n"), "link_preview_options": {"is_disabled": True}}
         if self.entities:
@@ -52,51 +70,57 @@ class Body:
 
 
 def render_prompt(
-    record: PromptRecord, session: SessionRecord, now: float, host: str, marks: int | None = None
+    record: PromptRecord, session: SessionRecord, host: str, marks: int | None = None, page: int = 0
 ) -> dict[str, Any]:
     """The message that asks, with its keyboard."""
-    body = _question(record, session, host)
     prompt = record.prompt
-    if prompt.choices and (prompt.constraints.get("multi_select") or _labels_are_cut(prompt.choices)):
-        body.line()
-        for choice in prompt.choices:
-            body.line(f"{choice.value}. {visible(choice.label, keep_lines=False)[:200]}")
+    foot = Body()
+    if listed := wording.listed_choices(prompt, listed_on(record, page), LISTED_ROOM):
+        foot.line().line(cut_text("\n".join(listed), LISTED_ROOM + 100))
     if hint := wording.render_hint(prompt, record.prompt_id):
-        body.line().line(hint)
-    body.line().line(wording.render_deadline(record, now))
-    return body.params([*picking.render_rows(record, marks), *render_keyboard(record)])
+        foot.line().line(hint)
+    foot.line().line(wording.render_deadline(record))
+    body = _quoted(record, session, host, wording.render_headline(prompt, session), utf16_units(foot.text))
+    keyboard = [*picking.render_rows(record, marks), *render_keyboard(record, page)]
+    return body.add(foot.text).params(keyboard)
+
+
+def render_short(record: PromptRecord, session: SessionRecord) -> dict[str, Any]:
+    """What is shown when the server would not take the whole: that something waits, and where it can be read."""
+    told = "It could not be shown here. Read and answer it on the page, or with: atlasbridge approvals"
+    title = f"❗ {wording.session_name(session)} asks something"
+    return Body().line(cut_text(title, 200), "bold").line(told).line(short_id(record.prompt_id)).params()
 
 
 def render_outcome(
-    record: PromptRecord, session: SessionRecord, receipt: Receipt, who: str, host: str
+    record: PromptRecord, session: SessionRecord, outcome: Outcome, host: str, keyboard: Keyboard | None = None
 ) -> dict[str, Any]:
-    """The same message after something became of the prompt; the keyboard is gone."""
-    body = _question(record, session, host)
-    body.line().line(wording.render_receipt(receipt, who), "bold")
-    return body.params()
-
-
-def render_keyboard(record: PromptRecord) -> list[list[dict[str, str]]]:
-    """Short answers share a row; refusing, default, cancel and show stand in rows of their own, in that order."""
-    rows: list[list[Button]] = []
-    for button in wording.render_buttons(record.prompt):
-        if rows and _may_share(button, rows[-1]):
-            rows[-1].append(button)
-        else:
-            rows.append([button])
-    return [[{"text": shown.label, "callback_data": _data(record, shown)} for shown in row] for row in rows]
+    """The same message after something became of the prompt: the title says what; its buttons are gone."""
+    foot = Body().line().line(outcome.detail, "italic") if outcome.detail else Body()
+    body = _quoted(record, session, host, cut_text(outcome.title, 300), utf16_units(foot.text))
+    if outcome.detail:
+        body.line().line(outcome.detail, "italic")
+    return body.params(keyboard)
 
 
 def render_notice(message: str, session: SessionRecord | None, host: str) -> dict[str, Any]:
     body = Body()
     if session is not None:
-        body.line(f"{wording.tool_name(session)} · {short_id(session.session_id)} · {host}", "italic")
-    return body.line(cut_text(visible(message), INLINE_LIMIT)).params()
+        name = wording.session_name(session)
+        body.line(f"{name} · {wording.tool_name(session)} · {short_id(session.session_id)} · {host}", "italic")
+    return body.line(cut_text(visible(message), INLINE_LIMIT) or "…").params()
+
+
+def render_words_wanted(record: PromptRecord, label: str) -> dict[str, Any]:
+    """Asks for the words that a choice needs; the answer comes as a reply to this very message."""
+    asked = Body().line(f"✍ Write your words for “{wording.short_label(label)}” as a reply to this message.")
+    held = cut_text(wording.short_label(label), PLACEHOLDER_LIMIT)
+    return asked.params() | {"reply_markup": {"force_reply": True, "selective": True, "input_field_placeholder": held}}
 
 
 def render_again(record: PromptRecord) -> dict[str, Any]:
     """The last output of a doubtful prompt, with the same buttons once more."""
-    text = visible(record.prompt.screen or record.prompt.excerpt).rstrip()[-wording.LAST_OUTPUT :]
+    text = cut_text(visible(record.prompt.screen or record.prompt.excerpt).rstrip()[-LAST_OUTPUT:], INLINE_LIMIT)
     return Body().line("Last output:").line(text or "(empty)", "pre").params(render_keyboard(record))
 
 
@@ -105,34 +129,27 @@ def render_screen(title: str, screen: str) -> dict[str, Any] | None:
     text = visible(screen).rstrip()
     if utf16_units(text) > INLINE_LIMIT:
         return None
-    return Body().line(title).line(text or "(empty)", "pre").params()
+    return Body().line(cut_text(title, 200)).line(text or "(empty)", "pre").params()
 
 
 def cut_text(text: str, limit: int) -> str:
     """At most `limit` UTF-16 units, never through a surrogate pair."""
-    if utf16_units(text) <= limit:
-        return text
-    return text.encode("utf-16-le")[: 2 * (limit - 1)].decode("utf-16-le", "ignore") + "…"
+    return cut_to(text, limit, utf16_units)
 
 
-def _question(record: PromptRecord, session: SessionRecord, host: str) -> Body:
-    body = Body().line(wording.render_title(record.prompt, session), "bold")
-    body.line(wording.render_kind(record.prompt), "italic")
-    body.line(wording.render_header(record.prompt, session, host)).line()
-    return body.line(cut_text(wording.render_question(record.prompt), 1000), "pre")
+def _quoted(record: PromptRecord, session: SessionRecord, host: str, title: str, taken: int) -> Body:
+    """Title, origin, and the tool's own words in the room that is left."""
+    prompt = record.prompt
+    body = Body().line(title, "bold").some(wording.render_kind(prompt, session), "italic")
+    body.line(cut_text(wording.render_header(prompt, session, host), 300)).line()
+    room = TEXT_LIMIT - utf16_units(body.text) - taken - NOTES_ROOM
+    quotes = fit_quotes(quotes_of(prompt), room, utf16_units)
+    for quote in quotes:
+        _add_quote(body, quote)
+    return body.some(count_missing(quotes, REST), "bold").some(warn_incomplete(prompt), "bold")
 
 
-def _labels_are_cut(choices: tuple[Any, ...]) -> bool:
-    return any(len(choice.label) > wording.LABEL_LIMIT - 4 for choice in choices)
-
-
-def _data(record: PromptRecord, button: Button) -> str:
-    verb = SHOW if button.role is Role.SHOW else ANSWER
-    return encode_callback(record, button.value, verb)
-
-
-def _may_share(button: Button, row: list[Button]) -> bool:
-    """Two short plain answers side by side; a refusing or lasting one never stands beside another."""
-    return len(row) == 1 and all(
-        shown.role is Role.ANSWER and len(shown.label) <= PAIRED_LABEL for shown in [*row, button]
-    )
+def _add_quote(body: Body, quote: Quote) -> None:
+    if quote.caption:
+        body.line(cut_text(f"{quote.caption}:", 140), "italic")
+    body.line(quote.text if quote.text.strip() else "(blank)", "pre")

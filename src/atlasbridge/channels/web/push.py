@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import sys
+import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from atlasbridge.channels.web.settings import WebSettings
+from atlasbridge.core.own_python import own_environ, own_python
 from atlasbridge.core.ports import Desk
 
 log = logging.getLogger(__name__)
@@ -91,7 +92,7 @@ class Push:
         pipe = asyncio.subprocess.PIPE
         module = "atlasbridge.channels.web.push_send"
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", module, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL
+            *own_python(module), env=own_environ(os.environ), stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL
         )
         try:
             output, _ = await asyncio.wait_for(process.communicate(json.dumps(order).encode()), SEND_TIMEOUT_S)

@@ -13,6 +13,7 @@ from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
+from atlasbridge.core.prompt.discreet import discreet_words
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
@@ -147,7 +148,7 @@ class HubDesk:
 
     def launchers(self) -> list[dict[str, Any]]:
         return [
-            {"name": launcher.name, "command": list(launcher.command), "cwd": launcher.cwd}
+            {"name": launcher.name, "command": list(discreet_words(launcher.command)), "cwd": launcher.cwd}
             for launcher in self._launchers.values()
         ]
 

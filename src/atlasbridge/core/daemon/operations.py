@@ -14,11 +14,14 @@ from atlasbridge.core.daemon.replies import ReplyDesk
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.prompt.model import Reject
+from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.prompt.reply import InboundReply
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
+from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
 
+MAX_NOTICE = 4000
 PUBLIC_EVENTS = frozenset(
     {
         "prompt.raised",
@@ -82,6 +85,8 @@ class Operations:
                 return self._audit(message)
             case "audit.verify":
                 return {"ok": True, "verdict": (await self._desk.verify_audit()).to_json()}
+            case "notify":
+                return self._notify(message)
             case "reload":
                 return self._reload_now()
             case other:
@@ -185,6 +190,15 @@ class Operations:
             newest=bool(message.get("newest")),
         )
         return {"ok": True, "entries": entries}
+
+    def _notify(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Tell everybody something that asks nothing."""
+        text = redact(visible(str(message["message"])[:MAX_NOTICE]))
+        if not text.strip():
+            return _refuse("bad_value", "there is nothing to tell")
+        label = visible(str(message.get("label", "")), keep_lines=False)
+        self._router.notify(f"{label}: {text}" if label else text, None)
+        return {"ok": True, "channels": self._router.health()}
 
     def _reload_now(self) -> dict[str, Any]:
         try:

@@ -32,6 +32,7 @@ _WITHDRAWN = {
     "answered": "It was answered.",
     "exited": "The tool has ended.",
     "host_lost": "The session has crashed.",
+    "caller_left": "Whoever asked does not wait any more.",
 }
 _STALE = Reject(Refusal.STALE, "This prompt is no longer on the screen; nothing was typed.")
 
@@ -102,6 +103,7 @@ class PromptLife:
             return None
         receipt = Receipt("canceled", f"Left as it is by {by}; nothing was typed.", by)
         self._finish(record, "prompt.canceled", receipt, by=by)
+        self._tell_host(record)
         return receipt
 
     def expire(self, prompt_id: str) -> None:
@@ -122,14 +124,22 @@ class PromptLife:
         self._end(expired, "prompt.expired", "expired", sentence, default=said or None)
         if default is not None:
             self.send(expired, default)
+        else:
+            self._tell_host(expired)
 
     def send(self, record: PromptRecord, answer: Answer) -> bool:
         """Tell the host to type.  The host compares and types once; its `typed` comes back to `typed`."""
         link = self._hub.hosts.get(record.session_id)
         if link is None:
             return False
-        link.send("type", prompt_id=record.prompt_id, answer=answer.to_json())
+        link.send("type", prompt_id=record.prompt_id, answer=answer.to_json(), by=record.decided_by)
         return True
+
+    def _tell_host(self, record: PromptRecord) -> None:
+        """It ended here and nothing will be typed.  A terminal does not mind; a caller without one waits for it."""
+        link = self._hub.hosts.get(record.session_id)
+        if link is not None:
+            link.send("closed", prompt_id=record.prompt_id, outcome=record.state.value)
 
     async def wait_typed(self, prompt_id: str, timeout_s: float) -> Receipt | Reject | None:
         """What the host said of a `type`; None: it has not said anything yet."""

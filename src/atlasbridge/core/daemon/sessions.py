@@ -28,12 +28,15 @@ class SessionLife:
         self._hub = hub
         self._life = life
         self.settings = settings
+        self._doors: set[str] = set()  # questions without a terminal: their coming and going is nobody's news
 
     def hello(self, link: HostLink, message: dict[str, Any]) -> None:
         """A host connected, for the first time or again: agree on what is open and on what was typed."""
         session = SessionRecord.from_wire(message["session"])
         self._hub.hosts.add(link)
         self._hub.scheduler.cancel(f"lost:{session.session_id}")
+        if message.get("door"):
+            self._doors.add(session.session_id)
         self._know(session)
         self._life.use_ttl(session.session_id, message.get("ttl_s"))
         link.send("welcome")
@@ -57,13 +60,16 @@ class SessionLife:
         known = self._hub.ledger.prompt(prompt_id)
         if known is not None and known.state in (PromptState.WITHDRAWN, PromptState.FAILED):
             link.send("renew", prompt_id=prompt_id)
+        elif known is not None and known.state in (PromptState.EXPIRED, PromptState.CANCELED):
+            link.send("closed", prompt_id=prompt_id, outcome=known.state.value)
 
     def _know(self, session: SessionRecord) -> None:
         is_new = self._hub.ledger.session(session.session_id) is None
         self._hub.ledger.start_session(session)
         if is_new:
             self._hub.stream.publish("session.started", **session.to_json())
-            self._hub.router.notify(f"Session started: {session.tool}", session)
+            if session.session_id not in self._doors:
+                self._hub.router.notify(f"Session started: {session.tool}", session)
 
     def _settle(self, link: HostLink, record: PromptRecord, answer: Answer | None, outcome: str, shown_id: str) -> None:
         """A decision that a former hub, or a broken connection, left in the air.  The host types an id only once."""
@@ -98,6 +104,7 @@ class SessionLife:
             case "end":
                 self._hear_last(link, _outcomes(message))
                 self.end(link.session_id, int(message["exit_code"]), _ending(int(message.get("status", 0))))
+                link.send("over")
             case other:
                 log.warning("a host said something unknown: %r", other)
 
@@ -130,7 +137,10 @@ class SessionLife:
         self._hub.scheduler.cancel(f"lost:{session_id}")
         self._life.use_ttl(session_id, None)
         self._hub.stream.publish("session.ended", session_id=session_id, exit_code=exit_code, state=state.value)
-        self._hub.router.notify(f"Session ended: {session.tool} (exit {exit_code})", session)
+        if session_id in self._doors:
+            self._doors.discard(session_id)
+        else:
+            self._hub.router.notify(f"Session ended: {session.tool} (exit {exit_code})", session)
 
     def lost(self, link: HostLink) -> None:
         """The connection is gone.  The host lives and will be back, or it is dead and so is its session."""

@@ -10,7 +10,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 from typing import Any
 
 from atlasbridge.core.clock import Clock, SystemClock
@@ -18,6 +17,7 @@ from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.request import connect
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.home import Home
+from atlasbridge.core.own_python import own_environ, own_python
 
 ALREADY_RUNNING = "already running"
 
@@ -66,9 +66,9 @@ def _spawn_and_wait(home: Home, timeout_s: float) -> bool:
 
 
 def _spawn(home: Home, ready_fd: int) -> subprocess.Popen[bytes]:
-    environ = {**os.environ, "ATLASBRIDGE_HOME": str(home.root)}
+    environ = own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root))
     return subprocess.Popen(
-        [sys.executable, "-m", "atlasbridge.core.daemon", "--ready-fd", str(ready_fd)],
+        own_python("atlasbridge.core.daemon", "--ready-fd", str(ready_fd)),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

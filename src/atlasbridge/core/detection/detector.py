@@ -66,6 +66,7 @@ class Detector:
     def __init__(self, dialect: Dialect, rows: int, cols: int, settings: DetectorSettings | None = None) -> None:
         self.dialect = dialect
         self.settings = settings or DetectorSettings()
+        self.secrets = self.settings.secrets  # and what is typed as one later
         self.eye = Eye(dialect, rows, cols)
         self.screen = self.eye.screen
         self.open_prompt: Prompt | None = None
@@ -305,7 +306,7 @@ class Detector:
         evidence = gather(found, probe, moment, self.tool.asks(shown, now), self.settings.patience)
         said = self.tool.words(shown, now)
         raw, settings = bytes(self._raw[-RAW_LIMIT:]), self.settings
-        prompt = prompt_of(found, view, evidence, raw, settings.secrets, said, settings.folder)
+        prompt = prompt_of(found, view, evidence, raw, self.secrets, said, settings.folder)
         self.open_prompt = prompt
         said_idle = bool(found.constraints.get("idle")) and self.tool.state == "idle"
         self.despite_busy |= said_idle or self._own_dialog(found, view)

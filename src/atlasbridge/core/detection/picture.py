@@ -8,7 +8,7 @@ from atlasbridge.core.detection.signals import combine
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, PromptType
 from atlasbridge.core.prompt.redact import redact_rows
 from atlasbridge.core.recognition.dialect import Dialect, compiled, steady
-from atlasbridge.core.recognition.finding import Finding, cut
+from atlasbridge.core.recognition.finding import CONTEXT_ROWS, Finding, cut
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible
@@ -74,7 +74,7 @@ def prompt_of(
         choices=tuple(replace(choice, label=safe(choice.label)) for choice in found.choices),
         constraints=dict(found.constraints),
         evidence=tuple(evidence),
-        safe_default=safe_default(found),
+        safe_default="" if _is_cut(found, view) else safe_default(found),
         digest=digest_of(found),
         line_mode=found.line_mode,
         text_steps=found.text_steps,
@@ -83,6 +83,12 @@ def prompt_of(
         multiline=found.multiline,
         raw=raw,
     )
+
+
+def _is_cut(found: Finding, view: View) -> bool:
+    """Whether some of its text, or of what stands right above it, is gone: it may have asked for something else."""
+    first = view.line_start(max(0, found.row - CONTEXT_ROWS))
+    return any(row >= first for row in view.cut)
 
 
 def _headed(said: str, excerpt: str) -> str:

@@ -103,6 +103,7 @@ class SessionHost:
         from atlasbridge.core.host.typing.steps import Walk
         from atlasbridge.core.host.typing.typist import Typist
         from atlasbridge.core.host.watchdog import StallWatchdog
+        from atlasbridge.core.prompt.discreet import discreet_words
         from atlasbridge.core.session.model import SessionRecord
 
         plan, clock, settings = self._plan, self._clock, self._settings
@@ -113,7 +114,7 @@ class SessionHost:
         record = SessionRecord(
             session_id=plan.session_id,
             tool=plan.tool,
-            command=plan.command,
+            command=discreet_words(plan.command, detector.secrets),
             cwd=plan.cwd,
             pid=self._pty.pid,
             host_pid=os.getpid(),

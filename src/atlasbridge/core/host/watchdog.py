@@ -35,12 +35,15 @@ from atlasbridge.core.ids import new_id
 from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.codec import encode_prompt
+from atlasbridge.core.prompt.discreet import discreet_prompt, remembered, typed_text
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.values import replace
 
 _UNREAD_S = 10.0  # input that is left unread for so long says nothing of what the tool does now
 _MOST_PUT_OFF = 5  # judgements in a row; a tool that never stops to write is judged all the same
+_LONGEST_SECRET = 4096
+_LINE_ENDS = (b"\r", b"\n")
 _MAX_COMMANDS = 64  # of one event: a detector that keeps asking is cut short until the next event
 
 
@@ -50,6 +53,7 @@ class DetectorLike(Protocol):
     screen: Any
     open_prompt: Prompt | None
     despite_busy: bool
+    secrets: tuple[str, ...]
 
     def handle(self, event: Event, now: float) -> list[Command]: ...
     def still_shows(self, digest: str) -> bool: ...
@@ -95,6 +99,7 @@ class StallWatchdog:
         self.to_hub: Callable[[dict[str, Any]], None] = lambda message: None
         self.typed = TypedBook(self._post)
         self.open: tuple[str, Prompt] | None = None
+        self._heard = b""  # of a line that a person types while a secret is asked
         self.typing = False  # an answer of several keys is on its way: what shows up in between is no prompt
 
     @property
@@ -212,10 +217,24 @@ class StallWatchdog:
         event = self._events.popleft()
         if not isinstance(event, bytes):
             return event
-        while self._events and not event.endswith((b"\r", b"\n")) and isinstance(more := self._events[0], bytes):
+        while self._events and not event.endswith(_LINE_ENDS) and isinstance(more := self._events[0], bytes):
             event += more
             self._events.popleft()
+        self._hear(event)
         return KeysTyped(event)
+
+    def _hear(self, keys: bytes) -> None:
+        """A secret that is typed at the keyboard is one as much as one that is typed by us."""
+        asked = self.open is not None and self.open[1].secret
+        if asked or self._heard:
+            self._heard = (self._heard + keys)[-_LONGEST_SECRET:]
+            if self._heard.endswith(_LINE_ENDS):
+                self.remember_secret(typed_text(self._heard))
+                self._heard = b""
+
+    def remember_secret(self, value: str) -> None:
+        """Looked for from now on in all that leaves this session; kept nowhere but here."""
+        self.detector.secrets = remembered(self.detector.secrets, value)
 
     @property
     def behind(self) -> bool:
@@ -284,7 +303,11 @@ class StallWatchdog:
         self.typed.superseded(prompt.digest)
         prompt_id = new_id()
         self.open = (prompt_id, prompt)
-        self._post({"m": "raise", "prompt_id": prompt_id, "prompt": encode_prompt(prompt)})
+        self._post({"m": "raise", "prompt_id": prompt_id, "prompt": self.told(prompt)})
+
+    def told(self, prompt: Prompt) -> dict[str, Any]:
+        """What the hub, and through it everybody, is told of a prompt."""
+        return encode_prompt(discreet_prompt(prompt, self.detector.secrets))
 
     def _withdraw(self, digest: str, reason: str) -> None:
         if self.open is None or self.open[1].digest != digest:

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, parse_keys
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Refusal, Reject, Step
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Refusal, Reject
+from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.visible import is_plain_line
 
 TEXT_LIMIT = 1000
@@ -79,7 +80,7 @@ def _steps_of(prompt: Prompt, value: str) -> tuple[Step, ...]:
     for choice in prompt.choices:
         if choice.value == value:
             return choice.steps
-    return () if prompt.choices else (Step(value.encode(), "drained"), Step(ENTER))
+    return () if prompt.choices else (Step(value.encode(), When.DRAINED), Step(ENTER))
 
 
 def _several(prompt: Prompt, values: list[str]) -> tuple[Step, ...]:
@@ -97,8 +98,10 @@ def _text_steps(prompt: Prompt, text: str) -> tuple[Step, ...]:
     if "\n" in text:
         data = PASTE_START + data.replace(b"\n", b"\r") + PASTE_END
     ending = prompt.words_end or prompt.end_steps or (Step(ENTER),)
-    drawn = "rested" if "\n" in text else "redrawn"  # also a secret: an Enter that comes sooner finds some boxes empty
-    typed = (Step(data, "drained" if prompt.line_mode else drawn),) if data else ()
+    drawn = (
+        When.RESTED if "\n" in text else When.REDRAWN
+    )  # also a secret: an Enter that comes sooner finds some boxes empty
+    typed = (Step(data, When.DRAINED if prompt.line_mode else drawn),) if data else ()
     return (*prompt.text_steps, *typed, *ending)
 
 

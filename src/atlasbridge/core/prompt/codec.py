@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType, Step
+from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType
+from atlasbridge.core.prompt.step import Step, decode_until, encode_until
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import as_dict, replace
 
@@ -56,7 +57,7 @@ def decode_prompt(data: Mapping[str, Any]) -> Prompt:
 
 
 def _encode_steps(steps: tuple[Step, ...]) -> list[list[str]]:
-    return [[step.keys.decode("latin-1"), step.until] for step in steps]
+    return [[step.keys.decode("latin-1"), encode_until(step.until)] for step in steps]
 
 
 def _decode_steps(data: Iterable[Any]) -> tuple[Step, ...]:
@@ -65,7 +66,7 @@ def _decode_steps(data: Iterable[Any]) -> tuple[Step, ...]:
 
 def _decode_step(data: Any) -> Step:
     keys, until = (data["keys"], data["until"]) if isinstance(data, Mapping) else data  # 0.1.0 stored names
-    return Step(keys.encode("latin-1"), until)
+    return Step(keys.encode("latin-1"), decode_until(until))
 
 
 def _decode_evidence(data: Any) -> Evidence:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.prompt.subject import Subject
 from atlasbridge.core.values import field, frozen
 
@@ -46,22 +47,6 @@ class PromptState(StrEnum):
     CANCELED = "canceled"
     FAILED = "failed"
     WITHDRAWN = "withdrawn"
-
-
-@frozen
-class Step:
-    """Keys to type, and what must be true before the next step.
-
-    `until` is one of: "" (at once), "drained" (the tool has read the keys), "settled" (the screen came to rest),
-    "rested" (for longer), "changed" (the screen changed), "redrawn" (it changed and came to rest), "stands:TEXT" (TEXT
-    is on the screen), "shows:TEXT" (TEXT is the highlighted choice), "reach:TEXT" (the same key again until it is),
-    "only:TEXT" (once the screen came to rest, the steps that follow are typed only if TEXT stands there), or "left?"
-    (give the tool a moment to take the key by itself; when the prompt has left the screen by then, the steps that
-    follow are not typed).
-    """
-
-    keys: bytes
-    until: str = ""
 
 
 @frozen

@@ -64,7 +64,7 @@ def _last_words(view: View, row: int) -> Line | None:
     for at in range(row - 1, -1, -1):
         if unframed(view.lines[at]).strip():
             start = view.line_start(at)
-            return Line("".join(view.lines[start : at + 1]).strip(), start, detached=True)
+            return Line(view.joined_text(start, at + 1).strip(), start, detached=True)
     return None
 
 

@@ -81,6 +81,15 @@ class Mark:
 
 
 @frozen
+class SecretWords:
+    """One language's: a question that has an ask of them, once `unless` is taken out of it, asks for a secret."""
+
+    signs: tuple[str, ...]  # parts of words in small letters; a question without any of them is not looked at further
+    asks: tuple[str, ...]
+    unless: tuple[str, ...]
+
+
+@frozen
 class Dialect:
     """`idles`: the tool has an input box of its own, so a line or a screen that it does not know is no question yet."""
 
@@ -95,6 +104,8 @@ class Dialect:
     refuse: tuple[str, ...] = ()
     always: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
+    not_secret: tuple[str, ...] = ()  # taken out of a question before `secret` is looked for
+    secret_words: tuple[SecretWords, ...] = ()  # of all languages
     pointers: str = ""
     quiet_programs: tuple[str, ...] = ()  # live displays: they redraw, and wait for nobody
     screen_programs: tuple[str, ...] = ()  # full-screen programs that wait for keys
@@ -138,6 +149,8 @@ def extend(child: Dialect, parent: Dialect) -> Dialect:
         "refuse",
         "always",
         "secret",
+        "not_secret",
+        "secret_words",
         "quiet_programs",
         "screen_programs",
         "marks",
@@ -162,7 +175,7 @@ def parse_dialect(text: str, where: str, trusted: bool = False) -> Dialect:
     return _Reader(text, where, trusted).dialect(data)
 
 
-_WORDS = {"refuse": tuple, "always": tuple, "secret": tuple}
+_WORDS = {"refuse": tuple, "always": tuple, "secret": tuple, "not_secret": tuple}
 _TOP = {
     "name": str,
     "extends": str,

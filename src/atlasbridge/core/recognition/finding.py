@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from atlasbridge.core.prompt.keys import ENTER
-from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType, Step
+from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType
+from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import field, frozen
 
@@ -56,7 +57,7 @@ class Finding:
 
 def typed_line(words: str) -> tuple[Step, ...]:
     """A word and its Enter as two events, as raw programs need them; a line discipline does not mind."""
-    return (Step(words.encode(), "drained"), Step(ENTER))
+    return (Step(words.encode(), When.DRAINED), Step(ENTER))
 
 
 def excerpt_of(view: View, row: int, question: str) -> str:

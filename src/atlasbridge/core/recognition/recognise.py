@@ -5,7 +5,8 @@ Pure: the same picture, facts and dialect always give the same finding.
 
 from __future__ import annotations
 
-from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType, Step
+from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType
+from atlasbridge.core.prompt.step import Stands, Step, Until, When
 from atlasbridge.core.recognition.asking_line import Line
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any, steady
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
@@ -14,6 +15,7 @@ from atlasbridge.core.recognition.menu import unframed
 from atlasbridge.core.recognition.recognise_box import recognise_box, recognise_keys
 from atlasbridge.core.recognition.recognise_line import finding_of, recognise_footer, recognise_line
 from atlasbridge.core.recognition.recognise_menu import recognise_dialog, recognise_menu
+from atlasbridge.core.recognition.secrecy import asks_for_secret, with_secrecy
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
@@ -49,6 +51,11 @@ def stated(view: View, dialect: Dialect) -> str:
 
 def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """The prompt on this picture, or None when there is nothing that could be one."""
+    found = _recognise(view, facts, dialect)
+    return found and with_secrecy(found, dialect)
+
+
+def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if view.bottom() < 0:
         return _silent() if facts.reading else None
     found = _by_region(view, facts, dialect)
@@ -93,12 +100,12 @@ def _by_region(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
 
 def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, asked: str, row: int) -> Finding:
     found = finding_of(rule, view, Line(asked, row), facts, dialect)
-    until = f"stands:{rule.before_shows}" if rule.before_shows else "redrawn"
+    until: Until = Stands(rule.before_shows) if rule.before_shows else When.REDRAWN
     steps = (Step(rule.before_text.encode(), until),) if rule.before_text else ()
     ending = (Step(rule.after_text.encode()),) if rule.after_text else ()
     found = replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending, priority=rule.priority)
     found = replace(found, core=steady(dialect, asked))
-    if rule.type == "free_text" and matches_any(dialect.secret, asked):
+    if rule.type == "free_text" and asks_for_secret(asked, dialect):
         found = replace(found, constraints={**found.constraints, "secret": True})
     if rule.idle:
         said = last_words(view, row, dialect)

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
-from atlasbridge.core.prompt.model import Choice, PromptType, Step
+from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, matches_any
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
 from atlasbridge.core.recognition.menu import Item, Menu, odd_one, unframed
 from atlasbridge.core.recognition.recognise_line import BACKSPACE
 from atlasbridge.core.recognition.recognise_menu import menu_finding, move_steps, question_above
+from atlasbridge.core.recognition.secrecy import asks_for_secret
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
@@ -59,11 +61,11 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if sheet:
         kind, text = PromptType.TYPE_UNKNOWN, text or " ".join(words.split())
         return Finding("box-sheet", kind, 0.9, cut(text), text, frame.top, line_mode=False, structural=True)
-    if buttons and matches_any(dialect.secret, words):
+    if buttons and asks_for_secret(words, dialect):
         return _input(text, frame, {"secret": True})
     if len(buttons) >= 2 and field:
         found = _cleared(_input(text, frame, {}), view, frame)
-        return replace(found, end_steps=(Step(ENTER, "changed"), Step(ENTER))) if focus else found
+        return replace(found, end_steps=(Step(ENTER, When.CHANGED), Step(ENTER))) if focus else found
     if len(buttons) >= 2:
         return _buttons(view, buttons, text, frame, dialect)
     if len(buttons) == 1:
@@ -203,11 +205,11 @@ def _is_sheet(view: View, frame: Frame) -> bool:
 def _focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Dialect) -> Finding:
     """prompt_toolkit's lists: Enter only marks; the focus must go to the first button and Enter again."""
     found = menu_finding(view, listed, _BOX_MENU, text, frame.top, dialect)
-    leave = (Step(b"\t", "changed"), Step(ENTER))
+    leave = (Step(b"\t", When.CHANGED), Step(ENTER))
     if found.constraints.get("multi_select"):
         return replace(found, end_steps=leave)
     choices = tuple(
-        replace(choice, steps=(*(step for step in choice.steps[:-1]), Step(b" ", "drained"), *leave))
+        replace(choice, steps=(*(step for step in choice.steps[:-1]), Step(b" ", When.DRAINED), *leave))
         if choice.steps
         else choice
         for choice in found.choices
@@ -227,7 +229,7 @@ def _cleared(found: Finding, view: View, frame: Frame) -> Finding:
     filled = re.split(r"[│┃║|x]", view.before_cursor()[frame.left :])[-1].strip(" _")
     if not filled or ":" in filled:
         return found
-    return replace(found, filled=filled, text_steps=(Step(BACKSPACE * len(filled), "redrawn"),))
+    return replace(found, filled=filled, text_steps=(Step(BACKSPACE * len(filled), When.REDRAWN),))
 
 
 def _buttons(view: View, buttons: list[Item], text: str, frame: Frame, dialect: Dialect) -> Finding:

@@ -10,12 +10,14 @@ import re
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
-from atlasbridge.core.prompt.model import Choice, PromptType, Step
+from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition.asking_line import Line, asking_line
 from atlasbridge.core.recognition.choice_list import Listed, inline_choices, listed_choices, marked_words
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import Facts, Finding, excerpt_of, typed_line
 from atlasbridge.core.recognition.menu import unframed
+from atlasbridge.core.recognition.secrecy import asks_for_secret
 from atlasbridge.core.recognition.yes_no import typing_hint, yes_no_choices
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
@@ -51,7 +53,7 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
         return _secret(view, line, 0.97, "echo-off")
     if strict:
         return None if line.detached else _on_full_screen(view, line, facts, dialect)
-    if facts.canonical is not True and matches_any(dialect.secret, line.text):
+    if facts.canonical is not True and asks_for_secret(line.text, dialect):
         return _secret(view, line, 0.85, "secret-words")
     ruled = _by_rule(view, line, facts, dialect)
     spelled = None if line.detached else _spelled_out(view, line)
@@ -70,7 +72,7 @@ def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line
     if line.detached or not _MARKER.match(line.text) or above < 0 or view.is_answered(above):
         return line
     start = view.line_start(above)
-    question = "".join(view.lines[start : line.row]).strip()
+    question = view.joined_text(start, line.row).strip()
     asked = _by_rule(view, Line(f"{question} >", start), facts, dialect)
     yes_no = asked is not None and asked.type is PromptType.TYPE_YES_NO and asked.score > SURE
     return Line(f"{question} {line.text}", start) if yes_no else line
@@ -88,7 +90,7 @@ def _spelled_out(view: View, line: Line) -> list[str] | None:
     """Words with the letter to type, in the question or in the sentence above it, unless they are yes and no."""
     words = marked_words(line.text)
     if line.row > 0 and line.text.endswith(("?", ":")):
-        above = marked_words("".join(view.lines[view.line_start(line.row - 1) : line.row]))
+        above = marked_words(view.joined_text(view.line_start(line.row - 1), line.row))
         words = [*above, *words] if not words or not set(above) & set(words) else words
     return words if words and not {"y", "n"} & {word[1].lower() for word in words} else None
 
@@ -101,8 +103,8 @@ def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         return None
     filled = asked["filled"] or ""
     found = _base(view, Line(asked["ask"].strip(), view.row), facts, "footer", PromptType.TYPE_FREE_TEXT, 0.8)
-    clear = (Step(BACKSPACE * len(filled), "redrawn"),) if filled else ()
-    if matches_any(dialect.secret, found.core):
+    clear = (Step(BACKSPACE * len(filled), When.REDRAWN),) if filled else ()
+    if asks_for_secret(found.core, dialect):
         found = replace(found, constraints={**found.constraints, "secret": True})
     return replace(found, excerpt=found.core, line_mode=False, filled=filled, text_steps=clear)
 
@@ -120,7 +122,7 @@ def _base(view: View, line: Line, facts: Facts, rule: str, kind: PromptType, sco
         found, line_mode=facts.canonical is not False, constraints=limits(line.text), detached=line.detached
     )
     if line.filled:
-        found = replace(found, filled=line.filled, text_steps=(Step(BACKSPACE * len(line.filled), "drained"),))
+        found = replace(found, filled=line.filled, text_steps=(Step(BACKSPACE * len(line.filled), When.DRAINED),))
     return found
 
 
@@ -166,9 +168,9 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
     if rule.idle:
         found = replace(found, constraints={**found.constraints, "idle": True}, structural=True)
     if rule.before_text and facts.canonical is False and not line.text.endswith(_NOTHING_YET):
-        found = replace(found, text_steps=(Step(rule.before_text.encode(), "drained"),))
+        found = replace(found, text_steps=(Step(rule.before_text.encode(), When.DRAINED),))
     if rule.popup and facts.canonical is False:
-        found = replace(found, end_steps=(Step(ENTER, "left?"), Step(ENTER)))
+        found = replace(found, end_steps=(Step(ENTER, When.MAY_LEAVE), Step(ENTER)))
     return replace(found, multiline=rule.multiline and view.bracketed_paste)
 
 
@@ -205,7 +207,7 @@ def _listed(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
 def _several(found: Finding, listed: Listed) -> Finding:
     """The line takes several keys, with blanks between them, and one Enter at its end."""
     choices = tuple(
-        replace(choice, steps=(Step(f"{key} ".encode(), "drained"),), default=False)
+        replace(choice, steps=(Step(f"{key} ".encode(), When.DRAINED),), default=False)
         for choice, (key, _) in zip(found.choices, listed.items, strict=True)
     )
     limit = {**found.constraints, "multi_select": True, "allows_other": True}
@@ -236,7 +238,7 @@ def _offered(
 def _typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
     """A raw program may take a single key at once: then an Enter behind it would answer the next prompt."""
     if facts.canonical is False and len(key) == 1:
-        return (Step(key.encode(), "left?"), Step(ENTER))
+        return (Step(key.encode(), When.MAY_LEAVE), Step(ENTER))
     return typed_line(key)
 
 

@@ -9,7 +9,8 @@ import re
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, arrow, parse_keys
-from atlasbridge.core.prompt.model import Choice, PromptType, Step
+from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.step import Only, Reach, Shows, Step, Until, When
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled, matches_any
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.marked_list import find_counted, find_marked
@@ -156,7 +157,7 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int
         constraints["scrolls"] = True  # only what is visible can be chosen by a word
     if several:
         constraints["multi_select"] = True
-        ending = named_steps(view, rule.submit, last="redrawn")  # what is shown in between is no prompt of its own
+        ending = named_steps(view, rule.submit, last=When.REDRAWN)  # what is shown in between is no prompt of its own
     takes_words = bool(rule.text_submit) or not several
     text_steps = _text_steps(view, menu, rule) if takes_words else ()
     if text_steps:
@@ -165,7 +166,7 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int
     return Finding(
         rule.id, PromptType.TYPE_MULTIPLE_CHOICE, rule.score, question, core, row,
         tuple(choices), constraints, line_mode=False, structural=True, text_steps=text_steps, end_steps=ending,
-        words_end=named_steps(view, rule.text_submit, last="redrawn") if several else (),
+        words_end=named_steps(view, rule.text_submit, last=When.REDRAWN) if several else (),
     )  # fmt: skip
 
 
@@ -191,16 +192,20 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
     if rule.choose in ("digit", "hotkey") and item.number:
         return (Step(item.number.encode()),)
     if rule.choose == "digit_enter" and item.number:
-        return (Step(item.number.encode(), "drained"), Step(ENTER))
+        return (Step(item.number.encode(), When.DRAINED), Step(ENTER))
     if rule.choose == "digit_shows" and item.number:
-        return (Step(item.number.encode(), f"shows:{item.label[:60]}"), Step(ENTER))
+        return (Step(item.number.encode(), Shows(item.label[:60])), Step(ENTER))
     moves = move_steps(view, menu.current, at, rule.across, item.label, menu.upwards)
     if menu.gaps and len(moves) > 0:
-        moves = (Step(moves[-1].keys, f"reach:{item.label[:60]}"),)
+        moves = (Step(moves[-1].keys, Reach(item.label[:60])),)
     if item.box.startswith("(") and not item.checked:
-        return (*moves, Step(b" ", "drained"), Step(ENTER))  # a radio list: Enter alone takes the one that was marked
+        return (
+            *moves,
+            Step(b" ", When.DRAINED),
+            Step(ENTER),
+        )  # a radio list: Enter takes the one that was marked
     if rule.follow and compiled(rule.follow).search(item.label):
-        return (*moves, Step(ENTER, "changed"), *named_steps(view, rule.follow_keys))
+        return (*moves, Step(ENTER, When.CHANGED), *named_steps(view, rule.follow_keys))
     return (*moves, Step(ENTER))
 
 
@@ -209,27 +214,27 @@ def move_steps(
 ) -> tuple[Step, ...]:
     """Arrows from where the highlight is, one by one, and a look whether it arrived before anything is taken."""
     distance = target - max(current, 0)
-    shows = f"shows:{label[:60]}"
+    shows = Shows(label[:60])
     if distance == 0:
         return () if current >= 0 else (Step(b"", shows),)  # a highlight that cannot be seen may be anywhere
     if upwards:
         distance = -distance
     forward, back = ("right", "left") if across else ("down", "up")
     key = arrow(forward if distance > 0 else back, view.application_cursor)
-    return (*(Step(key, "changed") for _ in range(abs(distance) - 1)), Step(key, shows))
+    return (*(Step(key, When.CHANGED) for _ in range(abs(distance) - 1)), Step(key, shows))
 
 
 def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:
     """The last step marks the box, those before it lead there from the box above; see `answer._several`."""
     item = menu.items[at]
     if rule.toggle == "digit" and item.number:
-        return (Step(item.number.encode(), "changed"),)
+        return (Step(item.number.encode(), When.CHANGED),)
     start = max(menu.current, 0) if at == 0 else at - 1
     moves = move_steps(view, start, at, rule.across, item.label)
-    return (*moves, *named_steps(view, rule.toggle, last="changed"))
+    return (*moves, *named_steps(view, rule.toggle, last=When.CHANGED))
 
 
-def named_steps(view: View, keys: str, last: str = "") -> tuple[Step, ...]:
+def named_steps(view: View, keys: str, last: Until = When.AT_ONCE) -> tuple[Step, ...]:
     """Keys of a dialect: names or characters with blanks between them, each seen to work before the next.
 
     `down>Some_label` is the key again and again until that label is highlighted; after `right?Some_words` the rest is
@@ -242,8 +247,8 @@ def named_steps(view: View, keys: str, last: str = "") -> tuple[Step, ...]:
         name, reaching, label = word.partition(">")
         pointing = name in ("up", "down", "left", "right")
         data = arrow(name, view.application_cursor) if pointing else parse_keys(name)
-        until = f"reach:{label.replace('_', ' ')}" if reaching else "changed" if at < len(names) else last
-        until = f"only:{words.replace('_', ' ')}" if only else until
+        until: Until = Reach(label.replace("_", " ")) if reaching else When.CHANGED if at < len(names) else last
+        until = Only(words.replace("_", " ")) if only else until
         out.append(Step(data, until))
     return tuple(out)
 
@@ -257,9 +262,9 @@ def _text_steps(view: View, menu: Menu, rule: MenuRule) -> tuple[Step, ...]:
         if compiled(rule.text_choice).search(item.label):
             if rule.text_keys:
                 moves = move_steps(view, menu.current, at, rule.across, item.label)
-                return (*moves, *named_steps(view, rule.text_keys, last="redrawn"))
+                return (*moves, *named_steps(view, rule.text_keys, last=When.REDRAWN))
             *lead, last = choose_steps(view, menu, at, rule)
-            return (*lead, replace(last, until="redrawn"))
+            return (*lead, replace(last, until=When.REDRAWN))
     return named_steps(view, rule.text_reach)
 
 

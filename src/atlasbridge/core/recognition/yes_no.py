@@ -6,7 +6,8 @@ import re
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
-from atlasbridge.core.prompt.model import Choice, Step
+from atlasbridge.core.prompt.model import Choice
+from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition.choice_list import inline_choices
 from atlasbridge.core.recognition.dialect import Dialect, Rule, matches_any
 from atlasbridge.core.recognition.finding import typed_line
@@ -37,7 +38,7 @@ def yes_no_choices(
         if one_key:
             return (Step(word[:1].encode()),)
         if raw and len(word) == 1:
-            return (*clear, Step(word.encode(), "left?"), Step(ENTER))  # many libraries take the letter at once
+            return (*clear, Step(word.encode(), When.MAY_LEAVE), Step(ENTER))  # many libraries take the letter at once
         return (*clear, *typed_line(word))
 
     choices = [

@@ -42,6 +42,7 @@ class ScreenToShow(Protocol):
     def title(self) -> str: ...
     def text(self, row: int, start: int = 0, end: int | None = None) -> str: ...
     def spans(self, row: int) -> list[tuple[int, int, int]]: ...
+    def wrapped(self, row: int) -> bool: ...
 
 
 class SgrOf(Protocol):
@@ -51,10 +52,12 @@ class SgrOf(Protocol):
 
 def render_screen(screen: ScreenToShow, sgr: SgrOf) -> bytes:
     """Everything a fresh terminal needs to look, and to behave, as the tool's screen does."""
-    out = ["\x1b[?1049h" if screen.alternate else "", "\x1b[?25l\x1b[m\x1b[H\x1b[2J"]
+    out = ["\x1b[?1049h" if screen.alternate else "", "\x1b[?25l\x1b[?7h\x1b[m\x1b[H\x1b[2J"]
     last = _last_row(screen)
     for row in range(last + 1):
-        out.append(f"\x1b[{row + 1};1H{_render_row(screen, row, sgr)}")
+        goes_on = row > 0 and screen.wrapped(row - 1)  # the terminal wraps it by itself, and knows that it is one line
+        place = "" if goes_on else f"\x1b[{row + 1};1H"
+        out.append(f"{place}{_render_row(screen, row, sgr)}")
     out += _switches_on(screen)
     if screen.title:
         out.append(f"\x1b]2;{screen.title}\x1b\\")
@@ -76,7 +79,7 @@ def _render_row(screen: ScreenToShow, row: int, sgr: SgrOf) -> str:
     parts = []
     for start, end, style in screen.spans(row):
         text = screen.text(row, start, end)
-        if not style and end >= screen.cols:
+        if not style and end >= screen.cols and not screen.wrapped(row):
             text = text.rstrip(" ")
         parts.append(f"\x1b[{sgr(style)}m{text}" if text else "")
     return "".join(parts) + "\x1b[m"
@@ -84,6 +87,8 @@ def _render_row(screen: ScreenToShow, row: int, sgr: SgrOf) -> str:
 
 def _switches_on(screen: ScreenToShow) -> list[str]:
     out = [f"\x1b[?{mode}h" for mode in _STICKY if mode in screen.modes and mode != 2026]
+    if 7 not in screen.modes:
+        out.append("\x1b[?7l")
     if screen.application_keypad:
         out.append("\x1b=")
     if screen.kitty_flags:
@@ -94,6 +99,8 @@ def _switches_on(screen: ScreenToShow) -> list[str]:
 def render_farewell(screen: ScreenToShow) -> bytes:
     """Takes back what the tool had switched on; empty when it had switched on nothing."""
     out = [f"\x1b[?{mode}l" for mode in _STICKY if mode in screen.modes]
+    if 7 not in screen.modes:
+        out.append("\x1b[?7h")
     if screen.application_keypad:
         out.append("\x1b>")
     if screen.kitty_flags:

@@ -6,9 +6,9 @@ The one place where the rest of core meets the emulator.  It judges nothing; tha
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Set
 
+from atlasbridge.core.screen.lines import CUT, FILLED, SOFT
 from atlasbridge.core.screen.stream import Stream
 from atlasbridge.core.screen.style import (
     BLINK,
@@ -39,6 +39,7 @@ __all__ = [
     "foreground",
 ]
 
+HISTORY_LINES = 200  # above the screen, for a window that grows; fewer where lines are long
 _runs = re.compile(r"(.)\1*", re.S).finditer
 Run = list[str | int | None]
 
@@ -48,7 +49,7 @@ class Screen:
 
     __slots__ = ("_seen", "_stream", "_terminal", "_version")
 
-    def __init__(self, rows: int, cols: int, history_lines: int = 0) -> None:
+    def __init__(self, rows: int, cols: int, history_lines: int = HISTORY_LINES) -> None:
         self._terminal = Terminal(rows, cols, history_lines)
         self._stream = Stream(self._terminal)
         self._version = 0
@@ -59,7 +60,7 @@ class Screen:
         self._stream.feed(data)
 
     def resize(self, rows: int, cols: int) -> None:
-        """Cut or pad; wrapped lines are not joined again, since tools redraw after a change of size."""
+        """Lines of the main screen are wrapped anew; the alternate screen is cut or padded, since tools redraw it."""
         self._terminal.resize(rows, cols)
 
     # Text
@@ -86,16 +87,27 @@ class Screen:
 
     def wrapped(self, row: int) -> bool:
         """Whether the row goes on in the next one because the text was too long."""
-        return self._terminal.lines[row][2]
+        return bool(self._terminal.lines[row][2] & SOFT)
+
+    def wrapped_text(self, row: int) -> str:
+        """The text of a row that goes on in the next one, with the blanks at its end that belong to it."""
+        cells, _, marks = self._terminal.lines[row]
+        return self._terminal.clusters.plain(cells[:-1] if marks & FILLED else cells)
+
+    def cut(self, row: int) -> bool:
+        """Whether text that belonged to this row is gone: what is left must not be taken for the whole."""
+        return bool(self._terminal.lines[row][2] & CUT)
 
     @property
-    def history(self) -> deque[str]:
+    def history(self) -> list[str]:
         """Lines that scrolled off the top of the main screen, oldest first."""
-        return self._terminal.history
+        plain = self._terminal.clusters.plain
+        return [plain(line[0]).rstrip(" ") for line in self._terminal.history]
 
     @property
     def scrolled(self) -> int:
-        """How many lines have left the screen at its top; with it a row's number tells one line from a later one."""
+        """How far the first row is from the first line there was; with it a row's number tells one line from a later
+        one.  A resize keeps the number of the cursor's line."""
         return self._terminal.scrolled
 
     # Looks

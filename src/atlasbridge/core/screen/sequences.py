@@ -27,7 +27,7 @@ def _parse(text: str) -> tuple[str, Args] | None:
     prefix = text[:1] if text.startswith(("<", "=", ">", "?")) else ""
     rest = text[len(prefix) :]
     body = rest.rstrip(" !\"#$%&'()*+,-./")
-    numbers = body.replace(":", ";").split(";")[:32]
+    numbers = body.replace(":", ";").split(";")[:32]  # colons mean something in styles only, which are read elsewhere
     if not all(number == "" or (number.isdecimal() and number.isascii()) for number in numbers):
         return None
     return prefix + rest[len(body) :], tuple(min(int(number or "0"), _MAX_NUMBER) for number in numbers)
@@ -41,13 +41,30 @@ def _position(t: Terminal, args: Args) -> None:
     t.home((args[0] or 1) - 1, _second(args) - 1)
 
 
+def _columns(t: Terminal, part: int) -> tuple[int, int] | None:
+    """What of the cursor's line is erased."""
+    return {0: (t.x, t.cols), 1: (0, t.x + 1), 2: (0, t.cols)}.get(part)
+
+
 def _erase_line(t: Terminal, args: Args) -> None:
-    if args[0] == 0:
-        t.erase(t.y, t.x, t.cols)
-    elif args[0] == 1:
-        t.erase(t.y, 0, t.x + 1)
-    elif args[0] == 2:
-        t.erase(t.y, 0, t.cols)
+    if columns := _columns(t, args[0]):
+        t.erase(t.y, *columns)
+    t.wrap_due = False
+
+
+def _erase_line_but(t: Terminal, args: Args) -> None:
+    """What is not protected."""
+    if columns := _columns(t, args[0]):
+        t.erase_unguarded(t.y, *columns)
+    t.wrap_due = False
+
+
+def _erase_screen_but(t: Terminal, args: Args) -> None:
+    whole = {0: range(t.y + 1, t.rows), 1: range(t.y), 2: range(t.rows)}.get(args[0], range(0))
+    for y in whole:
+        t.erase_unguarded(y, 0, t.cols)
+    if args[0] < 2:
+        _erase_line_but(t, args)
     t.wrap_due = False
 
 
@@ -71,15 +88,15 @@ def _erase_cells(t: Terminal, args: Args) -> None:
 
 
 def _insert_lines(t: Terminal, args: Args) -> None:
-    if t.top <= t.y <= t.bottom:
+    if t.top <= t.y <= t.bottom and t.left <= t.x < t.edge:
         t.scroll_down(args[0] or 1, t.y)
-        t.move(t.y, 0)
+        t.move(t.y, t.left)
 
 
 def _delete_lines(t: Terminal, args: Args) -> None:
-    if t.top <= t.y <= t.bottom:
+    if t.top <= t.y <= t.bottom and t.left <= t.x < t.edge:
         t.scroll_up(args[0] or 1, t.y, keep=False)
-        t.move(t.y, 0)
+        t.move(t.y, t.left)
 
 
 def _scroll_down(t: Terminal, args: Args) -> None:
@@ -98,7 +115,8 @@ def _report_status(t: Terminal, args: Args, private: bool = False) -> None:
     if args[0] == 5 and not private:
         t.answer(queries.STATUS_OK)
     elif args[0] == 6:
-        t.answer(queries.cursor_position(t.y - (t.top if t.origin else 0), t.x, private))
+        y, x = (t.y - t.top, t.x - t.left) if t.origin else (t.y, t.x)
+        t.answer(queries.cursor_position(y, x, private))
     elif args[0] == 15 and private:
         t.answer(queries.NO_PRINTER)
 
@@ -131,12 +149,25 @@ def _pop_kitty(stack: list[int], count: int) -> None:
 
 def _next_line(t: Terminal, count: int) -> None:
     t.down(count)
-    t.x = 0
+    t.carriage_return()
 
 
 def _previous_line(t: Terminal, count: int) -> None:
     t.up(count)
-    t.x = 0
+    t.carriage_return()
+
+
+def _save_or_side_margins(t: Terminal, args: Args) -> None:
+    """`CSI s` is two things: with left and right margins allowed it sets them."""
+    if 69 in t.modes:
+        t.set_side_margins((args[0] or 1) - 1, _second(args, t.cols) - 1)
+    else:
+        t.save_cursor()
+
+
+def _down_anywhere(t: Terminal, count: int) -> None:
+    """Unlike cursor down, it does not stop at the margin."""
+    t.move(min(t.y + count, t.bottom) if t.origin else t.y + count, t.x)
 
 
 SEQUENCES: dict[str, Callable[[Terminal, Args], None]] = {
@@ -144,22 +175,22 @@ SEQUENCES: dict[str, Callable[[Terminal, Args], None]] = {
     "f": _position,
     "A": lambda t, args: t.up(args[0] or 1),
     "B": lambda t, args: t.down(args[0] or 1),
-    "e": lambda t, args: t.down(args[0] or 1),
-    "C": lambda t, args: t.move(t.y, t.x + (args[0] or 1)),
+    "e": lambda t, args: _down_anywhere(t, args[0] or 1),
+    "C": lambda t, args: t.forth(args[0] or 1),
     "a": lambda t, args: t.move(t.y, t.x + (args[0] or 1)),
-    "D": lambda t, args: t.move(t.y, t.x - (args[0] or 1)),
+    "D": lambda t, args: t.back(args[0] or 1),
     "E": lambda t, args: _next_line(t, args[0] or 1),
     "F": lambda t, args: _previous_line(t, args[0] or 1),
-    "G": lambda t, args: t.move(t.y, (args[0] or 1) - 1),
-    "`": lambda t, args: t.move(t.y, (args[0] or 1) - 1),
-    "d": lambda t, args: t.home((args[0] or 1) - 1, t.x),
+    "G": lambda t, args: t.to_column((args[0] or 1) - 1),
+    "`": lambda t, args: t.to_column((args[0] or 1) - 1),
+    "d": lambda t, args: t.to_row((args[0] or 1) - 1),
     "I": lambda t, args: t.tab(args[0] or 1),
     "Z": lambda t, args: t.back_tab(args[0] or 1),
     "g": _clear_tabs,
     "K": _erase_line,
-    "?K": _erase_line,
+    "?K": _erase_line_but,
     "J": _erase_screen,
-    "?J": _erase_screen,
+    "?J": _erase_screen_but,
     "X": _erase_cells,
     "@": lambda t, args: t.insert_cells(args[0] or 1),
     "P": lambda t, args: t.delete_cells(args[0] or 1),
@@ -169,7 +200,8 @@ SEQUENCES: dict[str, Callable[[Terminal, Args], None]] = {
     "T": _scroll_down,
     "b": lambda t, args: t.repeat(args[0] or 1),
     "r": lambda t, args: t.set_margins((args[0] or 1) - 1, _second(args, t.rows) - 1),
-    "s": lambda t, args: t.save_cursor(),
+    "s": _save_or_side_margins,
+    '"q': lambda t, args: t.guard(args[0] == 1),
     "u": lambda t, args: t.restore_cursor(),
     "h": lambda t, args: t.set_ansi_modes(args, True),
     "l": lambda t, args: t.set_ansi_modes(args, False),
@@ -199,7 +231,7 @@ def _keypad(t: Terminal, on: bool) -> None:
 
 
 def _line_start(t: Terminal) -> None:
-    t.x = 0
+    t.carriage_return()
     t.linefeed()
 
 

@@ -12,11 +12,12 @@ _STYLE_PARAMETERS = frozenset("0123456789;:")
 
 
 class Stream:
-    __slots__ = ("_terminal", "_tokenizer")
+    __slots__ = ("_printed", "_terminal", "_tokenizer")
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._tokenizer = Tokenizer()
+        self._printed = False  # whether the last thing of all was text: only then may it be repeated
 
     def feed(self, data: bytes) -> None:
         for start in self._tokenizer.slices(data):
@@ -25,6 +26,7 @@ class Stream:
     def _run(self, tokens: list[tuple[str, str, str, str, str]]) -> None:
         terminal = self._terminal
         turns = terminal.inks.turns
+        printed = self._printed
         for params, final, other, _, text in tokens:
             if final:
                 if final == "m":
@@ -33,15 +35,22 @@ class Stream:
                         self._style(params)
                     else:
                         terminal.ink = ink
-                else:
+                elif printed or final != "b":
                     self._sequence(params, final)
             elif other == "\r\n":
-                terminal.x = 0
+                if terminal.boxed:
+                    terminal.carriage_return()
+                else:
+                    terminal.x = 0
                 terminal.linefeed()
             elif other:
                 self._other(other)
             if text:
                 terminal.print(text)
+                printed = True
+            elif final or other:
+                printed = False
+        self._printed = printed
 
     def _style(self, params: str) -> None:
         if _STYLE_PARAMETERS.issuperset(params):
@@ -54,6 +63,8 @@ class Stream:
         if parsed is None:
             self._interrupted(params, final)
             return
+        if ":" in params:
+            return  # parts of parameters are known in styles alone
         handler = SEQUENCES.get(parsed[0] + final)
         if handler is not None:
             handler(self._terminal, parsed[1])
@@ -74,7 +85,7 @@ class Stream:
         if token[0] != "\x1b":
             for char in token:
                 self._control(char)
-        elif token[1] in "]PX^_":
+        elif token[1] in "]PX^_" or (token[1] == "k" and len(token) > 2):
             self._string(token)
         else:
             self._escape(token)
@@ -83,13 +94,12 @@ class Stream:
         terminal = self._terminal
         if char in "\n\x0b\x0c":
             if terminal.newline:
-                terminal.x = 0
+                terminal.carriage_return()
             terminal.linefeed()
         elif char == "\r":
-            terminal.x = 0
-            terminal.wrap_due = False
+            terminal.carriage_return()
         elif char == "\b":
-            terminal.move(terminal.y, terminal.x - 1)
+            terminal.back(1)
         elif char == "\t":
             terminal.tab(1)
         elif char == "\x07":
@@ -113,7 +123,9 @@ class Stream:
             return
         body = "".join(char for char in token[2 : -len(end)] if char >= " ")
         terminal = self._terminal
-        if token[1] == "]":
+        if token[1] == "k":
+            terminal.set_title(body)
+        elif token[1] == "]":
             number, _, payload = body.partition(";")
             self._command(number, payload, end)
         elif token[1] == "P" and body.startswith("+q"):

@@ -11,6 +11,7 @@ _FG_SHIFT, _BG_SHIFT = 8, 34
 _COLOUR = (1 << 26) - 1
 _INDEXED, _TRUE = 1 << 24, 2 << 24
 
+GUARDED = 1 << 60  # only beside a style, never part of one: a protected cell looks like any other
 MAX_INKS = 16384
 _MAX_TURNS = 4096
 
@@ -147,10 +148,11 @@ def _paint(style: int, code: int, colour: int | None) -> int:
 class Inks:
     """The styles in use, each under one character, and a memory of what each SGR sequence does to them."""
 
-    __slots__ = ("_chars", "styles", "turns")
+    __slots__ = ("_chars", "_guarded", "styles", "turns")
 
     def __init__(self) -> None:
         self.styles: list[int] = [0]
+        self._guarded: set[str] = set()  # inks of cells that a selective erase leaves alone
         self._chars: dict[int, str] = {0: PLAIN}
         self.turns: dict[tuple[str, str], str] = {}
 
@@ -161,15 +163,35 @@ class Inks:
         char = self._chars.get(style)
         if char is None:
             char = chr(len(self.styles))
-            self.styles.append(style)
+            self.styles.append(style & ~GUARDED)
             self._chars[style] = char
+            if style & GUARDED:
+                self._guarded.add(char)
         return char
+
+    def guard(self, ink: str, on: bool) -> str:
+        """The same style, under the protection of DECSCA or without it."""
+        return self.ink(self.style(ink) | (GUARDED if on else 0))
+
+    def open_runs(self, inks: str, start: int, end: int) -> list[tuple[int, int]]:
+        """The runs of columns between `start` and `end` that are not protected."""
+        if self._guarded.isdisjoint(inks):
+            return [(start, end)]
+        runs: list[tuple[int, int]] = []
+        for col in range(start, end):
+            if inks[col] in self._guarded:
+                continue
+            if runs and runs[-1][1] == col:
+                runs[-1] = (runs[-1][0], col + 1)
+            else:
+                runs.append((col, col + 1))
+        return runs
 
     def turn(self, ink: str, params: str) -> str:
         """The ink after `CSI params m`."""
         if len(self.turns) >= _MAX_TURNS:
             self.turns.clear()
-        new = self.turns[ink, params] = self.ink(parse_sgr(self.style(ink), params))
+        new = self.turns[ink, params] = self.guard(self.ink(parse_sgr(self.style(ink), params)), ink in self._guarded)
         return new
 
     @property
@@ -179,7 +201,7 @@ class Inks:
     def renew(self, live: set[str]) -> dict[int, str]:
         """Forget every ink but the live ones; returns old code -> new ink.  Too many live ones lose their colours."""
         keep = ~0 if len(live) <= MAX_INKS // 2 else FLAGS
-        old = self.styles
-        self.styles, self._chars = [0], {0: PLAIN}
+        old, guarded = self.styles, self._guarded
+        self.styles, self._chars, self._guarded = [0], {0: PLAIN}, set()
         self.turns.clear()
-        return {ord(ink): self.ink(old[ord(ink)] & keep) for ink in live}
+        return {ord(ink): self.guard(self.ink(old[ord(ink)] & keep), ink in guarded) for ink in live}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atlasbridge.core.screen.grid import Grid
+from atlasbridge.core.screen.reflow import Point
 from atlasbridge.core.screen.style import PLAIN
 from atlasbridge.core.screen.width import CHARSETS
 from atlasbridge.core.values import frozen, replace
@@ -18,7 +19,7 @@ _MAX_STACK = 16
 
 KNOWN_MODES = frozenset(
     (
-        *(1, 3, 5, 6, 7, 8, 9, 12, 25, 45, 47, 66, 67, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016),
+        *(1, 3, 5, 6, 7, 8, 9, 12, 25, 45, 47, 66, 67, 69, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016),
         *(1034, 1035, 1036, 1039, 1042, 1047, 1048, 1049, 2004, 2026, 2031),
     )
 )
@@ -51,7 +52,6 @@ class SavedCursor:
 class Terminal(Grid):
     __slots__ = (
         "_kitty",
-        "_last",
         "_saved",
         "_saved_modes",
         "_titles",
@@ -83,7 +83,6 @@ class Terminal(Grid):
         self.origin = self.newline = self.application_keypad = False
         self.tabs = set(range(8, self.cols, 8))
         self._titles: list[str] = []
-        self._last = ""
         self._saved = [SavedCursor(), SavedCursor()]  # of the main and of the alternate screen
         self._saved_modes: dict[int, bool] = {}
         self._kitty = [[0], [0]]  # keyboard flags, main and alternate screen
@@ -97,12 +96,11 @@ class Terminal(Grid):
     def print(self, text: str) -> None:
         if self.charset is not None:
             text = text.translate(self.charset)
-        self._last = text[-1]
         self.write(text)
 
     def repeat(self, count: int) -> None:
-        if self._last:
-            self.write(self._last * min(count, self.cols * self.rows))
+        """The cell written last, with all its marks."""
+        self.write(self.last_cell() * min(count, self.cols * self.rows))
 
     def colour(self, params: str) -> None:
         if self.inks.full:
@@ -123,9 +121,25 @@ class Terminal(Grid):
     def home(self, y: int, x: int) -> None:
         """A position counted from the margins' corner while the origin mode is on."""
         if self.origin:
-            self.move(min(y + self.top, self.bottom), x)
+            self.move(min(y + self.top, self.bottom), min(x + self.left, self.edge - 1))
         else:
             self.move(y, x)
+
+    def to_row(self, y: int) -> None:
+        self.home(y, self.x - (self.left if self.origin else 0))
+
+    def to_column(self, x: int) -> None:
+        self.home(self.y - (self.top if self.origin else 0), x)
+
+    def carriage_return(self) -> None:
+        self.x = self.left if self.x >= self.left else 0
+        self.wrap_due = False
+
+    def forth(self, count: int) -> None:
+        self.move(self.y, min(self.x + count, self._limit() - 1))
+
+    def back(self, count: int) -> None:
+        self.move(self.y, max(self.x - count, self.left if self.x >= self.left else 0))
 
     def up(self, count: int) -> None:
         self.move(max(self.y - count, self.top if self.y >= self.top else 0), self.x)
@@ -134,12 +148,14 @@ class Terminal(Grid):
         self.move(min(self.y + count, self.bottom if self.y <= self.bottom else self.rows - 1), self.x)
 
     def tab(self, count: int) -> None:
-        for _ in range(min(count, self.cols)):
-            self.x = next((col for col in range(self.x + 1, self.cols) if col in self.tabs), self.cols - 1)
+        last = self._limit() - 1
+        stops = [col for col in range(self.x + 1, last) if col in self.tabs]
+        self.x = stops[count - 1] if count <= len(stops) else last
 
     def back_tab(self, count: int) -> None:
-        for _ in range(min(count, self.cols)):
-            self.move(self.y, next((col for col in range(self.x - 1, 0, -1) if col in self.tabs), 0))
+        first = self.left if self.origin else 0
+        stops = [col for col in range(self.x - 1, first, -1) if col in self.tabs]
+        self.move(self.y, stops[count - 1] if count <= len(stops) else min(first, self.x))
 
     def save_cursor(self) -> None:
         self._saved[self._screen] = SavedCursor(
@@ -160,6 +176,16 @@ class Terminal(Grid):
             self.top, self.bottom = top, bottom
             self.home(0, 0)
 
+    def set_side_margins(self, left: int, right: int) -> None:
+        right = min(right, self.cols - 1)
+        if left < right:
+            self.set_sides(left, right + 1)
+            self.home(0, 0)
+
+    def guard(self, on: bool) -> None:
+        """DECSCA: what is written from now on is protected from selective erasing, or is not."""
+        self.ink = self.inks.guard(self.ink, on)
+
     # Modes and screens
 
     def set_modes(self, modes: Args, on: bool) -> None:
@@ -178,7 +204,8 @@ class Terminal(Grid):
             self.home(0, 0)
         elif mode == 7:
             self.autowrap = on
-            self.wrap_due = self.wrap_due and on
+        elif mode == 69 and not on:
+            self.set_sides(0, self.cols)
         elif mode == 66:
             self.application_keypad = on
 
@@ -227,23 +254,26 @@ class Terminal(Grid):
 
     def soft_reset(self) -> None:
         self.ink, self.origin, self.insert, self.autowrap = PLAIN, False, False, True
-        self.top, self.bottom = 0, self.rows - 1
+        self.reset_margins()
         self.charsets, self.application_keypad = _ASCII, False
         self.use_charset(0)
-        self.modes -= {1, 6, 66}
+        self.modes -= {1, 6, 66, 69}
         self.modes |= _AT_START
         self._saved[self._screen] = SavedCursor()
 
     def align(self) -> None:
         """DECALN: the screen full of E."""
-        self.lines = [("E" * self.cols, PLAIN * self.cols, False)] * self.rows
-        self.top, self.bottom = 0, self.rows - 1
+        self.lines = [("E" * self.cols, PLAIN * self.cols, 0)] * self.rows
+        self.reset_margins()
         self.move(0, 0)
 
-    def resize(self, rows: int, cols: int) -> None:
-        old = self.cols
-        super().resize(rows, cols)
+    def resize(self, rows: int, cols: int, kept: Point = (0, 0)) -> Point:
+        old, saved = self.cols, self._saved[0]
+        y, x = super().resize(rows, cols, (min(saved.y, self.rows - 1), saved.x + saved.wrap_due))
+        self._saved[0] = replace(saved, y=y, x=min(x, self.cols - 1), wrap_due=x >= self.cols)
+        self.modes.discard(69)
         self.tabs = {col for col in self.tabs if col < self.cols} | set(range((old + 7) // 8 * 8, self.cols, 8))
+        return y, x
 
     # What goes beside the screen
 

@@ -16,13 +16,15 @@ _INSIDE_CSI = r"[\x00-\x17\x19\x1c-\x3f\x7f]{0,1024}"
 _INSIDE_ESC = r"[\x00-\x17\x19\x1c-\x2f\x7f]{0,8}"
 _OSC_BODY = r"\][^\x07\x18\x1a\x1b]*"
 _DCS_BODY = r"[PX^_][^\x18\x1a\x1b]*"
+_TITLE_BODY = r"k[^\x00-\x1f\x7f]{0,256}"  # the title of TERM=screen; without its end it is text, as an xterm shows it
 _split = re.compile(
     rf"(?:\x1b\[({_INSIDE_CSI})([@-~])"  # 1, 2: parameters and final byte of a control sequence
     r"|([\x00-\x1a\x1c-\x1f\x7f]+"  # 3: control characters ...
     rf"|\x1b{_OSC_BODY}(?:\x07|\x1b\\|[\x18\x1a]|(?=\x1b[^\\]))"  # ... or a control string ...
     rf"|\x1b{_DCS_BODY}(?:\x1b\\|[\x18\x1a]|(?=\x1b[^\\]))"
-    rf"|\x1b{_INSIDE_ESC}[0-OQ-WYZ\\`-~])"  # ... or a short escape sequence
-    rf"|(\x1b(?:\[{_INSIDE_CSI}|{_OSC_BODY}\x1b?|{_DCS_BODY}\x1b?|{_INSIDE_ESC})\Z)"  # 4: unfinished at the end
+    rf"|\x1b{_TITLE_BODY}\x1b\\"
+    rf"|(?!\x1b{_TITLE_BODY}\x1b?\Z)\x1b{_INSIDE_ESC}[0-OQ-WYZ\\`-~])"  # ... or a short escape sequence
+    rf"|(\x1b(?:\[{_INSIDE_CSI}|(?:{_OSC_BODY}|{_DCS_BODY}|{_TITLE_BODY})\x1b?|{_INSIDE_ESC})\Z)"  # 4: unfinished
     rf"|\x1b\[{_INSIDE_CSI}|\x1b{_INSIDE_ESC})?"  # a broken sequence is dropped, what follows is text again
     r"([^\x00-\x1f\x7f]*)",  # 5: the text after it
     re.S,
@@ -30,8 +32,8 @@ _split = re.compile(
 _osc_end = re.compile(r"[\x07\x18\x1a\x1b]").search
 _dcs_end = re.compile(r"[\x18\x1a\x1b]").search
 
-# In UTF-8 a terminal reads U+0080 to U+009F as the two-byte escape sequences they stand for.
-_C1 = {code: f"\x1b{chr(code - 0x40)}" if code not in (0x80, 0x81, 0x99) else None for code in range(0x80, 0xA0)}
+# In UTF-8 terminals show U+0080 to U+009F and obey none of them.  What is kept here must not steer another terminal.
+_C1 = dict.fromkeys(range(0x80, 0xA0), "\ufffd")
 _has_c1 = re.compile("[\x80-\x9f]").search
 
 Token = tuple[str, str, str, str, str]  # parameters, final byte, other, unfinished, text
@@ -111,7 +113,7 @@ class Tokenizer:
         whole, fits = "".join(self._body), self._size <= MAX_STRING
         self._body = None
         if text[at] == "\x1b" and text[at + 1] != "\\":
-            return self._tokens(text[at:])  # another sequence cut the string off
+            return [("", "", whole[:2], "", ""), *self._tokens(text[at:])]  # another sequence cut the string off
         after = at + (2 if text[at] == "\x1b" else 1)
         tokens = self._tokens(text[after:])
-        return [("", "", whole + text[at:after], "", ""), *tokens] if fits else tokens
+        return [("", "", whole + text[at:after] if fits else whole[:2], "", ""), *tokens]

@@ -37,6 +37,8 @@ class ScreenLike(Protocol):
     def styles(self, row: int) -> list[int]: ...
     def text(self, row: int, start: int = 0, end: int | None = None) -> str: ...
     def wrapped(self, row: int) -> bool: ...
+    def wrapped_text(self, row: int) -> str: ...
+    def cut(self, row: int) -> bool: ...
 
 
 @frozen
@@ -52,6 +54,8 @@ class View:
     bracketed_paste: bool = False
     styles: tuple[tuple[int, ...], ...] = ()
     joined: frozenset[int] = field(default_factory=frozenset)  # rows that go on in the next row
+    spaced: tuple[tuple[int, str], ...] = ()  # rows that go on and end in blanks, with them
+    cut: frozenset[int] = field(default_factory=frozenset)  # rows of which some text is gone
     before: str | None = None  # the cursor's row up to the cursor: columns are not characters where text is wide
     answered: tuple[str, ...] = ()  # beginnings of lines that have had their answer
 
@@ -60,6 +64,8 @@ class View:
         lines = tuple(screen.lines())
         row, col = screen.cursor
         modes = set(screen.modes)
+        joined = [at for at in range(len(lines)) if screen.wrapped(at)]
+        whole = [(at, screen.wrapped_text(at)) for at in joined]
         return cls(
             lines=lines,
             row=min(row, len(lines) - 1),
@@ -71,7 +77,9 @@ class View:
             application_cursor=1 in modes,
             bracketed_paste=2004 in modes,
             styles=tuple(tuple(screen.styles(at)) if text else () for at, text in enumerate(lines)),
-            joined=frozenset(at for at in range(len(lines)) if screen.wrapped(at)),
+            joined=frozenset(joined),
+            spaced=tuple((at, text) for at, text in whole if text != lines[at]),
+            cut=frozenset(at for at in range(len(lines)) if screen.cut(at)),
             before=screen.text(row, 0, col),
         )
 
@@ -94,11 +102,21 @@ class View:
             row -= 1
         return row
 
+    def is_cut(self, row: int) -> bool:
+        """Whether some of the logical line that `row` belongs to is gone."""
+        first = self.line_start(row)
+        while row in self.joined:
+            row += 1
+        return any(at in self.cut for at in range(first, row + 1))
+
     def before_cursor(self) -> str:
         """The logical line of the cursor, up to the cursor."""
-        start = self.line_start(self.row)
-        head = "".join(self.lines[at].ljust(self.cols) for at in range(start, self.row))
-        return head + self._before()
+        return self.joined_text(self.line_start(self.row), self.row) + self._before()
+
+    def joined_text(self, first: int, end: int) -> str:
+        """Rows `first` to before `end` of one logical line as one text, with the blanks at which it was wrapped."""
+        spaced = dict(self.spaced)
+        return "".join(spaced.get(at, self.lines[at]) for at in range(first, end))
 
     def after_cursor(self) -> str:
         return self.lines[self.row][len(self._before()) :].strip()

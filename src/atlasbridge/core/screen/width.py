@@ -7,7 +7,7 @@ combining marks, or an emoji sequence, is interned under a character of plane 16
 from __future__ import annotations
 
 import re
-import unicodedata
+from bisect import bisect_right
 from functools import cache
 
 TAIL = "\0"
@@ -28,6 +28,17 @@ is_narrow = re.compile(f"[{_NARROW}]*").fullmatch
 has_cluster = re.compile("[\U00100000-\U0010ffff]").search
 
 _widths: dict[str, int] = {}
+
+TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+_TONED = (  # people and their hands: each pair is the first of a run and the one behind its last
+    "\u261d\u261e\u26f9\u26fa\u270a\u270e\U0001f385\U0001f386\U0001f3c2\U0001f3c5\U0001f3c7\U0001f3c8\U0001f3ca\U0001f3cd"
+    "\U0001f442\U0001f444\U0001f446\U0001f451\U0001f466\U0001f479\U0001f47c\U0001f47d\U0001f481\U0001f484\U0001f485\U0001f488"
+    "\U0001f48f\U0001f490\U0001f491\U0001f492\U0001f4aa\U0001f4ab\U0001f574\U0001f576\U0001f57a\U0001f57b\U0001f590\U0001f591"
+    "\U0001f595\U0001f597\U0001f645\U0001f648\U0001f64b\U0001f650\U0001f6a3\U0001f6a4\U0001f6b4\U0001f6b7\U0001f6c0\U0001f6c1"
+    "\U0001f6cc\U0001f6cd\U0001f90c\U0001f90d\U0001f90f\U0001f910\U0001f918\U0001f920\U0001f926\U0001f927\U0001f930\U0001f93a"
+    "\U0001f93c\U0001f93f\U0001f977\U0001f978\U0001f9b5\U0001f9b7\U0001f9b8\U0001f9ba\U0001f9bb\U0001f9bc\U0001f9cd\U0001f9d0"
+    "\U0001f9d1\U0001f9de\U0001fac3\U0001fac6\U0001faf0\U0001faf9"
+)
 
 _LINES = "◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·"
 CHARSETS: dict[str, dict[int, str]] = {
@@ -57,14 +68,14 @@ def width(char: str) -> int:
 
 
 def _measure(char: str) -> int:
-    code = ord(char)
-    if code == 0xAD:
-        return 1
-    if unicodedata.category(char) in ("Mn", "Me", "Cf") or 0x1160 <= code <= 0x11FF:
-        return 0
-    if 0x1FA70 <= code <= 0x1FAFF:  # emoji younger than some Python's tables
-        return 2
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    from atlasbridge.core.screen.width_table import BEGINS, COLUMNS  # many sessions never need it
+
+    return int(COLUMNS[bisect_right(BEGINS, char) - 1])
+
+
+def takes_tone(char: str) -> bool:
+    """Whether a skin tone behind it is part of it."""
+    return bisect_right(_TONED, char) % 2 == 1
 
 
 class Clusters:

@@ -16,8 +16,8 @@ from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.typing.typist import Typist
 from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.model import Answer
+from atlasbridge.core.prompt.redact import leaves, mask_rows, mask_styled
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.values import replace
@@ -69,7 +69,7 @@ class HubSide:
                 {
                     "m": "hello",
                     "session": replace(self._record, open_prompt=opened[0] if opened else "").to_wire(),
-                    "open": None if opened is None else {"prompt_id": opened[0], "prompt": encode_prompt(opened[1])},
+                    "open": None if opened is None else {"prompt_id": opened[0], "prompt": self._watch.told(opened[1])},
                     "typed": self._watch.typed.all(),
                     "ttl_s": self._ttl_s,
                 }
@@ -111,7 +111,7 @@ class HubSide:
             if opened is None or opened[0] != prompt_id or self._watch.typed.get(prompt_id) is not None:
                 return
             self._watch.open = (new_id(), opened[1])
-            self.post({"m": "raise", "prompt_id": self._watch.open[0], "prompt": encode_prompt(opened[1])})
+            self.post({"m": "raise", "prompt_id": self._watch.open[0], "prompt": self._watch.told(opened[1])})
 
     def _report(self, prompt_id: str, known: Outcome) -> None:
         late = known.outcome in _AFTER_TYPING
@@ -124,7 +124,7 @@ class HubSide:
         """Returns the screen's version, by which a viewer knows whether it has changed."""
         with self._watch.lock:
             self._watch.absorb()
-            screen = self._watch.screen
+            screen, secrets = self._watch.screen, self._watch.detector.secrets
             version: int = screen.version
             message: Message = {
                 "m": "screen",
@@ -133,9 +133,11 @@ class HubSide:
                 "cols": screen.cols,
                 "cursor": list(screen.cursor),
                 "cursor_visible": screen.cursor_visible,
-                "title": screen.title,
+                "title": leaves(screen.title, secrets),
             }
-            message |= {"styled": screen.styled()} if styled else {"lines": screen.lines()}
+            rows = screen.styled() if styled else screen.lines()
+        # Masked here and nowhere else, so that no channel can forget it; not under the lock: it takes its time.
+        message |= {"styled": mask_styled(rows, secrets)} if styled else {"lines": mask_rows(rows, secrets)}
         self.post(message)
         return version
 

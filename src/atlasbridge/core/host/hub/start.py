@@ -6,17 +6,17 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from atlasbridge.core.home import Home
+from atlasbridge.core.own_python import own_environ, own_python
 
 # The shell ends at once, so that the hub becomes nobody's child and is never a zombie of the session's.
 _SHELL = 'cd / && "$@" </dev/null >/dev/null 2>&1 &'
 
 
 def start_hub(home: Home) -> None:
-    environ = {**os.environ, "ATLASBRIDGE_HOME": str(home.root)}
-    command = ["sh", "-c", _SHELL, "atlasbridge-hub", sys.executable, "-m", "atlasbridge.core.daemon"]
+    environ = own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root))
+    command = ["sh", "-c", _SHELL, "atlasbridge-hub", *own_python("atlasbridge.core.daemon")]
     try:
         try:
             shell = os.posix_spawn("/bin/sh", command, environ, setsid=True, setsigdef=_DEFAULTS)

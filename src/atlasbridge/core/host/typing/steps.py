@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Literal, assert_never
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.detection.events import ProbeState
 from atlasbridge.core.host.terminal.inlet import Inlet
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.watchdog import StallWatchdog
-from atlasbridge.core.prompt.model import Prompt, Step
+from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.prompt.step import Only, Reach, Shows, Stands, Step, When, encode_until
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.session.settings import SessionSettings
@@ -29,7 +31,10 @@ _RESTS_S = 0.5  # behind a paste: some programs take an Enter that comes sooner 
 _ARRIVES_S = 1.0  # for a screen that only some lead to
 _SWITCH_S = 0.2  # for a tool that leaves raw mode after every key to come back to it
 _TAIL = 6  # characters by which a text that was just typed is known again
-_UNSEEN = ("", "drained", "redrawn", "settled", "left?")  # conditions that would also be true of another prompt
+# Conditions that would also be true of another prompt.
+_UNSEEN = (When.AT_ONCE, When.DRAINED, When.REDRAWN, When.SETTLED, When.MAY_LEAVE)
+# What the screen alone can tell; the others decide what is typed next.
+Awaited = Literal[When.AT_ONCE, When.DRAINED, When.SETTLED, When.RESTED, When.CHANGED, When.REDRAWN] | Stands | Shows
 GONE = Outcome("failed", "the terminal is gone")
 
 
@@ -77,15 +82,21 @@ class Walk:
 
     def _finish(self, step: Step, before: int, typing: Typing, number: int, count: int) -> Outcome | None:
         """Wait for what the step asks for; an outcome ends the walk."""
-        if step.until == "left?":
-            return self._leaves(typing, number, count)
-        if step.until.startswith("only:"):
-            return None if self._came_to(step.until.removeprefix("only:"), before) else Outcome("typed")
-        if self._reach(step, before) if step.until.startswith("reach:") else self._await(step.until, before):
+        match step.until:
+            case When.MAY_LEAVE:
+                return self._leaves(typing, number, count)
+            case Only(text):
+                return None if self._came_to(text, before) else Outcome("typed")
+            case Reach(text):
+                reached = self._reach(step.keys, text, before)
+            case until:
+                reached = self._await(until, before)
+        if reached:
             return None
+        wanted = encode_until(step.until)
         if number == count:
-            return Outcome("typed", f"typed, but the screen did not come to {step.until!r}")
-        return Outcome("failed", f"stopped after key {number} of {count}: no {step.until!r} in time")
+            return Outcome("typed", f"typed, but the screen did not come to {wanted!r}")
+        return Outcome("failed", f"stopped after key {number} of {count}: no {wanted!r} in time")
 
     # Is the next key still for this prompt?
 
@@ -147,26 +158,24 @@ class Walk:
 
     def _came_to(self, text: str, before: int) -> bool:
         """Whether TEXT stands on the screen that the key has led to; what is drawn may still be from the key before."""
-        self._await("redrawn", before)
-        return self._await(f"stands:{text}", before, _ARRIVES_S)
+        self._await(When.REDRAWN, before)
+        return self._await(Stands(text), before, _ARRIVES_S)
 
-    def _reach(self, step: Step, before: int) -> bool:
+    def _reach(self, keys: bytes, text: str, before: int) -> bool:
         """The same key until TEXT is highlighted: a list that scrolls does not tell how far it is.  Each key is seen to
         work before the next: one that is still on its way would lead past TEXT."""
         for _ in range(_MOST_MOVES):
-            if not (self._await("changed", before) and self._await("settled", 0)):
+            if not (self._await(When.CHANGED, before) and self._await(When.SETTLED, 0)):
                 return False
-            if self._shows(step.until.removeprefix("reach:")):
+            if self._shows(text):
                 return True
             before = self.watch.screen.version
-            if not self.inlet.send(step.keys):
+            if not self.inlet.send(keys):
                 return False
         return False
 
-    def _await(self, until: str, before: int, timeout_s: float | None = None) -> bool:
+    def _await(self, until: Awaited, before: int, timeout_s: float | None = None) -> bool:
         """Wait for a step's condition; False when its time is over."""
-        if not until:
-            return True
         deadline = self.clock.now() + (self.settings.step_timeout_s if timeout_s is None else timeout_s)
         condition = self._condition(until, before)
         while not condition():
@@ -177,22 +186,25 @@ class Walk:
                 self.watch.absorb()
         return True
 
-    def _condition(self, until: str, before: int) -> Callable[[], bool]:
-        if until == "drained":
-            return self._drained()
-        if until == "settled":
-            return self._settled()
-        if until == "rested":
-            return self._settled(_RESTS_S)
-        if until == "changed":
-            return lambda: bool(self.watch.screen.version != before)
-        if until == "redrawn":
-            return self._redrawn(before)
-        if until.startswith("stands:"):
-            return lambda: any(until[len("stands:") :] in line for line in self.watch.screen.lines())
-        if until.startswith("shows:"):
-            return lambda: self._shows(until[len("shows:") :])
-        raise ValueError(f"a step cannot wait for {until!r}")
+    def _condition(self, until: Awaited, before: int) -> Callable[[], bool]:
+        match until:
+            case When.AT_ONCE:
+                return lambda: True
+            case When.DRAINED:
+                return self._drained()
+            case When.SETTLED:
+                return self._settled()
+            case When.RESTED:
+                return self._settled(_RESTS_S)
+            case When.CHANGED:
+                return lambda: bool(self.watch.screen.version != before)
+            case When.REDRAWN:
+                return self._redrawn(before)
+            case Stands(text):
+                return lambda: any(text in line for line in self.watch.screen.lines())
+            case Shows(text):
+                return lambda: self._shows(text)
+        assert_never(until)
 
     def _redrawn(self, before: int) -> Callable[[], bool]:
         """The tool has drawn what was typed; one that hides it has read it, and draws nothing for a while."""

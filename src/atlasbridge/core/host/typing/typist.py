@@ -13,7 +13,8 @@ from atlasbridge.core.host.terminal.inlet import GateTimeout
 from atlasbridge.core.host.typing.steps import GONE, LOOK_S, Typing, Walk
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.model import Answer, Prompt, Step
+from atlasbridge.core.prompt.model import Answer, Prompt
+from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.tty import LineFlags
 
 _BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
@@ -71,6 +72,8 @@ class Typist:
             # From here on the answer counts as typed, whatever happens: it is never typed a second time.
             self._watch.typed.record(prompt_id, Outcome("typed"))
             prompt, flags, steps = compared
+            if prompt.secret:
+                self._watch.remember_secret(answer.value)  # before it is typed: its echo may be looked at at once
             typing = Typing(prompt, flags, self._watch.screen.version)
             self._watch.handle(ReplyTyped(prompt.digest))
             self._watch.typing = len(steps) > 1
@@ -149,7 +152,7 @@ def _joined(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Where lines are read, text and its Enter go out in one write: nothing can come between them."""
     joined = [steps[0]]
     for step in steps[1:]:
-        if joined[-1].until in ("", "drained"):
+        if joined[-1].until in (When.AT_ONCE, When.DRAINED):
             joined[-1] = Step(joined[-1].keys + step.keys, step.until)
         else:
             joined.append(step)

@@ -1,0 +1,1 @@
+"""aider: how it asks, and its class for the frozen interface."""

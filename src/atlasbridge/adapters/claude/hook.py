@@ -1,0 +1,71 @@
+"""Starts Claude Code with a PermissionRequest hook of ours, for this run only, through its `--settings` argument.
+
+The person's own settings and hooks stay in force and nothing is written into their home: Claude Code lays the argument
+over its settings files and runs the hooks of both.  Settings that the person passes are kept, with ours added.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+HOOK = Path(__file__).parent / "permission_hook.py"
+OPTION = "--settings"
+_TIMEOUT_S = 5
+
+
+def with_hook(command: Sequence[str], door: str) -> tuple[str, ...]:
+    """The command with our hook, which speaks to the session behind `door`; unchanged where that cannot be done."""
+    program, *arguments = command
+    at, own = _find_settings(arguments)
+    if at < 0:
+        return (program, OPTION, json.dumps(_merged({}, door)), *arguments)
+    settings = _read_settings(own)
+    if settings is None:
+        return tuple(command)  # Claude Code shall say itself what is wrong with it
+    merged = json.dumps(_merged(settings, door))
+    if arguments[at].startswith(f"{OPTION}="):
+        arguments[at] = f"{OPTION}={merged}"
+    else:
+        arguments[at + 1] = merged
+    return (program, *arguments)
+
+
+def hook_command(door: str) -> str:
+    """For a shell.  Whatever happens to us, Claude Code sees a hook that ended well and said nothing."""
+    words = (sys.executable, "-I", "-S", str(HOOK), door)
+    return " ".join(shlex.quote(word) for word in words) + " 2>/dev/null || true"
+
+
+def _merged(settings: dict[str, Any], door: str) -> dict[str, Any]:
+    hooks = dict(settings.get("hooks", {}))
+    ours = {"hooks": [{"type": "command", "command": hook_command(door), "timeout": _TIMEOUT_S}]}
+    hooks["PermissionRequest"] = [*hooks.get("PermissionRequest", []), ours]
+    return {**settings, "hooks": hooks}
+
+
+def _find_settings(arguments: Sequence[str]) -> tuple[int, str]:
+    for at, word in enumerate(arguments):
+        if word == "--":
+            break
+        if word == OPTION and at + 1 < len(arguments):
+            return at, arguments[at + 1]
+        if word.startswith(f"{OPTION}="):
+            return at, word.partition("=")[2]
+    return -1, ""
+
+
+def _read_settings(given: str) -> dict[str, Any] | None:
+    """Settings are JSON, or the name of a file with JSON; None: neither, or not ours to understand."""
+    try:
+        text = given if given.lstrip().startswith("{") else Path(given).expanduser().read_text("utf-8")
+        settings = json.loads(text)
+    except (OSError, ValueError):
+        return None
+    hooks = settings.get("hooks", {}) if isinstance(settings, dict) else None
+    fits = isinstance(hooks, dict) and isinstance(hooks.get("PermissionRequest", []), list)
+    return settings if fits else None

@@ -1,0 +1,1 @@
+"""Codex: how it asks, and its class for the frozen interface."""

@@ -1,0 +1,12 @@
+"""Codex.  How it asks and which key answers is in `dialect.toml`."""
+
+from __future__ import annotations
+
+from atlasbridge.adapters.pty import PtyAdapter
+from atlasbridge.adapters.registry import AdapterRegistry
+
+
+@AdapterRegistry.register("codex")
+class CodexAdapter(PtyAdapter):
+    TOOL_NAME = "codex"
+    DIALECT = "codex"

@@ -1,0 +1,1 @@
+"""Gemini CLI: how it asks, and its class for the frozen interface."""

@@ -1,0 +1,1 @@
+"""Any interactive program: how programs in general ask."""

@@ -1,0 +1,1 @@
+"""OpenAI's plain command line; `codex` is OpenAI's agent."""

@@ -1,0 +1,12 @@
+"""OpenCode.  How it asks and which key answers is in `dialect.toml`."""
+
+from __future__ import annotations
+
+from atlasbridge.adapters.pty import PtyAdapter
+from atlasbridge.adapters.registry import AdapterRegistry
+
+
+@AdapterRegistry.register("opencode")
+class OpenCodeAdapter(PtyAdapter):
+    TOOL_NAME = "opencode"
+    DIALECT = "opencode"

@@ -1,0 +1,74 @@
+"""How a tool is started: asked of the tool's own folder, or of the adapter that somebody else wrote for it.
+
+A folder may hold `prepare.py` with `prepare(start) -> start`: more arguments, more environment, a hook that tells
+through `door` what the tool asks.  Looked for before every session: nothing is imported for the tools that have none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+from atlasbridge.core.own_python import own_python
+from atlasbridge.core.values import frozen, replace
+
+TOOLS = os.path.dirname(__file__)
+MODULE = "prepare.py"
+
+
+@frozen
+class ToolStart:
+    """What an adapter may change before its tool is started."""
+
+    command: tuple[str, ...]
+    environ: Mapping[str, str]
+    door: str  # where a hook tells what the tool asks: a socket, one JSON object per line with `"m": "structured"`
+    hook_s: float = 0.0  # how long a dialog waits for the words of a hook before it is raised without them
+    outside: bool = False  # its adapter runs in a process of its own; see `stagehand`
+
+
+def prepare_start(start: ToolStart, tool: str, dialect: str, home: str) -> ToolStart:
+    """`dialect`: the one that the person named on the command line, if any."""
+    if not dialect and (adapter := find_outside(tool, home)):
+        stage = own_python("atlasbridge.adapters.stagehand", start.door, adapter)
+        return replace(start, command=(*stage, *start.command), outside=True)
+    if dialect not in ("", tool):
+        return start  # the rules of one tool for another: how that one is started is not known
+    prepare = _find_prepare(tool, home)
+    return start if prepare is None else prepare(start)
+
+
+def find_outside(tool: str, home: str) -> str:
+    """The file in the home folder that holds the tool's adapter, or the name an installed package announces it by."""
+    own = os.path.join(home, "adapters", tool)
+    for place in (f"{own}.py", os.path.join(own, "adapter.py")):
+        if os.path.isfile(place):
+            return place
+    from atlasbridge.adapters.announced import is_announced
+
+    return tool if is_announced(tool) and not _has_rules(tool, home) else ""
+
+
+def _has_rules(tool: str, home: str) -> bool:
+    from pathlib import Path
+
+    from atlasbridge.adapters.dialect_files import FALLBACK, dialect_for
+
+    return dialect_for(tool, Path(home) / "dialects") != FALLBACK
+
+
+def _find_prepare(tool: str, home: str) -> Callable[[ToolStart], ToolStart] | None:
+    place = os.path.join(home, "adapters", tool, MODULE)
+    if os.path.isfile(place):
+        from atlasbridge.adapters.from_file import load_module
+
+        return _named(load_module(place))
+    if os.path.isfile(os.path.join(TOOLS, tool, MODULE)):
+        return _named(import_module(f"atlasbridge.adapters.{tool}.prepare"))
+    return None
+
+
+def _named(module: object) -> Callable[[ToolStart], ToolStart]:
+    found: Callable[[ToolStart], ToolStart] = module.prepare  # type: ignore[attr-defined]
+    return found

@@ -1,0 +1,273 @@
+"""What Telegram and Slack have in common: prompts out to every operator, receipts into their titles, replies in.
+
+A chat channel adds its wire, its looks and its ears.  It carries; the gate decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import platform
+from abc import abstractmethod
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.delivery import Delivery
+from atlasbridge.channels.desk_commands import DeskCommands
+from atlasbridge.channels.listening import Throttle
+from atlasbridge.channels.missed import find_missed, render_missed
+from atlasbridge.channels.outbox import Outbox, Params, Place, Wire
+from atlasbridge.channels.outcome import Outcome, is_end, render_outcome
+from atlasbridge.channels.people import People, is_timer
+from atlasbridge.channels.quoting import first_line
+from atlasbridge.channels.shown import Shown
+from atlasbridge.channels.target import Held
+from atlasbridge.channels.tasks import TaskSet
+from atlasbridge.channels.turns import EDIT, NOTICE
+from atlasbridge.channels.wording import render_left, session_name
+from atlasbridge.core.clock import iso, parse_iso
+from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.session.model import SessionRecord
+
+log = logging.getLogger(__name__)
+PAUSED = "Replies to this session are paused for a minute: there were too many."
+LATE = (Refusal.NOT_OPEN, Refusal.BAD_NONCE, Refusal.EXPIRED)
+NOTE_EVERY_S = 15.0
+KEPT_ENDS = 500
+
+
+class ChatChannel(BaseChannel):
+    """`title` is how the service is called; `sign` begins a command there, `muted` says what muting does."""
+
+    remote = True  # whatever is said here leaves this machine
+    title: ClassVar[str]
+    sign: ClassVar[str]
+    muted: ClassVar[str]
+
+    def _furnish(self, own: Any, wire: Wire, rate: Callable[[str], float]) -> None:
+        """Everything both chats need, once the channel has its settings and its wire."""
+        desk, clock, name = self.desk, self.clock, type(self).name
+        self._host = own.host_name or platform.node() or "this machine"
+        self._outbox = Outbox(wire, clock, rate, own.backoff_first_s)
+        self._tasks = TaskSet(self.title)
+        self._shown = Shown(desk, name, clock)
+        self._delivery = Delivery(desk, clock, self._outbox, self._shown, self._tasks)
+        self._commands = DeskCommands(desk, clock, name, self.sign, self.muted)
+        self._people = People(desk, name)
+        self._throttle = Throttle(own.replies_per_minute)
+        self._held = Held()
+        self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
+        self._given: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._ends: OrderedDict[str, Outcome] = OrderedDict()
+        self._told_timers: OrderedDict[str, None] = OrderedDict()
+        self._noted_at = float("-inf")
+        self._deaf_since: float | None = None
+
+    # what a chat adds
+
+    @abstractmethod
+    async def _serve(self) -> None:
+        """Listen until cancelled."""
+
+    @abstractmethod
+    async def _replay(self) -> None:
+        """Take up what an earlier process had received and died over."""
+
+    @abstractmethod
+    async def _chats(self) -> list[str]:
+        """Where everybody is asked."""
+
+    @abstractmethod
+    def _paint_prompt(self, event: PromptRecord, session: SessionRecord, chat: str, short: bool) -> Params: ...
+
+    @abstractmethod
+    def _paint_outcome(self, event: PromptRecord, session: SessionRecord, outcome: Outcome) -> Params: ...
+
+    @abstractmethod
+    def _paint_notice(self, message: str, session: SessionRecord | None, chat: str) -> Params: ...
+
+    @abstractmethod
+    def _beside(self, place: Place) -> Params:
+        """What makes a message stand next to this one, loud."""
+
+    @abstractmethod
+    def _tell(self, token: Any, sentence: str) -> None:
+        """Say this to whoever sent the reply with this token."""
+
+    # what the hub calls
+
+    async def start(self) -> None:
+        self._shown.load()
+        if last := self.desk.recall(f"{self.name}.last_poll"):
+            # on the steady clock's scale, so that both kinds of gap are measured alike
+            self._deaf_since = self.clock.now() - max(0.0, self.clock.wall() - parse_iso(last))
+        self._tasks.hold(self._listen())
+
+    async def _listen(self) -> None:
+        try:
+            await self._replay()
+        except Exception:  # the channel boundary: one bad update must not make the channel deaf
+            log.exception("what an earlier process had received could not be taken up")
+        await self._serve()
+
+    async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
+        def render(chat: str, short: bool) -> Params:
+            return self._paint_prompt(event, session, chat, short)
+
+        return await self._delivery.send(event, await self._chats(), render, self._hint)
+
+    @property
+    @abstractmethod
+    def _hint(self) -> str:
+        """What to do when nobody could be reached."""
+
+    async def receive_reply(self) -> InboundReply:
+        return await self._replies.get()
+
+    def answered(self, reply: InboundReply, outcome: Receipt | Reject, seen_before: bool) -> str:
+        """What the sender of a reply is told; "" for nothing: the message itself says it."""
+        if isinstance(outcome, Receipt):
+            self._throttle.forgive(reply.session_id)
+            return self._people.rename(outcome.sentence, outcome.by)
+        self._given.pop((reply.prompt_id, reply.identity), None)
+        if outcome.reason is Refusal.BAD_VALUE and not reply.nonce:
+            self._throttle.forgive(reply.session_id)
+        if seen_before and outcome.reason in LATE:
+            return ""  # the same once more after a restart: its first copy may have answered
+        return self._explain(reply.prompt_id, outcome)
+
+    def _explain(self, prompt_id: str, refusal: Reject) -> str:
+        """Who lost a race hears who won, and with what."""
+        record = self.desk.prompt(prompt_id)
+        by = record.decided_by if record is not None else ""
+        sentence = self._people.rename(refusal.sentence, by)
+        end = self._ends.get(record.prompt_id) if record is not None else None
+        return f"Too late. {end.title}" if end is not None and refusal.reason in LATE else sentence
+
+    async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
+        session, places = self._session(event), self._shown.places(event.prompt_id, message_id)
+        if receipt.stage == "reminder":
+            for place in places:
+                self._remind(place, event, session)
+            return
+        outcome = self._judge(event, receipt)
+        if is_end(receipt):
+            self._shown.end(event.prompt_id)
+            _keep(self._ends, event.prompt_id, outcome, KEPT_ENDS)
+        for place in places:
+            self._outbox.edit(place, self._paint_outcome(event, session, outcome))
+        if self._is_news(event, receipt):
+            sentence = f"{outcome.title}\n“{first_line(event.prompt)}” · {session_name(session)}"
+            for place in places:
+                notice = self._paint_notice(sentence, None, place[0])
+                self._outbox.post(place[0], notice | self._beside(place), EDIT)
+
+    def _judge(self, event: PromptRecord, receipt: Receipt) -> Outcome:
+        by = receipt.by or event.decided_by
+        answer = str(getattr(receipt, "answer", "") or self._given.get((event.prompt_id, by), ""))
+        at = str(getattr(receipt, "at", "") or event.decided_at)
+        moment = parse_iso(at) if at else self.clock.wall()
+        who = self._people.call(by) if by else ""
+        return render_outcome(event, receipt, answer, who, moment, receipt.stage == "expired")
+
+    def _is_news(self, event: PromptRecord, receipt: Receipt) -> bool:
+        """A timer's decision is a message of its own, once: an edit makes no sound."""
+        by_timer = is_timer(receipt.by or event.decided_by) and receipt.stage in ("default_typed", "taken")
+        nobody = receipt.stage == "expired" and not is_timer(receipt.by or event.decided_by) and not event.prompt.idle
+        if not (by_timer or nobody) or event.prompt_id in self._told_timers:
+            return False
+        _keep(self._told_timers, event.prompt_id, None, KEPT_ENDS)
+        return True
+
+    def _remind(self, place: Place, event: PromptRecord, session: SessionRecord) -> None:
+        if not self._commands.is_muted(place[0]):
+            sentence = f"🔔 Still waiting: “{first_line(event.prompt)}” · {session_name(session)}"
+            notice = self._paint_notice(sentence, None, place[0])
+            self._outbox.post(place[0], notice | self._beside(place), EDIT)
+
+    async def notify(self, message: str, session: SessionRecord | None = None) -> None:
+        if session is None or self._session_notices:
+            self._tasks.hold(self._notify(message, session))
+
+    async def _notify(self, message: str, session: SessionRecord | None) -> None:
+        for chat in await self._chats():
+            if session is None or not self._commands.is_muted(chat):
+                self._outbox.post(chat, self._paint_notice(message, session, chat), NOTICE)
+
+    @property
+    @abstractmethod
+    def _session_notices(self) -> bool: ...
+
+    def common_health(self) -> dict[str, Any]:
+        report: dict[str, Any] = {"unreachable_chats": sorted(self._outbox.gone), "pending": self._outbox.pending}
+        if self._outbox.refused:
+            report["refused"] = list(self._outbox.refused)
+        return report
+
+    # what inbound calls
+
+    def deliver(self, reply: InboundReply) -> None:
+        _keep(self._given, (reply.prompt_id, reply.identity), reply.value, KEPT_ENDS)
+        self._replies.put_nowait(reply)
+
+    def warn(self, record: PromptRecord) -> None:
+        self.desk.note("CHANNEL_RATE_LIMITED", channel=self.name, session_id=record.session_id)
+        self._tasks.hold(self.notify(PAUSED, self._session(record)))
+
+    def tidy(self, place: Place, record: PromptRecord) -> None:
+        """A copy whose sending was never confirmed was pressed after the end: it gets the title of the others."""
+        if end := self._ends.get(record.prompt_id):
+            self._outbox.edit(place, self._paint_outcome(record, self._session(record), end))
+
+    @property
+    def _can_ask_again(self) -> bool:
+        return callable(getattr(self.desk, "ask_again", None))
+
+    async def request_again(self, record: PromptRecord) -> str:
+        """Have the hub raise what still stands on the screen once more; returns what to say."""
+        ask = getattr(self.desk, "ask_again", None)
+        if ask is None:
+            return "It cannot be asked again from here: answer at the terminal."
+        asked = await ask(record.prompt_id)
+        return asked.sentence if isinstance(asked, Reject) else "Asked again."
+
+    # the link's ups and downs
+
+    def heard(self) -> None:
+        """Durable, but seldom: a restart measures with it how long nobody listened."""
+        now = self.clock.now()
+        if now - self._noted_at >= NOTE_EVERY_S:
+            self._noted_at = now
+            self.desk.remember(f"{self.name}.last_poll", iso(self.clock.wall()))
+
+    def went_deaf(self, since: float | None = None) -> None:
+        if self._deaf_since is None:
+            self._deaf_since = since or self.clock.now()
+
+    async def came_back(self) -> float:
+        """Tell what came and went meanwhile; returns how long nobody listened."""
+        if self._deaf_since is None:
+            return 0.0
+        gap_s = self.clock.now() - self._deaf_since
+        self._deaf_since = None
+        missed = find_missed(self.desk, self.name, self.clock.wall() - gap_s)
+        if missed:
+            told = render_missed(self.desk, missed, self._people.call)
+            await self.notify(f"📭 I was offline for {render_left(gap_s)}. Meanwhile:\n{told}")
+        return gap_s
+
+    # the rest
+
+    def _session(self, event: PromptRecord) -> SessionRecord:
+        found = self.desk.session(event.session_id)
+        return found or SessionRecord(event.session_id, "?", (), "", 0, 0, "")
+
+
+def _keep(book: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+    book[key] = value
+    book.move_to_end(key)
+    while len(book) > most:
+        book.popitem(last=False)

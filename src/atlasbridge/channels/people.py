@@ -1,0 +1,44 @@
+"""How people are called: learnt from what they send, kept by the desk, used in every message.  Only ids decide."""
+
+from __future__ import annotations
+
+from atlasbridge.core.ports import Desk
+from atlasbridge.core.visible import visible
+
+NAME_LIMIT = 40
+TIMER = "auto:"
+PLACES = {"cli": "a terminal", "local": "a terminal", "web": "the page", "grant": "a standing answer"}
+
+
+class People:
+    def __init__(self, desk: Desk, channel: str) -> None:
+        self._desk, self._channel = desk, channel
+        self._names: dict[str, str] = {}
+
+    def learn(self, person_id: str, name: object) -> None:
+        """`person_id` as it stands in an identity behind the channel's name."""
+        known = visible(str(name or ""), keep_lines=False).strip()[:NAME_LIMIT]
+        if known and self._names.get(person_id) != known:
+            self._names[person_id] = known
+            self._desk.remember(_key(self._channel, person_id), known)
+
+    def name(self, person_id: str) -> str:
+        return self._names.get(person_id) or self._desk.recall(_key(self._channel, person_id))
+
+    def call(self, identity: str) -> str:
+        """A name where one is known, else a place; an id only where there is nothing better."""
+        channel, _, person_id = identity.partition(":")
+        known = self.name(person_id) if channel == self._channel else self._desk.recall(_key(channel, person_id))
+        return known or PLACES.get(channel, "") or visible(identity, keep_lines=False)
+
+    def rename(self, sentence: str, identity: str) -> str:
+        """The same sentence with a name in place of an identity."""
+        return sentence.replace(identity, self.call(identity)) if identity else sentence
+
+
+def is_timer(identity: str) -> bool:
+    return identity.startswith(TIMER)
+
+
+def _key(channel: str, person_id: str) -> str:
+    return f"{channel}.name.{person_id}"

@@ -1,0 +1,133 @@
+"""What the tool asks, verbatim, and cut to the room a chat has: what is left out is always counted.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Confidence, Prompt, PromptType
+from atlasbridge.core.prompt.subject import Subject, SubjectKind
+from atlasbridge.core.visible import visible
+
+LAST_OUTPUT = 2000  # characters of a screen that is shown for want of a question
+LEAST_QUOTE = 40
+Size = Callable[[str], int]
+CAPTIONS = {
+    SubjectKind.COMMAND: "Command",
+    SubjectKind.EDIT: "Change",
+    SubjectKind.FETCH: "Page",
+    SubjectKind.PLAN: "Plan",
+    SubjectKind.QUESTION: "Question",
+    SubjectKind.TOOL: "Call",
+    SubjectKind.TRUST: "To be trusted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A piece of the tool's own text; `total` is how long it is whole, as the chat counts."""
+
+    caption: str
+    text: str
+    shown: int = 0
+    total: int = 0
+
+    @property
+    def is_cut(self) -> bool:
+        return self.shown < self.total
+
+
+def is_ambiguous(prompt: Prompt) -> bool:
+    """Whether the person is first asked what to do at all."""
+    unsure = prompt.confidence is Confidence.LOW and not prompt.choices
+    return prompt.type is PromptType.TYPE_UNKNOWN or unsure
+
+
+def quotes_of(prompt: Prompt) -> list[Quote]:
+    """Subject and question as the tool has them, whole; never empty, since a quotation of nothing cannot be shown."""
+    question = visible(prompt.excerpt).strip("\n").rstrip()
+    screen = visible(prompt.screen).rstrip()
+    if not prompt.secret and screen and (_is_cut(prompt.excerpt) or prompt.idle or is_ambiguous(prompt)):
+        question = screen if not (prompt.idle or is_ambiguous(prompt)) else screen[-LAST_OUTPUT:]
+    subject = visible(prompt.subject.shown).rstrip() if prompt.subject else ""
+    if not subject or prompt.subject is None:
+        return [Quote("", question or "(the screen shows no text)")]
+    about = [Quote(_caption(prompt.subject), subject)]
+    return about if not question or _holds(subject, question) else [*about, Quote("On the screen", question)]
+
+
+def fit_quotes(quotes: list[Quote], room: int, size: Size) -> list[Quote]:
+    """As much of each as there is room for, the first ones first; each knows how much of it is shown."""
+    out, left = [], room
+    for place, quote in enumerate(quotes):
+        reserved = LEAST_QUOTE * (len(quotes) - place - 1)
+        text = cut_to(quote.text, max(LEAST_QUOTE, left - reserved), size)
+        shown = len(quote.text) if text == quote.text else len(text) - 1
+        out.append(Quote(quote.caption, text, shown, len(quote.text)))
+        left -= size(text)
+    return out
+
+
+def count_missing(quotes: list[Quote], rest: str) -> str:
+    """ "" when everything is shown; else how much of how much, and where the rest is."""
+    cut = [quote for quote in quotes if quote.is_cut]
+    if not cut:
+        return ""
+    counted = "; ".join(f"{quote.shown:,} of {quote.total:,} characters" for quote in cut)
+    return f"⚠ {counted}; the rest: {rest}"
+
+
+def warn_incomplete(prompt: Prompt) -> str:
+    if prompt.subject is None or prompt.subject.complete or not prompt.subject.shown:
+        return ""
+    return "⚠ This may not be all of it: a part was not on the screen."
+
+
+def whole_text(prompt: Prompt) -> str:
+    """Everything there is to read about this prompt, for "show more"."""
+    parts = [f"{quote.caption}:\n{quote.text}" if quote.caption else quote.text for quote in quotes_of(prompt)]
+    screen = visible(prompt.screen).rstrip()
+    if screen and not any(screen in part for part in parts):
+        parts.append(f"Screen:\n{screen}" if prompt.subject is not None else screen)
+    return "\n\n".join(parts) if prompt.subject is not None or not screen else parts[-1]
+
+
+def first_line(prompt: Prompt) -> str:
+    """How the question begins, on one line: what a notification shows."""
+    subject = prompt.subject
+    if subject is not None and subject.shown.strip() and subject.kind is not SubjectKind.QUESTION:
+        told = subject.target if subject.kind in (SubjectKind.EDIT, SubjectKind.FETCH) else ""
+        return _flat(told or next(line for line in subject.shown.splitlines() if line.strip()))
+    lines = [flat for line in prompt.excerpt.splitlines() if (flat := _flat(line))]
+    asking = [line for line in lines if "?" in line]
+    return (asking or lines or ["?"])[0]
+
+
+def cut_to(text: str, room: int, size: Size) -> str:
+    """At most `room` as the chat counts, with a mark where it ends."""
+    if size(text) <= room:
+        return text
+    low, high = 0, min(len(text), max(0, room - 1))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if size(text[:middle]) < room else (low, middle - 1)
+    return text[:low] + "…"
+
+
+def _caption(subject: Subject) -> str:
+    target = _flat(subject.target)[:120]
+    folder = _flat(subject.folder)[-80:]
+    where = f" · {target}" if target else f" in {folder}" if folder else ""
+    return CAPTIONS[subject.kind] + where
+
+
+def _is_cut(excerpt: str) -> bool:
+    return len(excerpt) >= EXCERPT_LIMIT - 1 or excerpt.rstrip().endswith("…")
+
+
+def _holds(subject: str, question: str) -> bool:
+    return all(line.strip() in subject for line in question.splitlines())
+
+
+def _flat(text: str) -> str:
+    return visible(text, keep_lines=False).strip()

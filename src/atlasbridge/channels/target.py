@@ -1,0 +1,84 @@
+"""Which prompt a text without a reference means: the one its writer had been shown before, or a question back.
+
+A text that was written before a question never answers it.  Whether a reply counts at all is decided by the gate.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from atlasbridge.channels.listening import active
+from atlasbridge.channels.shown import Shown
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.ports import Desk
+from atlasbridge.core.prompt.gate import fate
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import PromptRecord
+
+NOTHING_OPEN = "Nothing is waiting for an answer."
+NOT_OPEN = "That prompt is no longer open."
+WHICH = "Which one do you mean? Tap it, or reply to its message."
+RESTARTED = "AtlasBridge restarted while this came in. Which one do you mean? Tap it, or reply to its message."
+GONE = "I no longer have those words. Send them again, as a reply to the question itself."
+KEPT_TEXTS = 200
+MOST_OFFERED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why no prompt could be told, and which ones can be offered."""
+
+    sentence: str
+    offered: tuple[PromptRecord, ...] = ()
+
+
+def find_target(
+    desk: Desk, shown: Shown, chat: str, written_at: float, chosen: str, again: bool = False
+) -> PromptRecord | Doubt:
+    """`chosen` is a session that the person switched to; `again`: an earlier process had this text already."""
+    only = chosen if any(session.session_id == chosen for session in active(desk.sessions())) else ""
+    standing = shown.standing(chat, written_at)
+    records = [record for one in standing.prompts if (record := desk.prompt(one)) is not None]
+    meant = _of(records, only)
+    if len(meant) == 1 and standing.certain and not again:
+        return meant[0] if meant[0].state in OPEN else Doubt(f"{NOT_OPEN} {fate(meant[0])}")
+    return offer(desk, shown, chat, only, RESTARTED if again else WHICH)
+
+
+def offer(desk: Desk, shown: Shown, chat: str, only: str = "", sentence: str = WHICH) -> Doubt:
+    """The question back, with what this chat shows and still stands open."""
+    open_prompts = desk.open_prompts()
+    here = [r for r in open_prompts if any(place[0] == chat for place in shown.places(r.prompt_id))]
+    secret = [record for record in open_prompts if record.prompt.secret]
+    told = tuple(record for record in _of(here, only) or here if not record.prompt.secret)[:MOST_OFFERED]
+    if told:
+        return Doubt(sentence, told)
+    return Doubt(refuse_secret(secret[0]) if secret else NOTHING_OPEN)
+
+
+def refuse_secret(record: PromptRecord) -> str:
+    return (
+        "Secrets are never taken in a chat. Delete your message, then answer at the terminal or with: "
+        f"atlasbridge reply {short_id(record.prompt_id)} -"
+    )
+
+
+def _of(records: Iterable[PromptRecord], session_id: str) -> list[PromptRecord]:
+    return [record for record in records if session_id in ("", record.session_id)]
+
+
+class Held:
+    """Texts whose prompt was asked back, until it is named.  They are kept in memory only."""
+
+    def __init__(self) -> None:
+        self._texts: OrderedDict[tuple[str, str], str] = OrderedDict()
+
+    def keep(self, chat: str, message: str, text: str) -> None:
+        self._texts[chat, message] = text
+        while len(self._texts) > KEPT_TEXTS:
+            self._texts.popitem(last=False)
+
+    def take(self, chat: str, message: str) -> str | None:
+        return self._texts.pop((chat, message), None)

@@ -1,0 +1,39 @@
+"""Own words: which prompts take them, which choices stand for them, and when a text is to be read as such.  Pure."""
+
+from __future__ import annotations
+
+from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Reject
+
+SHORTEST = 2  # a single letter or a number means a choice, or nothing
+
+
+def takes_words(prompt: Prompt) -> bool:
+    if prompt.secret:
+        return False
+    other = prompt.constraints.get("allows_other") or prompt.text_steps
+    return prompt.type is PromptType.TYPE_FREE_TEXT or bool(other and prompt.choices)
+
+
+def needs_words(prompt: Prompt, value: str) -> bool:
+    """Whether this choice is no answer by itself: it opens a field for the person's own words."""
+    found = [choice for choice in prompt.choices if choice.value == value]
+    return bool(found) and takes_words(prompt) and _opens_field(prompt, found[0])
+
+
+def reads_as_words(prompt: Prompt, text: str) -> bool:
+    """Whether `text` is to be typed as it is.  What names a choice, or looks as if it should, never is."""
+    if prompt.type is PromptType.TYPE_FREE_TEXT:
+        return True
+    if not takes_words(prompt):
+        return False
+    word = text.strip()
+    if len(word) < SHORTEST or word.replace(",", "").replace(" ", "").isdigit():
+        return False
+    if word.lower() in ("cancel", "default"):
+        return False
+    return isinstance(decide_answer(prompt, text), Reject)
+
+
+def _opens_field(prompt: Prompt, choice: Choice) -> bool:
+    return not choice.steps and not choice.refuses and any(other.steps for other in prompt.choices)

@@ -1,0 +1,38 @@
+"""`atlasbridge acp`: the proxy between an editor and its agent.  Read by hand: what follows `--` is the agent's."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from atlasbridge.cli.run import complain
+from atlasbridge.core.errors import AtlasBridgeError, ConfigError
+
+USAGE = "usage: atlasbridge acp [--label TEXT] -- AGENT [ARGS...]"
+HELP = f"""{USAGE}
+
+Put it into your editor's settings where the agent's command stands, for example: atlasbridge acp -- gemini --acp
+Everything between editor and agent (Agent Client Protocol) passes unchanged; permissions are asked at the desk as well,
+and whoever answers first, in the editor or elsewhere, decides.
+"""
+
+
+def main(words: Sequence[str]) -> int:
+    try:
+        rest = list(words)
+        if rest and rest[0] in ("-h", "--help"):
+            sys.stdout.write(HELP)
+            return 0
+        label = ""
+        if rest[:1] == ["--label"] and len(rest) > 1:
+            label, rest = rest[1], rest[2:]
+        if rest[:1] == ["--"]:
+            rest = rest[1:]
+        if not rest or rest[0].startswith("-"):
+            raise ConfigError("acp needs the agent's command", USAGE)
+        from atlasbridge.cli.printing import home
+        from atlasbridge.doors.acp_proxy import serve
+
+        return serve(home(), rest, sys.stdin.buffer, sys.stdout.buffer, label)
+    except AtlasBridgeError as error:
+        return complain(str(error), error.hint, error.exit_code)

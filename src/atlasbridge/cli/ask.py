@@ -1,0 +1,143 @@
+"""`atlasbridge ask`: a script's question to a person.  It blocks; its output and exit status are the answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from atlasbridge.cli.duration import DURATION
+from atlasbridge.cli.printing import home, print_line
+
+if TYPE_CHECKING:
+    from atlasbridge.core.prompt.model import Prompt
+    from atlasbridge.doors.door import Door
+    from atlasbridge.doors.question import Handed, Question
+
+NO, FAULT, EXPIRED, WITHDRAWN = 1, 2, 4, 5
+_LEAVES = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@click.command("ask")
+@click.argument("question", required=False)
+@click.option("--choice", "choices", multiple=True, metavar="LABEL", help="An answer to choose from; give two or more.")
+@click.option("--text", "takes_text", is_flag=True, help="Ask for words; with --choice: own words are an answer, too.")
+@click.option("--secret", is_flag=True, help="Ask for a secret: never in a chat, never stored.")
+@click.option("--ttl", "ttl_s", type=DURATION, help="How long to wait, such as 90, 30m or 2h.")
+@click.option("--default", "default", default="", metavar="ANSWER", help="What happens if nobody answers: a refusal.")
+@click.option("--label", default="", help="Who asks; otherwise the CI job or the script.")
+@click.option("--file", "source", type=click.File("r"), help="Several questions as JSON, one after the other.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per answer.")
+def command(
+    question: str | None,
+    choices: tuple[str, ...],
+    takes_text: bool,
+    secret: bool,
+    ttl_s: float | None,
+    default: str,
+    label: str,
+    source: IO[str] | None,
+    as_json: bool,
+) -> int:
+    """Ask a person and wait for the answer.
+
+    Without --choice or --text it is a yes-or-no question.  The answer is printed.  Exit status: 0 yes or
+    answered, 1 no, 4 nobody answered in time, 5 withdrawn, 2 it could not be asked.
+    """
+    from atlasbridge.doors.question import Question
+
+    if (question is None) == (source is None):
+        raise click.UsageError("give either a QUESTION or --file FILE")
+    asked: dict[str, Any] = {"ttl_s": ttl_s, "label": label}
+    if source is None:
+        asked["question"] = Question(question or "", choices, takes_text, secret, default, os.getcwd())
+        return _ask_all([asked], as_json)
+    return _ask_all([asked | one for one in _read(source)], as_json)
+
+
+def _read(source: IO[str]) -> list[dict[str, Any]]:
+    """[{"question", "choices", "text", "secret", "ttl", "default", "label", "name"}, ...]; all are checked before any
+    is asked."""
+    from atlasbridge.doors.question import Question, prompt_of
+
+    try:
+        items = json.load(source)
+    except ValueError as error:
+        raise click.UsageError(f"{source.name} is no JSON: {error}")
+    if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
+        raise click.UsageError(f"{source.name} must hold a list of questions")
+    known = {"question", "choices", "text", "secret", "ttl", "default", "label", "name"}
+    out = []
+    for number, item in enumerate(items, 1):
+        if unknown := sorted(item.keys() - known):
+            raise click.UsageError(f"question {number} has {unknown[0]!r}; known are {', '.join(sorted(known))}")
+        question = Question(
+            text=str(item.get("question", "")),
+            choices=tuple(str(label) for label in item.get("choices", ())),
+            takes_text=bool(item.get("text")),
+            secret=bool(item.get("secret")),
+            default=str(item.get("default", "")),
+            folder=os.getcwd(),
+        )
+        prompt_of(question)
+        extra: dict[str, Any] = {"question": question, "name": str(item.get("name", number))}
+        if item.get("ttl") is not None:
+            extra["ttl_s"] = DURATION.convert(item["ttl"], None, None)
+        if item.get("label"):
+            extra["label"] = str(item["label"])
+        out.append(extra)
+    return out
+
+
+def _ask_all(items: list[dict[str, Any]], as_json: bool) -> int:
+    """One after the other; the first that is not answered ends it, and its status is ours."""
+    status = 0
+    for item in items:
+        answered = _ask(item, as_json)
+        if answered > NO:
+            return answered
+        status = max(status, answered)
+    return status
+
+
+def _ask(item: dict[str, Any], as_json: bool) -> int:
+    from atlasbridge.core.errors import AtlasBridgeError
+    from atlasbridge.doors.door import Door
+    from atlasbridge.doors.origin import origin_of
+    from atlasbridge.doors.question import prompt_of
+
+    question: Question = item["question"]
+    try:
+        prompt = prompt_of(question)
+        door = Door(home(), origin_of("ask", item["label"], ("atlasbridge", "ask", question.text), os.environ))
+        _withdraw_on_signals(door)
+        handed = door.ask(prompt, item["ttl_s"])
+    except AtlasBridgeError as error:
+        error.exit_code = FAULT  # 1 would say "no", and nobody has said it
+        raise
+    return _report(prompt, handed, str(item.get("name", "")), as_json)
+
+
+def _withdraw_on_signals(door: Door) -> None:
+    for number in _LEAVES:
+        signal.signal(number, lambda *_: door.withdraw())
+
+
+def _report(prompt: Prompt, handed: Handed, name: str, as_json: bool) -> int:
+    from atlasbridge.doors.question import refuses, words_of
+
+    answer = handed.answer
+    words = words_of(prompt, answer) if answer is not None else ""
+    if as_json:
+        named = {"name": name} if name else {}
+        print_line({**named, "outcome": handed.outcome, "answer": words if answer else None, "by": handed.by or None})
+    elif answer is not None:
+        click.echo(words)
+    else:
+        click.echo("Nobody answered in time." if handed.outcome == "expired" else "Withdrawn.", err=True)
+    if answer is None:
+        return EXPIRED if handed.outcome == "expired" else WITHDRAWN
+    return NO if refuses(prompt, answer) else 0

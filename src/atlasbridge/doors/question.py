@@ -1,0 +1,147 @@
+"""A question that no screen shows: from a caller's words to a prompt, and from an answer back to words.
+
+Pure.  A door's prompt has no keys: its answer is handed over, so every choice has one empty step.
+"""
+
+from __future__ import annotations
+
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Answer, AnswerKind, Choice, Prompt, PromptType
+from atlasbridge.core.prompt.redact import redact
+from atlasbridge.core.prompt.step import Step
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource, digest_text
+from atlasbridge.core.values import frozen
+from atlasbridge.core.visible import visible
+
+HANDED_OVER = (Step(b""),)
+MAX_QUESTION = 20_000
+MAX_CHOICES = 60
+MAX_LABEL = 200
+_REFUSES = lazy(r"\W*(?:no|nope|cancel|abort|deny|reject|refuse|decline|stop|skip|don['’]?t|do not|never)\b")
+
+
+class BadQuestion(AtlasBridgeError):
+    exit_code = 2
+
+
+@frozen
+class Question:
+    text: str
+    choices: tuple[str, ...] = ()
+    takes_text: bool = False  # own words are an answer; together with choices: instead of one of them
+    secret: bool = False
+    default: str = ""  # what happens when nobody answers: a refusal, or "" for nothing
+    folder: str = ""
+    kind: SubjectKind = SubjectKind.QUESTION
+    about: str = ""  # the command, edit or address that is asked about, whole; "": the question itself
+    target: str = ""
+
+
+@frozen
+class Handed:
+    """What became of a question: outcome is "answered", "expired" or "withdrawn"."""
+
+    outcome: str
+    answer: Answer | None = None
+    by: str = ""
+
+
+def prompt_of(question: Question) -> Prompt:
+    """The prompt that people see.  BadQuestion: it cannot be asked, and why."""
+    _check(question)
+    choices = tuple(
+        Choice(str(at), label, HANDED_OVER, refuses=refuses_label(label))
+        for at, label in enumerate(question.choices, 1)
+    )
+    free = question.takes_text or question.secret
+    kind = PromptType.TYPE_YES_NO
+    if choices:
+        kind = PromptType.TYPE_MULTIPLE_CHOICE
+    elif free:
+        kind = PromptType.TYPE_FREE_TEXT
+    shown = redact(visible(question.text))
+    constraints: dict[str, object] = {"secret": True} if question.secret else {}
+    if choices and question.takes_text:
+        constraints["allows_other"] = True
+    return Prompt(
+        type=kind,
+        score=0.99,
+        excerpt=shown if len(shown) <= EXCERPT_LIMIT else shown[: EXCERPT_LIMIT - 1] + "…",
+        screen=shown,
+        choices=choices,
+        constraints=constraints,
+        safe_default=_default(question, choices),
+        digest=digest_text("\0".join((question.text, question.about, *question.choices))),
+        line_mode=False,
+        text_steps=HANDED_OVER if free else (),
+        end_steps=HANDED_OVER,
+        multiline=free,
+        subject=_subject(question),
+    )
+
+
+def words_of(prompt: Prompt, answer: Answer) -> str:
+    """The answer as the caller gets it: yes, no, a choice's label, or the person's own words."""
+    if answer.kind in (AnswerKind.YES, AnswerKind.NO):
+        return answer.kind.value
+    if answer.kind is AnswerKind.CHOICE:
+        return next((choice.label for choice in prompt.choices if choice.value == answer.value), answer.value)
+    return answer.value
+
+
+def refuses(prompt: Prompt, answer: Answer) -> bool:
+    if answer.kind is AnswerKind.CHOICE:
+        return any(choice.refuses for choice in prompt.choices if choice.value == answer.value)
+    return answer.kind is AnswerKind.NO
+
+
+def refuses_label(label: str) -> bool:
+    return _REFUSES.match(label.lower()) is not None
+
+
+def _check(question: Question) -> None:
+    if not question.text.strip():
+        raise BadQuestion("the question is empty", 'ask something: atlasbridge ask "Deploy to production?"')
+    if len(question.text) > MAX_QUESTION:
+        raise BadQuestion(f"a question may have {MAX_QUESTION:,} characters; this has {len(question.text):,}")
+    if len(question.choices) == 1 or len(question.choices) > MAX_CHOICES:
+        raise BadQuestion(f"give 2 to {MAX_CHOICES} choices, or none for yes and no")
+    labels = [label.strip().lower() for label in question.choices]
+    if len(set(labels)) != len(labels) or not all(labels):
+        raise BadQuestion("every choice needs a label of its own")
+    if any(len(label) > MAX_LABEL for label in labels):
+        raise BadQuestion(f"a choice may have {MAX_LABEL} characters")
+    if question.secret and question.choices:
+        raise BadQuestion("a secret is typed, not chosen: leave the choices out")
+
+
+def _default(question: Question, choices: tuple[Choice, ...]) -> str:
+    """Only what refuses may happen by itself: a timer never agrees."""
+    word = question.default.strip().lower()
+    if not word:
+        return ""
+    if not choices and (question.takes_text or question.secret):
+        raise BadQuestion("words are never answered by a timer", "leave --default out")
+    if not choices:
+        if word not in ("n", "no"):
+            raise BadQuestion(f"nothing agrees by itself: {question.default!r} cannot be the default", "use no")
+        return "n"
+    found = [choice for choice in choices if word in (choice.value, choice.label.lower())]
+    if len(found) != 1 or not found[0].refuses:
+        refusing = ", ".join(choice.label for choice in choices if choice.refuses) or "none of them does"
+        raise BadQuestion(f"{question.default!r} is no choice that refuses", f"those that refuse: {refusing}")
+    return found[0].value
+
+
+def _subject(question: Question) -> Subject:
+    text = question.about or question.text
+    return Subject(
+        kind=question.kind,
+        text=text,
+        folder=question.folder,
+        source=SubjectSource.CALLER,
+        complete=True,
+        shown=redact(visible(text)),
+        target=question.target,
+    )

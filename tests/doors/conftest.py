@@ -1,0 +1,43 @@
+"""A real hub, and callers without a terminal in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.support.hubs import HubProcess, hub_process, wait_until
+
+
+class Desk:
+    """The person: sees what is asked and answers it."""
+
+    def __init__(self, hub: HubProcess) -> None:
+        self.hub = hub
+
+    def prompts(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.hub.ask("prompts")["prompts"]
+        return found
+
+    def next(self) -> dict[str, Any]:
+        wait_until(lambda: bool(self.prompts()))
+        return self.prompts()[0]
+
+    def answer(self, value: str, **how: Any) -> dict[str, Any]:
+        prompt = self.next()
+        outcome = self.hub.ask("reply", prompt_id=prompt["prompt_id"], value=value, **how)
+        assert outcome["ok"], outcome
+        return prompt
+
+    def wait_quiet(self) -> None:
+        wait_until(lambda: not self.prompts())
+
+    def audit(self) -> list[dict[str, Any]]:
+        entries: list[dict[str, Any]] = self.hub.ask("audit")["entries"]
+        return entries
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    with hub_process() as hub:
+        yield Desk(hub)

@@ -1,0 +1,164 @@
+"""The proxy between an editor and its agent: everything passes unchanged; a permission has two askers, one winner."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.doors.conftest import Desk
+from tests.support.hubs import wait_until
+
+ECHO = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.buffer.flush()"
+# asks for one permission, tells on a line what it was answered, then what else it got
+AGENT = """
+import json, sys
+request = json.loads(sys.argv[1])
+sys.stdout.write(json.dumps(request) + "\\n"); sys.stdout.flush()
+for line in sys.stdin:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "method": "got", "params": json.loads(line)}) + "\\n")
+    sys.stdout.flush()
+"""
+REQUEST: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 7,
+    "method": "session/request_permission",
+    "params": {
+        "sessionId": "s1",
+        "toolCall": {"toolCallId": "c1", "title": "Run a command", "rawInput": {"command": "rm -rf /tmp/x | cat"}},
+        "options": [
+            {"optionId": "go", "name": "Allow", "kind": "allow_once"},
+            {"optionId": "ever", "name": "Allow for ever", "kind": "allow_always"},
+            {"optionId": "stop", "name": "Nope", "kind": "reject_once"},
+        ],
+    },
+}
+
+
+class Editor:
+    """Reads what the proxy writes, in a thread, so that nothing blocks."""
+
+    def __init__(self, proxy: subprocess.Popen[bytes]) -> None:
+        self.proxy = proxy
+        self.lines: list[bytes] = []
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
+
+    def _read(self) -> None:
+        assert self.proxy.stdout is not None
+        for line in self.proxy.stdout:
+            self.lines.append(line)
+
+    def say(self, message: Any) -> None:
+        self.write(json.dumps(message).encode() + b"\n")
+
+    def write(self, data: bytes) -> None:
+        assert self.proxy.stdin is not None
+        self.proxy.stdin.write(data)
+        self.proxy.stdin.flush()
+
+    def heard(self, method: str) -> list[Any]:
+        found = [json.loads(line) for line in list(self.lines)]
+        return [message["params"] for message in found if message.get("method") == method]
+
+    def end(self) -> int:
+        assert self.proxy.stdin is not None
+        self.proxy.stdin.close()
+        status = self.proxy.wait(30)
+        self._reading.join(30)
+        return status
+
+
+@contextmanager
+def editor_of(desk: Desk, *agent: str) -> Iterator[Editor]:
+    command = desk.hub.command("acp", "--", sys.executable, "-c", *agent)
+    with subprocess.Popen(command, env=desk.hub.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as proxy:
+        try:
+            yield Editor(proxy)
+        finally:
+            proxy.kill()
+
+
+def random_line(chance: random.Random) -> bytes:
+    """Messages of every form, some of them no message at all."""
+    kind = chance.randrange(6)
+    if kind == 0:
+        return chance.randbytes(chance.randrange(1, 60)).replace(b"\n", b"") + b"\n"
+    if kind == 1:
+        return json.dumps({"id": chance.choice([1, "a", None]), "result": {"x": chance.random()}}).encode() + b"\n"
+    if kind == 2:
+        return b'{"method":"session/request_permission"}\n'  # named like one, and none
+    if kind == 3:
+        return b'{ "jsonrpc" :"2.0",  "id":9, "method":"x", "params":{"t":"' + "wide 漢字 \\u0007".encode() + b'"}}\n'
+    if kind == 4:
+        return b"x" * chance.randrange(70_000) + b"\n"
+    return json.dumps({"method": "session/update", "params": {"n": chance.randrange(10**9)}}).encode() + b"\r\n"
+
+
+def test_everything_passes_byte_for_byte(desk: Desk):
+    chance = random.Random(20)
+    lines = [random_line(chance) for _ in range(2000)]
+    with editor_of(desk, ECHO) as editor:
+        editor.write(b"".join(lines))
+        assert editor.end() == 0
+        assert b"".join(editor.lines) == b"".join(lines)
+
+
+def test_the_desk_answers_first_and_the_editor_is_told(desk: Desk):
+    with editor_of(desk, AGENT, json.dumps(REQUEST)) as editor:
+        prompt = desk.answer("n")
+        wait_until(lambda: bool(editor.heard("got")))
+        assert prompt["subject"]["text"] == "rm -rf /tmp/x | cat"
+        assert [choice.get("refuses", False) for choice in prompt["choices"]] == [False, False, True]
+        answered = {"jsonrpc": "2.0", "id": 7, "result": {"outcome": {"outcome": "selected", "optionId": "stop"}}}
+        assert editor.heard("got") == [answered]
+        wait_until(lambda: editor.heard("$/cancel_request") == [{"requestId": 7}])
+        editor.say({"jsonrpc": "2.0", "id": 7, "result": {"outcome": {"outcome": "selected", "optionId": "go"}}})
+        editor.say({"jsonrpc": "2.0", "method": "later"})
+        wait_until(lambda: len(editor.heard("got")) == 2)
+        assert editor.heard("got")[1]["method"] == "later"  # the editor's own word came too late and went no further
+
+
+def test_yes_takes_the_option_for_once_only(desk: Desk):
+    with editor_of(desk, AGENT, json.dumps(REQUEST)) as editor:
+        desk.answer("y")
+        wait_until(lambda: bool(editor.heard("got")))
+        assert editor.heard("got")[0]["result"]["outcome"]["optionId"] == "go"
+
+
+def test_the_editor_answers_first_and_the_desk_is_withdrawn(desk: Desk):
+    with editor_of(desk, AGENT, json.dumps(REQUEST)) as editor:
+        desk.next()
+        editor.say({"jsonrpc": "2.0", "id": 7, "result": {"outcome": {"outcome": "selected", "optionId": "go"}}})
+        desk.wait_quiet()
+        wait_until(lambda: bool(editor.heard("got")))
+        assert editor.heard("got")[0]["result"]["outcome"]["optionId"] == "go"
+        assert editor.end() == 0
+    assert not any(entry["event"] == "REPLY_RECEIVED" for entry in desk.audit())
+
+
+def test_an_agent_that_dies_withdraws_its_question_and_its_status_is_ours(desk: Desk):
+    dying = AGENT.replace("for line in sys.stdin:", "sys.stdin.readline()\nsys.exit(7)\nfor line in sys.stdin:")
+    with editor_of(desk, dying, json.dumps(REQUEST)) as editor:
+        desk.next()
+        editor.say({"jsonrpc": "2.0", "method": "die"})
+        assert editor.proxy.wait(30) == 7
+    desk.wait_quiet()
+
+
+def test_a_proxy_that_is_killed_withdraws_its_question(desk: Desk):
+    with editor_of(desk, AGENT, json.dumps(REQUEST)) as editor:
+        desk.next()
+        editor.proxy.kill()
+        editor.proxy.wait(30)
+        desk.wait_quiet()
+
+
+def test_an_agent_that_is_not_there_is_said_in_two_lines(desk: Desk):
+    done = desk.hub.cli("acp", "--", "no-such-agent-here")
+    assert done.returncode == 1 and "cannot start no-such-agent-here" in done.stderr

@@ -1,0 +1,139 @@
+"""`atlasbridge ask` from a script: its output and its exit status are the answer, whatever dies meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.doors.conftest import Desk
+
+
+@pytest.mark.parametrize(("value", "printed", "status"), [("y", "yes\n", 0), ("n", "no\n", 1)])
+def test_yes_and_no_are_printed_and_are_the_exit_status(desk: Desk, value: str, printed: str, status: int):
+    asking = desk.hub.popen("ask", "Deploy to production?")
+    prompt = desk.answer(value)
+    out, _ = asking.communicate(timeout=30)
+    assert (out, asking.returncode) == (printed, status)
+    assert prompt["type"] == "yes_no" and prompt["subject"]["text"] == "Deploy to production?"
+
+
+def test_a_choice_is_printed_by_its_label(desk: Desk):
+    asking = desk.hub.popen("ask", "Where to?", "--choice", "staging", "--choice", "production", "--choice", "Cancel")
+    desk.answer("production")
+    assert asking.communicate(timeout=30)[0] == "production\n" and asking.returncode == 0
+
+
+def test_a_refusing_choice_is_a_no(desk: Desk):
+    asking = desk.hub.popen("ask", "Where to?", "--choice", "staging", "--choice", "Cancel")
+    desk.answer("cancel")  # a choice of that name comes before the command of that name
+    assert asking.communicate(timeout=30)[0] == "Cancel\n" and asking.returncode == 1
+
+
+def test_words_come_back_as_they_were_written(desk: Desk):
+    asking = desk.hub.popen("ask", "Release note?", "--text", "--json")
+    desk.answer("faster | better", as_text=True)
+    answer = json.loads(asking.communicate(timeout=30)[0])
+    assert answer == {"outcome": "answered", "answer": "faster | better", "by": "cli:local"}
+
+
+def test_a_secret_is_handed_over_and_kept_nowhere(desk: Desk):
+    asking = desk.hub.popen("ask", "Token?", "--secret")
+    desk.answer("hunter2-hunter2", as_text=True)
+    assert asking.communicate(timeout=30)[0] == "hunter2-hunter2\n"
+    assert "hunter2" not in json.dumps(desk.audit())
+    kept = b"".join(path.read_bytes() for path in desk.hub.home.root.rglob("*") if path.is_file())
+    assert b"hunter2" not in kept
+
+
+def test_nobody_answered_in_time_is_neither_yes_nor_no(desk: Desk):
+    done = desk.hub.cli("ask", "Anybody?", "--ttl", "0.5s")
+    assert (done.stdout, done.returncode) == ("", 4)
+
+
+def test_the_default_that_refuses_is_a_no(desk: Desk):
+    done = desk.hub.cli("ask", "Anybody?", "--ttl", "0.5s", "--default", "no")
+    assert (done.stdout, done.returncode) == ("no\n", 1)
+
+
+def test_a_default_that_agrees_is_refused_before_anybody_is_asked(desk: Desk):
+    done = desk.hub.cli("ask", "Deploy?", "--default", "yes")
+    assert done.returncode == 2 and "nothing agrees by itself" in done.stderr
+    assert desk.prompts() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_caller_that_leaves_withdraws_its_question(desk: Desk, number: signal.Signals):
+    asking = desk.hub.popen("ask", "Deploy?")
+    desk.next()
+    asking.send_signal(number)
+    asking.communicate(timeout=30)
+    assert asking.returncode == 5
+    desk.wait_quiet()
+    assert any(entry["event"] == "PROMPT_WITHDRAWN" for entry in desk.audit())
+
+
+def test_a_caller_that_is_killed_withdraws_its_question(desk: Desk):
+    asking = desk.hub.popen("ask", "Deploy?")
+    desk.next()
+    asking.kill()
+    asking.communicate(timeout=30)
+    desk.wait_quiet()
+
+
+def test_canceling_says_withdrawn_to_the_caller(desk: Desk):
+    asking = desk.hub.popen("ask", "Deploy?")
+    desk.answer("cancel")
+    asking.communicate(timeout=30)
+    assert asking.returncode == 5
+
+
+def test_a_hub_that_is_killed_is_started_again_and_asks_the_same_question(desk: Desk):
+    asking = desk.hub.popen("ask", "Deploy?")
+    before = desk.next()
+    desk.hub.kill_9()
+    desk.hub.start()
+    after = desk.answer("y")
+    assert after["prompt_id"] == before["prompt_id"]
+    assert asking.communicate(timeout=30)[0] == "yes\n" and asking.returncode == 0
+
+
+def test_several_questions_come_from_a_file_and_the_first_unanswered_ends_it(desk: Desk, tmp_path: Path):
+    file = tmp_path / "questions.json"
+    items = [{"name": "go", "question": "Go?"}, {"name": "where", "question": "Where?", "choices": ["a", "b"]}]
+    file.write_text(json.dumps([*items, {"name": "late", "question": "Late?", "ttl": "0.5s"}]))
+    asking = desk.hub.popen("ask", "--file", str(file), "--json")
+    desk.answer("y")
+    desk.answer("b")
+    out, _ = asking.communicate(timeout=30)
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert [(item["name"], item["answer"]) for item in answers] == [("go", "yes"), ("where", "b"), ("late", None)]
+    assert asking.returncode == 4
+
+
+@pytest.mark.parametrize("text", ["no json", "[]", '[{"question": ""}]', '[{"question": "x", "speed": 1}]'])
+def test_a_file_that_cannot_be_asked_is_refused_as_a_whole(desk: Desk, tmp_path: Path, text: str):
+    file = tmp_path / "questions.json"
+    file.write_text(text)
+    assert desk.hub.cli("ask", "--file", str(file)).returncode == 2
+    assert desk.prompts() == []
+
+
+def test_the_card_says_who_asks(desk: Desk):
+    environ = {"GITHUB_JOB": "release", "GITHUB_WORKFLOW": "ship", **desk.hub.environ}
+    desk.hub.environ = environ
+    asking = desk.hub.popen("ask", "Deploy?")
+    desk.next()
+    (session,) = desk.hub.ask("sessions")["sessions"]
+    assert (session["tool"], session["label"]) == ("ask", "CI job release of ship")
+    assert session["cwd"] == os.getcwd()
+    desk.answer("n")
+    asking.communicate(timeout=30)
+
+
+def test_notify_tells_without_asking(desk: Desk):
+    done = desk.hub.cli("notify", "the build is done")
+    assert done.returncode == 0 and desk.prompts() == []
+    assert desk.hub.cli("notify", "   ").returncode == 1
