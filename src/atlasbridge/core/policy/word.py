@@ -82,7 +82,8 @@ def read_bare(source: str, *, first: bool) -> tuple[str, str]:
         char = source[index]
         if char == "\\":
             following = source[index + 1 : index + 2]
-            out.append("" if following == "\n" else following)
+            doubt = doubt or ("" if following else "a backslash at the very end")  # bash keeps it
+            out.append("" if following == "\n" else following or "\\")
             index += 2
             continue
         doubt = doubt or _DOUBTFUL.get(char, "") or _position_doubt(source, index, first)
