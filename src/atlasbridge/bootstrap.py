@@ -210,7 +210,9 @@ def attach_session(name: str) -> Ending:
     """Lend this terminal to a session that runs already."""
     from atlasbridge.core.client.client import Client
     from atlasbridge.core.client.find_session import find_session
+    from atlasbridge.core.shield import hide_memory
 
+    hide_memory()
     client = Client(find_session(Home.find(os.environ), name))
     return client.await_start() or client.run()
 
@@ -304,9 +306,10 @@ def find_dialect(home: Home, name: str, command: str) -> Dialect:
 def _start_of(home: Home, plan: Plan) -> ToolStart:
     """The tool as its adapter wants it started."""
     from atlasbridge.adapters.tool_start import ToolStart, prepare_start
+    from atlasbridge.core.kin import MARK
     from atlasbridge.core.session.plan import child_environ
 
-    start = ToolStart(plan.command, child_environ(plan.environ), _door(home, plan))
+    start = ToolStart(plan.command, {**child_environ(plan.environ), MARK: plan.session_id}, _door(home, plan))
     return prepare_start(start, plan.tool, plan.dialect, str(home.root))
 
 

@@ -173,7 +173,7 @@ def test_approvals_answers_with_a_keystroke(hub: HubProcess):
                 except TimeoutError:
                     assert _read(fd) is not None
             assert order["answer"]["kind"] == "yes"
-            while b"Typed the answer" not in seen:
+            while b'Typed "' not in seen:
                 seen += _read(fd)
             os.write(fd, b"q")
             assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

@@ -149,12 +149,10 @@ def test_a_secret_that_was_not_typed_before_a_crash_is_never_on_disk_and_is_aske
 
 
 def test_a_session_whose_host_is_dead_has_crashed(hub: HubProcess):
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    host = FakeHost(hub.home, host_pid=ended.pid)
+    host = FakeHost(hub.home)
     prompt_id = host.raise_prompt()
     wait_until(hub.is_asked)
-    host.close()
+    host.die()
     wait_until(lambda: hub.ask("sessions")["sessions"] == [])
     (session,) = hub.json("ps", "--all")
     assert session["state"] == "crashed" and session["exit_code"] is None

@@ -10,8 +10,8 @@ import socket
 from tests.support.hubs import HubProcess, hub_process, wait_until
 from tests.support.sessions import end_sessions
 
-from atlasbridge.core.daemon.server import peer_uid
 from atlasbridge.core.errors import HubUnavailable
+from atlasbridge.core.peer import read_peer
 
 ASK = 'read -p "Continue? (y/n) " a; echo "got=$a" >> "$OUT"; read -p "Really? (y/n) " b; echo "got=$b" >> "$OUT"'
 
@@ -62,4 +62,4 @@ def test_a_hub_that_was_stopped_on_purpose_stays_stopped():
 def test_the_kernel_says_who_is_at_the_other_end():
     ours, theirs = socket.socketpair(socket.AF_UNIX)
     with ours, theirs:
-        assert peer_uid(ours) == os.getuid()
+        assert read_peer(ours).uid == os.getuid()

@@ -99,7 +99,10 @@ def test_a_part_imports_only_what_it_may():
 
 
 FLOORS = (
-    {"errors", "ids", "clock", "values", "patterns", "visible", "home", "wire", "tty", "own_python"},
+    {
+        *("errors", "ids", "clock", "values", "patterns", "visible", "home", "wire", "tty", "own_python"),
+        *("peer", "kin", "shield"),
+    },
     {"screen"},
     {"prompt"},
     {"recognition"},

@@ -34,6 +34,7 @@ class FakeDesk:
         self.frame_changed = asyncio.Event()
         self.typed: list[tuple[str, bytes, str]] = []
         self.killed: list[tuple[str, bool]] = []
+        self.page_keys: set[str] = set()
         self.watching = 0
         self._queues: list[asyncio.Queue[dict[str, Any]]] = []
 
@@ -80,6 +81,9 @@ class FakeDesk:
         self.all_sessions[session_id] = replace(self.all_sessions[session_id], state=SessionState.TERMINATED)
         self.publish("session.ended", session_id=session_id, exit_code=143)
         return True
+
+    def takes_page_key(self, key: str) -> bool:
+        return key in self.page_keys
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
         self.typed.append((session_id, data, identity))

@@ -1,9 +1,15 @@
-"""A session host for tests: says exactly what the test tells it to say, over a real socket, and keeps what it hears."""
+"""A session host for tests: says exactly what the test tells it to say, over a real socket, and keeps what it hears.
+
+Its connection is made by a process of its own: the hub asks the kernel who a host is, and a test that answers prompts
+must not be a child of its own host.
+"""
 
 from __future__ import annotations
 
-import os
 import socket
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 from atlasbridge.core import wire
@@ -32,13 +38,22 @@ class FakeHost:
     def __init__(self, home: Home, tool: str = "bash", ttl_s: float | None = None, **session: Any) -> None:
         self._home = home
         self._ttl_s = ttl_s
+        self._hatch, theirs = socket.socketpair()
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-ISE", str(Path(__file__).with_name("connector.py")), str(theirs.fileno())],
+                stdin=subprocess.PIPE,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                text=True,
+            )
         self.record = SessionRecord(
             session_id=new_id(),
             tool=tool,
             command=(tool, "-c", "read"),
             cwd="/somewhere",
-            pid=os.getpid(),
-            host_pid=session.pop("host_pid", os.getpid()),
+            pid=self.process.pid,
+            host_pid=self.process.pid,
             started_at="2026-01-01T00:00:00.000000+00:00",
             **session,
         )
@@ -59,18 +74,33 @@ class FakeHost:
     def _connect(self) -> None:
         self._buffer = wire.LineBuffer()
         self._heard: list[dict[str, Any]] = []
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{self._home.socket}\n")
+        self.process.stdin.flush()
+        _, (fd,), _, _ = socket.recv_fds(self._hatch, 1, 1)
+        self._socket = socket.socket(fileno=fd)
         self._socket.settimeout(20)
-        self._socket.connect(str(self._home.socket))
         self.say("hello", session=self.record.to_wire(), open=self.open, typed=self.typed, ttl_s=self._ttl_s)
         assert self.hear("welcome") == {"m": "welcome"}
 
     def reconnect(self) -> None:
-        self.close()
+        self._socket.close()
         self._connect()
 
     def close(self) -> None:
+        """The connection ends; the process stays, as a host does that will be back."""
         self._socket.close()
+
+    def die(self) -> None:
+        """As after kill -9 of a host."""
+        self.process.kill()
+        self.process.communicate()
+        self._hatch.close()
+        self._socket.close()
+
+    def __del__(self) -> None:
+        if self.process.returncode is None:
+            self.die()
 
     def say(self, kind: str, **fields: Any) -> None:
         self._socket.sendall(wire.encode({"m": kind, **fields}))

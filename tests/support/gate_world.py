@@ -15,8 +15,8 @@ from tests.support.ledgers import NO, SECRET, UNKNOWN, YES_NO, answer_to, make_s
 
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.ids import new_id
-from atlasbridge.core.prompt.gate import decide_reply
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt, PromptRecord, PromptState, Refusal, Reject
+from atlasbridge.core.prompt.gate import UNTRACED, Cancel, decide_reply
+from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, PromptType, Reject
 from atlasbridge.core.prompt.reply import InboundReply
 from atlasbridge.core.scheduler.deadlines import Deadlines
 from atlasbridge.core.session.model import SessionState
@@ -28,11 +28,11 @@ STRANGERS = ("telegram:666", "slack:T/U9", "web:nobody")
 CHANNEL_OF = {"telegram": "telegram", "slack": "slack", "cli": "local", "web": "web"}
 
 
-def decide_value(prompt: Prompt, value: str, *, as_text: bool, as_keys: bool) -> Answer | Reject:
-    """Which words fit which prompt is tested elsewhere; here `y` and `n` do, and nothing else."""
-    if value in ("y", "n"):
-        return Answer(AnswerKind.TEXT, value)
-    return Reject(Refusal.BAD_VALUE, "Say y or n.")
+def _is_answer(prompt: Prompt, value: str) -> bool:
+    """Of the words that are sent here: a question takes two of them, a line any that is one, an unknown none."""
+    if prompt.type is PromptType.TYPE_YES_NO:
+        return value in ("y", "n")
+    return prompt.type is PromptType.TYPE_FREE_TEXT and "\n" not in value
 
 
 @dataclass
@@ -87,7 +87,7 @@ class GateWorld:
 
     def _reply(self, record: PromptRecord, identity: str) -> InboundReply:
         channel = CHANNEL_OF[identity.partition(":")[0]]
-        value = self.random.choice(("y", "n", "y", "n", "perhaps", "y\nrm -rf"))
+        value = self.random.choice(("y", "n", "y", "n", "y", "n", "perhaps", "y\nrm -rf", "cancel"))
         reply = answer_to(record, value, channel=channel, identity=identity)
         if self.random.random() < 0.3:  # the short forms that a button carries
             reply = replace(
@@ -113,6 +113,8 @@ class GateWorld:
                 {"session_id": new_id()},
                 {"identity": self.random.choice(STRANGERS)},
                 {"prompt_id": new_id()},
+                {"kin": reply.session_id or new_id()},
+                {"kin": UNTRACED},
             )
         )
         return replace(reply, **changes)  # type: ignore[arg-type]
@@ -120,26 +122,34 @@ class GateWorld:
     def _through_gate(self, reply: InboundReply) -> None:
         record = self.ledger.prompt(reply.prompt_id)
         allowed = reply.identity in ALLOWED
-        decision = decide_reply(record, reply, allowed=allowed, now=self.clock.now(), decide=decide_value)
+        decision = decide_reply(record, reply, allowed=allowed, now=self.clock.now())
         if isinstance(decision, Reject):
             self.seen[f"refused: {decision.reason.value}"] += 1
             assert not self._must_accept(reply, record), (decision, reply)
             return
         assert self._must_accept(reply, record), reply
+        if isinstance(decision, Cancel):
+            self._cancel(record)
+            return
         self.pending.append((reply, decision))
         if self.random.random() < 0.6:
             self.claim()
 
+    def _cancel(self, record: PromptRecord | None) -> None:
+        assert record is not None and self.ledger.cancel(record.prompt_id, "telegram:1") is not None
+        self.seen["canceled"] += 1
+        del self.live[record.prompt_id]
+
     def _must_accept(self, reply: InboundReply, record: PromptRecord | None) -> bool:
         fate = self.fates.get(record.prompt_id) if record else None
-        if fate is None or not self._alive(fate) or reply.identity not in ALLOWED:
+        if fate is None or not self._alive(fate) or reply.identity not in ALLOWED or reply.kin:
             return False
         own = fate.record
         names_match = len(reply.prompt_id) >= 8 and own.prompt_id.startswith(reply.prompt_id)
         session_matches = not reply.session_id or own.session_id.startswith(reply.session_id)
         nonce_fits = not reply.nonce or (len(reply.nonce) >= 16 and own.nonce.startswith(reply.nonce))
         chat = reply.channel in ("telegram", "slack")
-        value_fits = reply.value in ("y", "n")
+        value_fits = reply.value == "cancel" or _is_answer(own.prompt, reply.value)
         return names_match and session_matches and nonce_fits and value_fits and not (own.prompt.secret and chat)
 
     def _alive(self, fate: Fate) -> bool:

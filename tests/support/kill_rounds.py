@@ -24,7 +24,7 @@ from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.store.ledger import Ledger
 
 ONLY_LOOKS = re.compile(r"(before|after) (stat|fstat|umask|\w*\.?read|fetch\w+) |registry\.")
-_BY_CHANCE = re.compile(r"socket\.\w+ for (bootstrap|server\._pour|server\.peer_uid|server\.HubServer\._serve_command)")
+_BY_CHANCE = re.compile(r"socket\.\w+ for (bootstrap|server\._pour|peer\.read_peer|server\.HubServer\._serve_command)")
 
 _DECIDES = re.compile(r"replies\.|HubSide\._type|Typist\.")  # from the claim to the record that it was typed
 

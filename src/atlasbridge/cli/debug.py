@@ -60,9 +60,6 @@ def known_secrets(place: Home, environ: dict[str, str]) -> set[str]:
         found |= _secret_values({"channels": dict(load_configuration(place, environ).channels)}, "")
     except AtlasBridgeError:
         pass  # a configuration that cannot be used is shown by its fault only, never by its content
-    web = place.root / "web.json"
-    if web.exists():
-        found.add(str(json.loads(web.read_text()).get("key", "")))
     return {value for value in found if len(value) >= SHORTEST_SECRET}
 
 

@@ -11,6 +11,7 @@ import click
 
 from atlasbridge.cli.catalogue import COMMANDS, render_help
 from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.shield import hide_memory
 
 
 class LazyGroup(click.Group):
@@ -55,6 +56,7 @@ def cli(ctx: click.Context, version: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit status."""
+    hide_memory()  # a tool of the same user must not reach into a command that a person runs
     try:
         outcome = cli.main(arguments, prog_name="atlasbridge", standalone_mode=False)
         return outcome if isinstance(outcome, int) else 0

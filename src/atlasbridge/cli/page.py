@@ -1,4 +1,5 @@
-"""How a command of this user speaks to the page's API: by the address and the key in HOME/web.json.  Stdlib only."""
+"""How a command of a person's speaks to the page's API: by the address in HOME/web.json, with a key that the hub gives
+to commands which no session's tool has started.  Stdlib only."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
@@ -21,6 +23,8 @@ class PageClient:
         """Starts the hub where none runs, and waits until its page listens."""
         ensure_hub(home)
         self._record = _read_record(home.root / "web.json")
+        with HubClient(home) as hub:
+            self._key = str(hub.ask("page")["key"])
 
     @property
     def url(self) -> str:
@@ -29,7 +33,7 @@ class PageClient:
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """One request; a refusal is raised with its sentence."""
         link = http.client.HTTPConnection("127.0.0.1", int(self._record["port"]), timeout=PATIENCE_S)
-        headers = {"Authorization": f"Bearer {self._record['key']}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
         try:
             link.request(method, f"/api/v1{path}", json.dumps(body) if body is not None else None, headers)
             response = link.getresponse()

@@ -60,6 +60,9 @@ class Desk(Protocol):
 
     async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None: ...
     async def kill(self, session_id: str, force: bool = False) -> bool: ...
+    def takes_page_key(self, key: str) -> bool:
+        """Whether the hub gave this key to a command of a person's, less than a minute ago."""
+
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool: ...
     def events(self) -> AsyncIterator[dict[str, Any]]:
         """Every event from now on, as `atlasbridge events --json` prints them."""

@@ -250,14 +250,17 @@ async def test_a_secret_is_answered_over_loopback_and_leaves_no_trace(hub: FakeH
     assert "hunter2" not in kept + answer.text
 
 
-async def test_the_address_is_written_for_commands_of_this_user_only(hub: FakeHub) -> None:
+async def test_the_address_is_written_for_commands_of_this_user_only_and_opens_nothing(hub: FakeHub) -> None:
     path = hub.desk.home / "web.json"
     record = json.loads(path.read_text())
     assert record["url"] == hub.channel.url
     assert path.stat().st_mode & 0o777 == 0o600
+    assert record.keys() == {"url", "port", "pid", "urls"}
+    hub.desk.page_keys.add("given-by-the-hub")
     async with httpx.AsyncClient(base_url=record["url"]) as client:
-        answer = await client.get(f"{API}/me", headers={"Authorization": f"Bearer {record['key']}"})
-    assert answer.json()["identity"] == "web:cli"
+        answer = await client.get(f"{API}/me", headers={"Authorization": "Bearer given-by-the-hub"})
+        refused = await client.get(f"{API}/me", headers={"Authorization": "Bearer guessed"})
+    assert answer.json()["identity"] == "web:cli" and refused.status_code == 401
     await hub.channel.close()
     assert not path.exists()
 

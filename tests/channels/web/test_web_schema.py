@@ -52,7 +52,8 @@ def test_every_operation_answers_as_documented(case: schemathesis.Case, hub: Thr
     for name, value in (("prompt_id", record.prompt_id), ("session_id", record.session_id)):
         if name in case.path_parameters and len(str(case.path_parameters[name])) % 2:
             case.path_parameters[name] = value
-    token = hub.hub.channel._site.cli_key
+    token = "a-key-of-the-hub"
+    hub.hub.desk.page_keys.add(token)
     named = any(name.lower() == "authorization" for name in case.headers)  # left out on purpose: let it be refused
     headers = {"Authorization": f"Bearer {token}"} if named else {}
     case.call_and_validate(f"{hub.url}/api/v1", headers=headers, checks=CHECKS, timeout=60)

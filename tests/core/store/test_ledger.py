@@ -188,7 +188,8 @@ def test_the_database_itself_refuses_a_second_open_prompt(tmp_path: Path, ledger
     with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
         connection.execute(
             "INSERT INTO prompts SELECT 'other', session_id, type, confidence, excerpt, body, raw, status, reason,"
-            " nonce, 0, boot_id, deadline, created_at, expires_at, updated_at, NULL, NULL FROM prompts WHERE id = ?",
+            " nonce, 0, boot_id, deadline, created_at, expires_at, updated_at, NULL, NULL, '', '' FROM prompts"
+            " WHERE id = ?",
             (first.prompt_id,),
         )
     connection.close()

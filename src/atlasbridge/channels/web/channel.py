@@ -70,7 +70,7 @@ class WebChannel(BaseChannel):
             await listener.start()
         self.desk.remember("web.port", str(port))
         urls = self._site.urls
-        record = {"url": self.url, "port": port, "pid": os.getpid(), "key": self._site.cli_key, "urls": urls}
+        record = {"url": self.url, "port": port, "pid": os.getpid(), "urls": urls}  # no key: that is the hub's to give
         write_private(self.desk.home / "web.json", record)
         self._pump = asyncio.create_task(self._follow(), name="web-events")
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import socket
 from dataclasses import dataclass, field
 from typing import Any
 
 from atlasbridge import __version__
-from atlasbridge.channels.web.access import Access, Caller, same
+from atlasbridge.channels.web.access import Access, Caller
 from atlasbridge.channels.web.limit import Limiter
 from atlasbridge.channels.web.metrics import Counters
 from atlasbridge.channels.web.push import Push
@@ -38,7 +37,6 @@ class Site:
     replies: asyncio.Queue[InboundReply] = field(default_factory=lambda: asyncio.Queue(256))
     broadcast: Broadcast = field(default_factory=Broadcast)
     typing: set[tuple[str, str]] = field(default_factory=set)  # (caller, session): opted in to type
-    cli_key: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     urls: dict[str, str] = field(default_factory=dict)  # "local" and "lan"
     watchers: int = 0
     max_watchers: int = 32
@@ -51,8 +49,8 @@ class Site:
         self.answers = Limiter(self.clock, per_minute=per_minute, burst=max(5, per_minute // 3))
 
     def command_line(self, key: str) -> Caller | None:
-        """The `atlasbridge` command of the same user, known by the key in HOME/web.json."""
-        return Caller("web:cli", "admin", "cli") if same(key, self.cli_key) else None
+        """An `atlasbridge` command of a person's: the hub gave it this key a moment ago, and to nobody else."""
+        return Caller("web:cli", "admin", "cli") if self.desk.takes_page_key(key) else None
 
     def session(self, session_id: str) -> SessionRecord | None:
         """By full or short id, with its open prompt."""

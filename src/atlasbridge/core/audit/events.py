@@ -22,6 +22,7 @@ class AuditEvent(StrEnum):
     PROMPT_DELIVERED = "PROMPT_DELIVERED"  # a channel has shown it
     REPLY_RECEIVED = "REPLY_RECEIVED"  # a valid reply was claimed; nothing is typed before this is committed
     REPLY_REFUSED = "REPLY_REFUSED"  # a reply was turned away
+    SELF_REFUSED = "SELF_REFUSED"  # a session's own program tried to decide: to answer, to log in, to change the hub
     REPLY_INJECTED = "REPLY_INJECTED"  # the keys were typed
     PROMPT_RESOLVED = "PROMPT_RESOLVED"  # the prompt left the screen after the reply
     PROMPT_EXPIRED = "PROMPT_EXPIRED"  # its time was over

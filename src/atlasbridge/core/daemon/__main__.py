@@ -16,6 +16,7 @@ from atlasbridge.core.daemon.lock import HubLock
 from atlasbridge.core.daemon.starter import ALREADY_RUNNING
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
+from atlasbridge.core.shield import hide_memory
 
 _OPEN_FILES = 16384
 
@@ -26,6 +27,7 @@ def main() -> int:
     parser.add_argument("--foreground", action="store_true")
     options = parser.parse_args()
     os.umask(0o077)
+    hide_memory()
     raise_file_limit()
     home = Home.find(os.environ)
     try:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.hosts import HostBook
+from atlasbridge.core.daemon.page_keys import PageKeys
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
@@ -40,8 +42,11 @@ class HubDesk:
         stream: EventStream,
         settings: HubSettings,
         launchers: tuple[Launcher, ...] = (),
+        clock: Clock | None = None,
     ) -> None:
         self._home = home
+        self.clock = clock or SystemClock()
+        self._page_keys = PageKeys()
         self.ledger = ledger
         self._hosts = hosts
         self._stream = stream
@@ -96,6 +101,16 @@ class HubDesk:
     async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
         link = self._hosts.get(session_id)
         return None if link is None else await link.capture(styled, self.settings.capture_timeout_s)
+
+    async def wait_host(self, session_id: str, patience_s: float) -> None:
+        await self._hosts.wait(session_id, patience_s)
+
+    def make_page_key(self) -> str:
+        """A key with which one command of a person's may speak to the page's API, for a moment."""
+        return self._page_keys.make(self.clock.now())
+
+    def takes_page_key(self, key: str) -> bool:
+        return self._page_keys.takes(key, self.clock.now())
 
     async def kill(self, session_id: str, force: bool = False) -> bool:
         link = self._hosts.get(session_id)

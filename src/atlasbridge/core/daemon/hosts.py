@@ -13,9 +13,13 @@ WRITE_LIMIT = 8 * 1024 * 1024  # a host that reads nothing for so long is cut of
 class HostLink:
     """One connected host."""
 
-    def __init__(self, session_id: str, host_pid: int, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, session_id: str, host_pid: int, writer: asyncio.StreamWriter, host_started: int = 0, tty: str = ""
+    ) -> None:
         self.session_id = session_id
         self.host_pid = host_pid
+        self.host_started = host_started  # tells this host from a later process of the same number; 0: not known
+        self.tty = tty  # the tool's terminal; "": not known
         self._writer = writer
         self._looks: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._watchers: set[asyncio.Queue[dict[str, Any] | None]] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Callable
@@ -10,10 +11,13 @@ from typing import Any
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.daemon.alarm import describe
 from atlasbridge.core.daemon.desk import HubDesk
+from atlasbridge.core.daemon.kinship import Kinship, identity_of
+from atlasbridge.core.daemon.receipts import describe_raised
 from atlasbridge.core.daemon.replies import ReplyDesk
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.prompt.model import Reject
+from atlasbridge.core.peer import Peer
+from atlasbridge.core.prompt.model import Refusal, Reject
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.prompt.reply import InboundReply
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
@@ -38,8 +42,23 @@ PUBLIC_EVENTS = frozenset(
         "session.ended",
         "store.alarm",
         "store.recovered",
+        "self.refused",
     }
 )
+LOOKING = frozenset(
+    {
+        "ping",
+        "status",
+        "sessions",
+        "session.wait",
+        "prompts",
+        "history",
+        "events",
+        "screen",
+        "audit",
+        "audit.verify",
+    }
+)  # everything else decides something, and is for people alone
 
 
 class Operations:
@@ -50,7 +69,9 @@ class Operations:
         router: PromptRouter,
         stream: EventStream,
         clock: Clock,
+        kinship: Kinship,
         reload: Callable[[], None],
+        stop: Callable[[], None],
     ) -> None:
         self._desk = desk
         self._replies = replies
@@ -58,9 +79,18 @@ class Operations:
         self._stream = stream
         self._clock = clock
         self._started = clock.now()
+        self._kinship = kinship
         self._reload = reload
+        self._stop = stop
 
-    async def operate(self, message: dict[str, Any]) -> dict[str, Any] | AsyncIterator[dict[str, Any]]:
+    async def operate(
+        self, message: dict[str, Any], peer: Peer | None = None
+    ) -> dict[str, Any] | AsyncIterator[dict[str, Any]]:
+        """`peer`: who asks; without one nothing can be decided, only looked at."""
+        op = str(message.get("op"))
+        kin = "" if op in LOOKING else self._kinship.of(peer)
+        if kin and op != "reply":
+            return self._refuse_kin(kin, op, peer)
         match message.get("op"):
             case "ping":
                 return {"ok": True, "pid": os.getpid()}
@@ -74,7 +104,7 @@ class Operations:
                 found_prompts = self._desk.ledger.history(str(message.get("search", "")), int(message.get("limit", 50)))
                 return {"ok": True, "prompts": [self._prompt(record) for record in found_prompts]}
             case "reply":
-                return await self._reply(message)
+                return await self._reply(message, kin, peer)
             case "events":
                 return self._events(message)
             case "kill":
@@ -87,10 +117,36 @@ class Operations:
                 return {"ok": True, "verdict": (await self._desk.verify_audit()).to_json()}
             case "notify":
                 return self._notify(message)
+            case "session.wait":
+                return await self._wait_session(message)
             case "reload":
                 return self._reload_now()
+            case "stop":
+                return self._stop_soon()
+            case "page":
+                return self._page()
             case other:
                 return _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
+
+    def _refuse_kin(self, kin: str, op: str, peer: Peer | None, prompt_id: str = "") -> dict[str, Any]:
+        """A session's own program, or nobody knows who."""
+        refusal = self._kinship.refuse(kin, op, prompt_id, peer.pid if peer else 0)
+        return _refuse(refusal.reason.value, refusal.sentence)
+
+    async def _wait_session(self, message: dict[str, Any]) -> dict[str, Any]:
+        """For a starter that wants to name a session only when it can be spoken of."""
+        session_id = str(message["session_id"])
+        await self._desk.wait_host(session_id, min(float(message.get("patience_s", 10.0)), 60.0))
+        return {"ok": True, "known": self._desk.session(session_id) is not None}
+
+    def _stop_soon(self) -> dict[str, Any]:
+        """Not before the answer is on its way."""
+        asyncio.get_running_loop().call_later(0.05, self._stop)
+        return {"ok": True, "pid": os.getpid()}
+
+    def _page(self) -> dict[str, Any]:
+        """A key for one command of a person's, for a minute: nothing on disk lets anybody in."""
+        return {"ok": True, "key": self._desk.make_page_key()}
 
     def status(self) -> dict[str, Any]:
         if self._desk.ledger.alarm:
@@ -113,22 +169,39 @@ class Operations:
         return [session.to_json() for session in found if not session.ended_at or session.ended_at >= oldest]
 
     def _prompt(self, record: Any) -> dict[str, Any]:
-        session = self._desk.session(record.session_id)
-        return {**record.to_json(), "tool": session.tool if session else ""}
+        return describe_raised(record, self._desk.session(record.session_id))
 
-    async def _reply(self, message: dict[str, Any]) -> dict[str, Any]:
-        reply = InboundReply(
-            channel=LOCAL,
-            identity="cli:local",
-            prompt_id=str(message["prompt_id"]),
-            value=str(message["value"]),
-            as_text=bool(message.get("as_text")),
-            as_keys=bool(message.get("as_keys")),
-        )
+    async def _reply(self, message: dict[str, Any], kin: str, peer: Peer | None) -> dict[str, Any]:
+        reply = self._inbound(message, kin)
         outcome = await self._replies.reply(reply)
+        if isinstance(outcome, Reject) and outcome.reason is Refusal.SELF:
+            record = self._desk.prompt(reply.prompt_id)
+            return self._refuse_kin(kin, "reply", peer, record.prompt_id if record else "")
         if isinstance(outcome, Reject):
             return _refuse(outcome.reason.value, outcome.sentence)
-        return {"ok": True, "stage": outcome.stage, "message": outcome.sentence}
+        return {
+            "ok": True,
+            "stage": outcome.stage,
+            "message": outcome.sentence,
+            "answer": outcome.answer,
+            "by": outcome.by,
+            "from": outcome.place,
+            "at": outcome.at,
+            "audit_head": outcome.audit_head,
+        }
+
+    def _inbound(self, message: dict[str, Any], kin: str) -> InboundReply:
+        return InboundReply(
+            channel=LOCAL,
+            identity=identity_of(kin) if kin else "cli:local",
+            kin=kin,
+            prompt_id=str(message["prompt_id"]),
+            value=str(message.get("value", "")),
+            as_text=bool(message.get("as_text")),
+            as_keys=bool(message.get("as_keys")),
+            place=visible(str(message.get("place") or "this machine")[:80], keep_lines=False),
+            request_key=str(message.get("request_key", "")),
+        )
 
     async def _events(self, message: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         wanted = self._session_filter(str(message.get("session") or ""))
@@ -147,7 +220,7 @@ class Operations:
     def _past(self, only_open: bool) -> list[dict[str, Any]]:
         """Follow: what is open.  Otherwise: what this hub remembers, and what was open before it started."""
         opened = [
-            {"event": "prompt.raised", "at": record.created_at, **record.to_json()}
+            {"event": "prompt.raised", "at": record.created_at, **self._prompt(record)}
             for record in self._desk.open_prompts()
         ]
         if only_open:

@@ -11,6 +11,7 @@ import logging
 from typing import Any
 
 from atlasbridge.core.daemon.parts import HubParts
+from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
@@ -23,6 +24,7 @@ from atlasbridge.core.routing.policy import (
     decide_ttl,
 )
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.store.moves import Decider
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ _STALE = Reject(Refusal.STALE, "This prompt is no longer on the screen; nothing 
 class PromptLife:
     def __init__(self, hub: HubParts) -> None:
         self._hub = hub
+        self.receipts = Receipts(hub.ledger)
         self._ttl: dict[str, float] = {}
         self._typing: dict[str, asyncio.Future[Receipt | Reject]] = {}
 
@@ -62,7 +65,7 @@ class PromptLife:
         at_once = decide_default_at_once(prompt, self._hub.router.policy)
         ttl_s = 0.0 if at_once else self._ttl_s(session.session_id, prompt)
         record = self._hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
-        self._hub.stream.publish("prompt.raised", **record.to_json())
+        self._hub.stream.publish("prompt.raised", **describe_raised(record, session))
         if at_once:
             self.expire(prompt_id)
             return
@@ -76,10 +79,11 @@ class PromptLife:
         answer = decide_answer(record.prompt, grant.answer) if grant else None
         if grant is None or not isinstance(answer, Answer):
             return False
-        claimed = self._hub.ledger.claim(record.prompt_id, session.session_id, None, answer, grant.name)
+        decider = Decider(grant.name, "the configuration", "grant")
+        claimed = self._hub.ledger.claim(record.prompt_id, session.session_id, None, answer, decider)
         if isinstance(claimed, Reject):
             return False
-        self._publish("reply.received", claimed, by=grant.name, channel="grant", value=grant.answer)
+        self._publish("reply.received", claimed, channel="grant", value=grant.answer, **decision_of(claimed))
         return self.send(claimed, answer)
 
     def delivered(self, record: PromptRecord, channel: str) -> None:
@@ -97,12 +101,12 @@ class PromptLife:
         self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
         self._tell_waiter(prompt_id, refusal)
 
-    def cancel(self, prompt_id: str, by: str) -> Receipt | None:
-        record = self._hub.ledger.cancel(prompt_id, by)
+    def cancel(self, prompt_id: str, decider: Decider) -> Receipt | None:
+        record = self._hub.ledger.cancel(prompt_id, decider.identity, decider.place, decider.request)
         if record is None:
             return None
-        receipt = Receipt("canceled", f"Left as it is by {by}; nothing was typed.", by)
-        self._finish(record, "prompt.canceled", receipt, by=by)
+        receipt = self.receipts.canceled(record)
+        self._finish(record, "prompt.canceled", receipt, by=record.decided_by)
         self._tell_host(record)
         return receipt
 
@@ -116,12 +120,7 @@ class PromptLife:
         if expired is None:
             return
         said = record.prompt.safe_default if default else ""
-        sentence = (
-            f"Nobody answered in time; the safe default ({said}) is typed."
-            if default
-            else ("Nobody answered in time; nothing was typed.")
-        )
-        self._end(expired, "prompt.expired", "expired", sentence, default=said or None)
+        self._finish(expired, "prompt.expired", self.receipts.expired(expired), default=said or None)
         if default is not None:
             self.send(expired, default)
         else:
@@ -180,7 +179,10 @@ class PromptLife:
     def take(self, prompt_id: str) -> None:
         record = self._hub.ledger.resolve(prompt_id)
         if record is not None:
-            self._end(record, "prompt.resolved", "taken", f"The tool took the answer of {record.decided_by}.")
+            self._taken(record)
+
+    def _taken(self, record: PromptRecord) -> None:
+        self._finish(record, "prompt.resolved", self.receipts.taken(record), **decision_of(record))
 
     def fail(self, prompt_id: str, reason: str) -> None:
         record = self._hub.ledger.fail(prompt_id, reason)
@@ -192,7 +194,7 @@ class PromptLife:
         """The ledger has ended this prompt together with its session."""
         match record.state:
             case PromptState.RESOLVED:
-                self._end(record, "prompt.resolved", "taken", f"The tool took the answer of {record.decided_by}.")
+                self._taken(record)
             case PromptState.FAILED:
                 self._end(record, "prompt.failed", "failed", f"Nothing was typed: {reason}.", reason=reason)
             case _:
@@ -208,9 +210,8 @@ class PromptLife:
         record = self._hub.ledger.inject(prompt_id)
         if record is None:
             return
-        stage = "default_typed" if record.decided_by.startswith("auto:") else "typed"
-        receipt = Receipt(stage, f"Typed the answer of {record.decided_by}.", record.decided_by)
-        self._publish("prompt.injected", record, by=record.decided_by)
+        receipt = self.receipts.typed(record)
+        self._publish("prompt.injected", record, **decision_of(record))
         self._hub.router.update(record, receipt)
         self._tell_waiter(prompt_id, receipt)
 
@@ -241,7 +242,7 @@ class PromptLife:
             future.set_result(outcome)
 
     def _end(self, record: PromptRecord, event: str, stage: str, sentence: str, **fields: Any) -> None:
-        self._finish(record, event, Receipt(stage, sentence, record.decided_by), **fields)
+        self._finish(record, event, self.receipts.make(stage, sentence, record), **fields)
 
     def _finish(self, record: PromptRecord, event: str, receipt: Receipt, **fields: Any) -> None:
         self._hub.scheduler.cancel(f"expire:{record.prompt_id}")

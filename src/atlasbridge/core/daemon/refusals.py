@@ -33,28 +33,38 @@ class RefusalLog:
         self._ledger = ledger
         self._clock = clock
         self._scheduler = scheduler
-        self._windows: dict[tuple[Refusal, str], _Window] = {}
+        self._windows: dict[tuple[AuditEvent, str, str], _Window] = {}
 
     def record(self, reason: Refusal, identity: str, session_id: str, prompt_id: str) -> None:
         """Without the value: what was not accepted may be a secret that was meant for another prompt."""
+        self._record(AuditEvent.REPLY_REFUSED, reason, identity, session_id=session_id, prompt_id=prompt_id)
+
+    def record_attempt(self, identity: str, session_id: str, prompt_id: str, op: str, pid: int) -> None:
+        """A session's own program tried to do what only a person may."""
+        ids = {"session_id": session_id, "prompt_id": prompt_id}
+        self._record(AuditEvent.SELF_REFUSED, Refusal.SELF, identity, **ids, op=visible(op[:40]), pid=pid)
+
+    def _record(self, event: AuditEvent, reason: Refusal, identity: str, **fields: str | int) -> None:
         if not self._windows:
             self._scheduler.set("refusals", self._clock.now() + WINDOW_S, self.close_window)
-        window = self._windows.setdefault((reason, visible(identity)), _Window())
+        key = (event, reason.value, visible(identity))
+        window = self._windows.setdefault(key, _Window())
         if window.recorded >= SINGLE:
             window.more += 1
             return
         window.recorded += 1
-        self._note(reason, visible(identity), session_id=session_id, prompt_id=prompt_id)
+        self._note(key, **fields)
 
     def close_window(self) -> None:
         """Whatever was only counted becomes an entry."""
         windows, self._windows = self._windows, {}
-        for (reason, identity), window in windows.items():
+        for key, window in windows.items():
             if window.more:
-                self._note(reason, identity, more=window.more)
+                self._note(key, more=window.more)
 
-    def _note(self, reason: Refusal, identity: str, **fields: str | int) -> None:
+    def _note(self, key: tuple[AuditEvent, str, str], **fields: str | int) -> None:
+        event, reason, identity = key
         try:
-            self._ledger.note(AuditEvent.REPLY_REFUSED, **fields, reason=reason.value, decided_by=identity)
+            self._ledger.note(event, **fields, reason=reason, decided_by=identity)
         except StoreError as error:
             log.error("a refusal could not be recorded: %s", error)

@@ -2,46 +2,74 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict, deque
 
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
+from atlasbridge.core.daemon.receipts import decision_of
 from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
-from atlasbridge.core.prompt.answer import decide_answer
-from atlasbridge.core.prompt.gate import refuse_reply
+from atlasbridge.core.prompt.gate import Cancel, decide_reply
 from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import Answer, PromptRecord, Refusal, Reject
+from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL
+from atlasbridge.core.store.moves import Decider
 from atlasbridge.core.visible import visible
+
+log = logging.getLogger(__name__)
+
+REQUEST_KEY_LIMIT = 128
 
 
 class ReplyDesk:
-    def __init__(self, hub: HubParts, life: PromptLife, settings: HubSettings) -> None:
+    def __init__(self, hub: HubParts, life: PromptLife, settings: HubSettings, refusals: RefusalLog) -> None:
         self._hub = hub
         self._life = life
-        self._refusals = RefusalLog(hub.ledger, hub.clock, hub.scheduler)
+        self._refusals = refusals
         self.settings = settings
         self._recent: defaultdict[str, deque[float]] = defaultdict(deque)
 
     async def reply(self, reply: InboundReply) -> Receipt | Reject:
         """Returns when the keys are typed, or with the reason why they are not."""
         record = await self._find(reply)
+        if reply.request_key and (known := self._hub.ledger.request(_request(reply))) is not None:
+            return known.refusal or await self._outcome_again(record, reply, known.prompt_id)
         outcome = self._claim(record, reply)
         if record is None or isinstance(outcome, Reject):
             return self._refused(record, reply, outcome)
         if isinstance(outcome, Receipt):
             return outcome
         self._life.send(record, outcome)
-        typed = await self._life.wait_typed(record.prompt_id, self.settings.type_timeout_s)
-        if isinstance(typed, Receipt):
+        typed = await self._await_typed(record.prompt_id)
+        return self._refused(record, reply, typed) if isinstance(typed, Reject) else typed
+
+    async def _await_typed(self, prompt_id: str) -> Receipt | Reject:
+        typed = await self._life.wait_typed(prompt_id, self.settings.type_timeout_s)
+        if typed is not None:
             return typed
-        if typed is None:
-            return Receipt("received", _NO_WORD, reply.identity)
-        return self._refused(record, reply, typed)
+        record = self._hub.ledger.prompt(prompt_id)
+        return _GONE if record is None else self._life.receipts.make("received", _NO_WORD, record)
+
+    async def _outcome_again(self, asked: PromptRecord | None, reply: InboundReply, prompt_id: str) -> Receipt | Reject:
+        """The same request once more: it has decided its prompt, and is told what became of that."""
+        if asked is None or asked.prompt_id != prompt_id:
+            return Reject(Refusal.BAD_NONCE, "The key of this request was used for another one.")
+        receipts = self._life.receipts
+        match asked.state:
+            case PromptState.REPLY_RECEIVED:
+                return await self._await_typed(prompt_id)
+            case PromptState.CANCELED:
+                return receipts.canceled(asked)
+            case PromptState.INJECTED | PromptState.RESOLVED:
+                return receipts.typed(asked)
+            case PromptState.FAILED if (given := self._hub.ledger.reply(prompt_id)) and given.injected_at:
+                return receipts.typed(asked)
+            case _:
+                return _GONE
 
     async def _find(self, reply: InboundReply) -> PromptRecord | None:
         """The prompt, once its session is connected: a reply may be faster than a host that comes back."""
@@ -55,28 +83,25 @@ class ReplyDesk:
         """All that happens before typing, without waiting: no other reply can come in between."""
         if record is not None and self._too_fast(record, reply):
             return Reject(Refusal.RATE_LIMITED, "Too many replies to this session within a minute; wait a little.")
-        refusal = refuse_reply(record, reply, allowed=self._allowed(record, reply), now=self._hub.clock.now())
-        if record is None or refusal is not None:
-            return refusal or _UNKNOWN
-        if _cancels(record, reply):
+        decision = decide_reply(record, reply, allowed=self._allowed(record, reply), now=self._hub.clock.now())
+        if record is None or isinstance(decision, Reject):
+            return decision if isinstance(decision, Reject) else _UNKNOWN
+        if isinstance(decision, Cancel):
             return self._cancel(record, reply)
-        answer = decide_answer(record.prompt, reply.value, as_text=reply.as_text, as_keys=reply.as_keys)
-        if isinstance(answer, Reject):
-            return answer
         if self._hub.hosts.get(record.session_id) is None:
             return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
-        return self._write(record, reply, answer)
+        return self._write(record, reply, decision)
 
     def _cancel(self, record: PromptRecord, reply: InboundReply) -> Receipt | Reject:
         try:
-            return self._life.cancel(record.prompt_id, reply.identity) or _LATE
+            return self._life.cancel(record.prompt_id, _decider(reply)) or _LATE
         except StoreError as error:
             return Reject(Refusal.UNAVAILABLE, f"It is as it was, because nothing could be recorded: {error}.")
 
     def _write(self, record: PromptRecord, reply: InboundReply, answer: Answer) -> Answer | Reject:
         try:
             claimed = self._hub.ledger.claim(
-                record.prompt_id, record.session_id, reply.nonce or None, answer, reply.identity
+                record.prompt_id, record.session_id, reply.nonce or None, answer, _decider(reply)
             )
         except StoreError as error:
             return Reject(Refusal.UNAVAILABLE, f"Nothing was typed, because it could not be recorded: {error}.")
@@ -86,12 +111,11 @@ class ReplyDesk:
             "reply.received",
             session_id=record.session_id,
             prompt_id=record.prompt_id,
-            by=reply.identity,
             channel=reply.channel,
             value=None if record.prompt.secret else answer.value or answer.kind.value,
+            **decision_of(claimed),
         )
-        receipt = Receipt("received", f"Answered by {reply.identity}.", reply.identity)
-        self._hub.router.update(claimed, receipt, answered_in=reply.channel)
+        self._hub.router.update(claimed, self._life.receipts.received(claimed), answered_in=reply.channel)
         return answer
 
     def _allowed(self, record: PromptRecord | None, reply: InboundReply) -> bool:
@@ -130,7 +154,15 @@ class ReplyDesk:
             "reply.refused", **ids, reason=refusal.reason.value, sentence=refusal.sentence, by=reply.identity
         )
         self._refusals.record(refusal.reason, reply.identity, **ids)
+        if reply.request_key and record is not None:
+            self._keep(reply, record.prompt_id, refusal)
         return refusal
+
+    def _keep(self, reply: InboundReply, prompt_id: str, refusal: Reject) -> None:
+        try:
+            self._hub.ledger.keep_refusal(_request(reply), prompt_id, refusal)
+        except StoreError as error:  # nothing was typed: sent again, it is judged again
+            log.error("what a request was told could not be recorded: %s", error)
 
     def close(self) -> None:
         self._refusals.close_window()
@@ -144,9 +176,13 @@ _LATE = Reject(Refusal.NOT_OPEN, "This prompt is no longer open.")
 
 _UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
 
+_GONE = Reject(Refusal.STALE, "It was accepted, but the prompt was gone before it could be typed.")
 
-def _cancels(record: PromptRecord, reply: InboundReply) -> bool:
-    """The word that leaves a prompt alone, unless the prompt itself offers it as an answer."""
-    if reply.as_text or reply.as_keys or reply.value.strip().lower() != "cancel":
-        return False
-    return not any("cancel" in (choice.value.lower(), choice.label.lower()) for choice in record.prompt.choices)
+
+def _decider(reply: InboundReply) -> Decider:
+    return Decider(reply.identity, reply.place, request=_request(reply) if reply.request_key else "")
+
+
+def _request(reply: InboundReply) -> str:
+    """One person's key never means another's."""
+    return f"{reply.channel}/{reply.identity}/{reply.request_key[:REQUEST_KEY_LIMIT]}"

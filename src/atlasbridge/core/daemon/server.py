@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import socket
-import struct
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,15 +12,21 @@ from typing import Any
 from atlasbridge.core import wire
 from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.sessions import SessionLife
+from atlasbridge.core.kin import look_at, started_at
+from atlasbridge.core.peer import Peer, read_peer
+from atlasbridge.core.values import replace
 
 log = logging.getLogger(__name__)
 
-Operate = Callable[[dict[str, Any]], Awaitable[dict[str, Any] | AsyncIterator[dict[str, Any]]]]
+Operate = Callable[[dict[str, Any], Peer], Awaitable[dict[str, Any] | AsyncIterator[dict[str, Any]]]]
 
 
 class HubServer:
-    def __init__(self, path: Path, sessions: SessionLife, operate: Operate) -> None:
+    """`uids`: the users who may connect; whom else the folder's own modes let in is refused here."""
+
+    def __init__(self, path: Path, sessions: SessionLife, operate: Operate, uids: Callable[[], frozenset[int]]) -> None:
         self._path = path
+        self._uids = uids
         self._sessions = sessions
         self._operate = operate
         self._server: asyncio.Server | None = None
@@ -62,23 +65,32 @@ class HubServer:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        uid = peer_uid(writer.get_extra_info("socket"))
-        if uid != os.getuid():
-            log.warning("a connection of user %s was refused", uid)
+        peer = read_peer(writer.get_extra_info("socket"))
+        if peer.uid not in self._uids():
+            log.warning("a connection of user %s was refused", peer.uid)
             return
+        peer = replace(peer, started=started_at(peer.pid))
         first = await _read(reader)
         if first is None:
             return
         if first.get("m") == "hello":
-            await self._serve_host(first, reader, writer)
+            await self._serve_host(first, peer, reader, writer)
         else:
-            await self._serve_command(first, reader, writer)
+            await self._serve_command(first, peer, reader, writer)
 
     async def _serve_host(
-        self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, hello: dict[str, Any], peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        """Which process a host is, the kernel says, not the host: nobody speaks for a session that another one runs."""
         session = hello["session"]
-        link = HostLink(str(session["session_id"]), int(session["host_pid"]), writer)
+        session["host_pid"] = peer.pid or int(session["host_pid"])
+        tool = look_at(int(session["pid"]))
+        link = HostLink(
+            str(session["session_id"]), session["host_pid"], writer, peer.started, tool.tty if tool is not None else ""
+        )
+        if self._sessions.is_impostor(link):
+            log.warning("process %s said hello for session %s of another host", peer.pid, link.session_id)
+            return
         try:
             self._sessions.hello(link, hello)
             while (message := await _read(reader)) is not None:
@@ -88,11 +100,11 @@ class HubServer:
             link.close()
 
     async def _serve_command(
-        self, first: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, first: dict[str, Any], peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         message: dict[str, Any] | None = first
         while message is not None:
-            answer = await self._operate(message)
+            answer = await self._operate(message, peer)
             if isinstance(answer, dict):
                 writer.write(wire.encode(answer))
                 await writer.drain()
@@ -126,13 +138,3 @@ async def _read(reader: asyncio.StreamReader) -> dict[str, Any] | None:
     """The next message; None: the peer has closed.  A line that is too long raises ValueError."""
     line = await reader.readline()
     return wire.decode(line) if line.endswith(b"\n") else None
-
-
-def peer_uid(link: socket.socket) -> int:
-    """The user at the other end of a Unix socket, as the kernel knows it."""
-    if sys.platform == "linux":
-        credentials = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        return int(struct.unpack("3i", credentials)[1])
-    local_peercred, version_and_uid = 0x001, "IIh"  # struct xucred of the BSDs and macOS: version, uid, group count
-    credentials = link.getsockopt(0, local_peercred, 256)
-    return int(struct.unpack_from(version_and_uid, credentials)[1])

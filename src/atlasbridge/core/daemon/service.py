@@ -12,9 +12,11 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.alarm import StoreAlarm
 from atlasbridge.core.daemon.desk import HubDesk, Launcher
 from atlasbridge.core.daemon.hosts import HostBook
+from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.operations import Operations
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
+from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.daemon.replies import ReplyDesk
 from atlasbridge.core.daemon.server import HubServer
 from atlasbridge.core.daemon.sessions import SessionLife
@@ -68,11 +70,22 @@ class Hub:
         self.router = PromptRouter(ledger, settings.policy, lambda record, name: self.life.delivered(record, name))
         parts = HubParts(ledger, clock, self.stream, self.hosts, self.router, self.scheduler)
         self.life = PromptLife(parts)
-        self.replies = ReplyDesk(parts, self.life, settings)
+        refusals = RefusalLog(ledger, clock, self.scheduler)
+        self.replies = ReplyDesk(parts, self.life, settings, refusals)
         self.sessions = SessionLife(parts, self.life, settings)
-        self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers)
-        self.operations = Operations(self.desk, self.replies, self.router, self.stream, clock, self.request_reload)
-        self.server = HubServer(home.socket, self.sessions, self.operations.operate)
+        self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
+        self.kinship = Kinship(parts, refusals)
+        self.operations = Operations(
+            self.desk,
+            self.replies,
+            self.router,
+            self.stream,
+            clock,
+            self.kinship,
+            self.request_reload,
+            self._stop_once,
+        )
+        self.server = HubServer(home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.uids)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()
@@ -96,6 +109,10 @@ class Hub:
     def stop(self) -> None:
         if self._stopping.is_set():
             raise SystemExit(1)
+        self._stopping.set()
+
+    def _stop_once(self) -> None:
+        """On a command's wish, however often it is wished."""
         self._stopping.set()
 
     async def _start(self) -> None:

@@ -55,6 +55,13 @@ class SessionLife:
             self._ask_again(link, shown_id)
             self._life.raise_prompt(session, shown_id, decode_prompt(shown["prompt"]))
 
+    def is_impostor(self, link: HostLink) -> bool:
+        """Whether somebody else is this session's host, and lives."""
+        known = self._hub.ledger.session(link.session_id)
+        if known is None or known.state is not SessionState.ACTIVE or known.host_pid == link.host_pid:
+            return False
+        return _alive(known.host_pid)
+
     def _ask_again(self, link: HostLink, prompt_id: str) -> None:
         """The host still shows what was ended here while it was away: it gets a new id, unless it typed the old."""
         known = self._hub.ledger.prompt(prompt_id)

@@ -19,6 +19,7 @@ from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.host.edges import HostParts
 from atlasbridge.core.host.judgement import Judgement
 from atlasbridge.core.host.logbook import Journal
+from atlasbridge.core.host.orphans import reap_orphans
 from atlasbridge.core.host.supervisor import Supervisor
 from atlasbridge.core.host.terminal.attachment import Attachment
 from atlasbridge.core.host.terminal.caller import Caller
@@ -41,6 +42,11 @@ if TYPE_CHECKING:
 
 _LONGEST_GRACE_S = 2.0  # for what an ended tool left behind and that never stops to write
 _AFTER_BROKEN_PIPE_S = 1.0  # for a tool that ignores SIGPIPE
+_PERSONS_WORDS = ("attach", "signal", "continue")  # the tool may say what it asks, but not be its own person
+_KINDRED = {
+    "text": "this terminal was started inside a session, and only a person types into one",
+    "hint": "use a terminal of your own",
+}
 _FIRST_ATTACH_S = 5.0  # how long a tool's output waits for the terminal that started it
 
 
@@ -148,6 +154,7 @@ class SessionHost:
             if self._supervisor.failed:
                 self._give_up()
             self._wait_and_serve()
+            reap_orphans(self._pty.pid)
         return self._pty.poll() or 0
 
     def _output_ended(self) -> None:
@@ -222,6 +229,9 @@ class SessionHost:
             self._seat.vacate(self._seat.attachment, "stopped")
 
     def _obey(self, caller: Caller, message: dict[str, Any]) -> None:
+        if message.get("m") in _PERSONS_WORDS and self._door.is_kindred(caller, self._pty.pid):
+            caller.say({"m": "failed", "status": 1, **_KINDRED})
+            return
         match message.get("m"):
             case "attach" if (fds := caller.take_terminal()) is not None:
                 self._seat.take(caller, fds, _size_of(message))

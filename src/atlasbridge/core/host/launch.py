@@ -20,6 +20,7 @@ from atlasbridge.core.host.logbook import Journal
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.session.plan import Plan
 from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.shield import adopt_orphans, hide_memory
 from atlasbridge.core.tty import Size, SpawnRefused
 
 _IGNORED = (
@@ -40,6 +41,7 @@ def launch(
 ) -> socket.socket:
     """Start the host; what it says first ("started" or "failed") comes through the returned socket."""
     _fill_standard_streams()
+    hide_memory()  # of the client, and of the host that is forked from it
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -75,6 +77,7 @@ def _leave_client(ours: socket.socket) -> None:
         os.dup2(nowhere, standard)
     os.close(nowhere)
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    adopt_orphans()  # before the tool starts: whatever it leaves behind can be traced to this session
 
 
 def _run_host(

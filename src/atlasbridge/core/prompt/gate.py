@@ -1,12 +1,12 @@
 """The reply gate: may this reply answer this prompt?  Pure; the first failing reason wins, in the order of `Refusal`.
 
+`decide_reply` is what the hub calls, and what the property test and the torture attack; there is no other way in.
 It decides about one reply and one record as they are given.  That nothing changed between the decision and the record
 of it is the store's guard (`Ledger.claim`), which explains a refusal with the same words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from hmac import compare_digest
 from typing import Final
 
@@ -14,35 +14,42 @@ from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply
+from atlasbridge.core.prompt.spoken import TIMER, quote_answer
+from atlasbridge.core.values import frozen
 
 SHORT_ID: Final = 8  # the least of an id that a medium may carry
 SHORT_NONCE: Final = 16  # 64 bits: what fits into a Telegram button
 SECRET_CHANNELS: Final = frozenset({"local", "web", "memory"})  # never a chat; the web page adds its own conditions
 KEY_CHANNELS: Final = frozenset({"local"})
 
-Decider = Callable[..., Answer | Reject]
+UNTRACED: Final = "untraced"  # as `InboundReply.kin`: nobody can tell where it comes from
+
+
+@frozen
+class Cancel:
+    """The decision to leave a prompt as it is: nothing is typed, and nobody else may answer it."""
 
 
 def decide_reply(
-    record: PromptRecord | None,
-    reply: InboundReply,
-    *,
-    allowed: bool,
-    now: float,
-    decide: Decider = decide_answer,
-) -> Answer | Reject:
-    refusal = refuse_reply(record, reply, allowed=allowed, now=now)
+    record: PromptRecord | None, reply: InboundReply, *, allowed: bool, now: float
+) -> Answer | Cancel | Reject:
+    """The one decision on a reply: who, which prompt, when, and what it means there."""
+    refusal = _refuse(record, reply, allowed=allowed, now=now)
     if refusal is not None or record is None:
         return refusal or _UNKNOWN
-    return decide(record.prompt, reply.value, as_text=reply.as_text, as_keys=reply.as_keys)
+    if _cancels(record, reply):
+        return Cancel()
+    return decide_answer(record.prompt, reply.value, as_text=reply.as_text, as_keys=reply.as_keys)
 
 
-def refuse_reply(record: PromptRecord | None, reply: InboundReply, *, allowed: bool, now: float) -> Reject | None:
-    """Everything but the value; also for replies that are no answer, such as "cancel"."""
+def _refuse(record: PromptRecord | None, reply: InboundReply, *, allowed: bool, now: float) -> Reject | None:
+    """Everything but the value."""
     if record is None or not _names(record.prompt_id, reply.prompt_id):
         return _UNKNOWN
     if reply.session_id and not _names(record.session_id, reply.session_id):
         return _WRONG_SESSION
+    if reply.kin:
+        return refuse_kin(reply.kin)
     if not allowed:
         return Reject(Refusal.NOT_ALLOWED, "You are not on the list of those who may answer.")
     if record.prompt.secret and reply.channel not in SECRET_CHANNELS:
@@ -52,6 +59,24 @@ def refuse_reply(record: PromptRecord | None, reply: InboundReply, *, allowed: b
     if reply.as_keys and reply.channel not in KEY_CHANNELS:
         return Reject(Refusal.NOT_ALLOWED, "Raw keys are taken from a terminal of this machine only.")
     return refuse_moment(record, nonce=reply.nonce, now=now)
+
+
+def refuse_kin(kin: str) -> Reject:
+    """Only a person decides."""
+    if kin == UNTRACED:
+        return Reject(Refusal.SELF, "It cannot be told where this comes from; run it from a terminal of your own.")
+    return Reject(
+        Refusal.SELF,
+        f"This comes from inside session {kin[:SHORT_ID]}, and only a person decides: "
+        "use a terminal that was not started there, the page or a chat.",
+    )
+
+
+def _cancels(record: PromptRecord, reply: InboundReply) -> bool:
+    """The word that leaves a prompt alone, unless the prompt itself offers it as an answer."""
+    if reply.as_text or reply.as_keys or reply.value.strip().lower() != "cancel":
+        return False
+    return not any("cancel" in (choice.value.lower(), choice.label.lower()) for choice in record.prompt.choices)
 
 
 def refuse_claim(record: PromptRecord | None, *, session_id: str, nonce: str, now: float) -> Reject:
@@ -86,8 +111,10 @@ def nonce_matches(whole: str, given: str) -> bool:
 def fate(record: PromptRecord) -> str:
     """What became of a prompt, in one sentence."""
     match record.state:
+        case _ if record.decided_by == TIMER and record.decided_value:
+            return f"Nobody answered in time; the safe default {quote_answer(record.decided_value)} was taken."
         case PromptState.REPLY_RECEIVED | PromptState.INJECTED | PromptState.RESOLVED:
-            return f"It was already answered by {record.decided_by or 'somebody'}."
+            return f"It was already answered {describe_decision(record)}."
         case PromptState.EXPIRED:
             return "Its time is over."
         case PromptState.WITHDRAWN:
@@ -98,6 +125,14 @@ def fate(record: PromptRecord) -> str:
             return "It cannot be answered any more."
         case PromptState.CREATED | PromptState.ROUTED | PromptState.AWAITING_REPLY:
             return "It is open."
+
+
+def describe_decision(record: PromptRecord) -> str:
+    """Which answer, by whom, from where, when: whoever comes second is told all of it."""
+    answer = f"with {quote_answer(record.decided_value)} " if record.decided_value else ""
+    place = f" ({record.decided_from})" if record.decided_from else ""
+    at = f" at {record.decided_at[11:19]} UTC" if record.decided_at else ""
+    return f"{answer}by {record.decided_by or 'somebody'}{place}{at}"
 
 
 def _names(full: str, given: str) -> bool:

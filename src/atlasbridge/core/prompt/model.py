@@ -158,6 +158,7 @@ class Refusal(StrEnum):
 
     UNKNOWN_PROMPT = "unknown_prompt"
     WRONG_SESSION = "wrong_session"
+    SELF = "self"  # it comes from the program that asks, or from another session's
     NOT_ALLOWED = "not_allowed"
     BAD_NONCE = "bad_nonce"
     EXPIRED = "expired"
@@ -192,6 +193,8 @@ class PromptRecord:
     nonce_used: bool = False
     decided_by: str = ""
     decided_at: str = ""
+    decided_value: str = ""  # which answer, in words; never a secret's value
+    decided_from: str = ""  # the device or chat it came from
 
     def to_json(self) -> dict[str, Any]:
         """Public: the nonce is left out."""
@@ -203,4 +206,7 @@ class PromptRecord:
             "created_at": self.created_at,
             "expires_at": self.expires_at,
             "decided_by": self.decided_by,
+            "decided_value": self.decided_value,
+            "decided_from": self.decided_from,
+            "decided_at": self.decided_at,
         }

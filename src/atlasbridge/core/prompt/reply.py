@@ -24,6 +24,9 @@ class InboundReply:
     nonce: str = ""
     as_text: bool = False  # never read the value as a choice
     as_keys: bool = False  # type the keys as they are: local channel only
+    kin: str = ""  # the session whose own program sends this, so far as the kernel knows; "": a person
+    place: str = ""  # the device or chat it came from, in words; "": the channel says it all
+    request_key: str = ""  # of the sender's choice: the same key again gets the first outcome and does nothing more
     token: Any = None  # whatever the channel needs to answer this very reply
     context: Mapping[str, Any] = field(default_factory=dict)
 
@@ -36,3 +39,7 @@ class Receipt:
     stage: str
     sentence: str
     by: str = ""
+    answer: str = ""  # which answer, in the words of its choice; never a secret's value
+    place: str = ""  # the device or chat it came from
+    at: str = ""  # when it was decided
+    audit_head: str = ""  # "COUNT:HASH" of the audit log at this moment: a chat that keeps it anchors the log

@@ -8,10 +8,11 @@ from typing import Any
 from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.prompt.model import Answer, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.store import audit_events, deliveries, inbox, notes, prompts, replies, sessions
+from atlasbridge.core.store import audit_events, deliveries, inbox, notes, prompts, replies, requests, sessions
 from atlasbridge.core.store.figures import read_figures
 from atlasbridge.core.store.journal import Journal
 from atlasbridge.core.store.replies import ReplyRecord
+from atlasbridge.core.store.requests import RequestRecord
 from atlasbridge.core.store.verify import AuditVerdict, prepare, verify
 
 SHORTEST_ID = 8
@@ -54,6 +55,11 @@ class Archive:
     def reply(self, prompt_id: str) -> ReplyRecord | None:
         with self._journal.reading() as connection:
             return replies.get(connection, prompt_id)
+
+    def request(self, key: str) -> RequestRecord | None:
+        """What became of a request that carried this key."""
+        with self._journal.reading() as connection:
+            return requests.get(connection, key)
 
     def session(self, full_or_short_id: str) -> SessionRecord | None:
         where, parameters = _by_id(full_or_short_id)

@@ -18,11 +18,12 @@ from atlasbridge.core.prompt.gate import refuse_claim
 from atlasbridge.core.prompt.machine import PromptMoved
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
-from atlasbridge.core.store import deliveries, inbox, moves, notes, prompts, sessions
+from atlasbridge.core.store import deliveries, inbox, moves, notes, prompts, requests, sessions
 from atlasbridge.core.store.archive import Archive
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.journal import Journal
 from atlasbridge.core.store.migrate import migrate
+from atlasbridge.core.store.moves import Decider
 
 DATABASE_NAME = "atlasbridge.db"
 AUDIT_NAME = "audit.log"
@@ -180,12 +181,12 @@ class Ledger(Archive):
         session_id: str,
         nonce: str | None,
         answer: Answer,
-        identity: str,
-        source: str = "operator",
+        decider: Decider | str,
     ) -> PromptRecord | Reject:
         """One wins.  When this returns a record the decision is on disk, and only then may anything be typed."""
+        who = Decider(decider) if isinstance(decider, str) else decider
         with self._journal.write() as work:
-            won = moves.accept(work, prompt_id, session_id, nonce or "", answer, identity, source, self._boot_id)
+            won = moves.accept(work, prompt_id, session_id, nonce or "", answer, who, self._boot_id)
             if won is not None:
                 return won
             record = prompts.get(work.connection, prompt_id)
@@ -206,13 +207,23 @@ class Ledger(Archive):
     def withdraw(self, prompt_id: str, reason: str) -> PromptRecord | None:
         return self._move(prompt_id, PromptMoved.WITHDRAW, reason=reason)
 
-    def cancel(self, prompt_id: str, by: str) -> PromptRecord | None:
+    def cancel(self, prompt_id: str, by: str, place: str = "", request: str = "") -> PromptRecord | None:
         with self._journal.write() as work:
             record = prompts.move(
-                work.connection, prompt_id, PromptMoved.CANCEL, work.at, nonce_used=1, decided_by=by, decided_at=work.at
+                work.connection,
+                prompt_id,
+                PromptMoved.CANCEL,
+                work.at,
+                nonce_used=1,
+                decided_by=by,
+                decided_at=work.at,
+                decided_value="cancel",
+                decided_from=place,
             )
             if record is not None:
                 moves.audit_prompt(work, AuditEvent.PROMPT_CANCELED, record, decided_by=by)
+                if request:
+                    requests.insert(work.connection, request, record.prompt_id, work.at)
             return record
 
     def fail(self, prompt_id: str, reason: str) -> PromptRecord | None:
@@ -223,6 +234,11 @@ class Ledger(Archive):
             return moves.move(work, prompt_id, event, **fields)
 
     # channels, notes, upkeep
+
+    def keep_refusal(self, request: str, prompt_id: str, refusal: Reject) -> None:
+        """What a request was told, so that the same one, sent again, is told the same."""
+        with self._journal.write() as work:
+            requests.insert(work.connection, request, prompt_id, work.at, refusal)
 
     def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
         with self._journal.write() as work:
@@ -249,6 +265,7 @@ class Ledger(Archive):
                 "sessions": sessions.delete_ended_before(work.connection, iso(work.wall - sessions_s)),
                 "inbox": inbox.delete_before(work.connection, iso(work.wall - inbox_s)),
             }
+            requests.delete_before(work.connection, iso(work.wall - inbox_s))
             if any(counts.values()):
                 work.audit(AuditEvent.STORE_CLEANED, **counts)
             return counts

@@ -10,10 +10,22 @@ from typing import Any, Final
 from atlasbridge.core.audit.events import EVENT_OF_MOVE, AuditEvent
 from atlasbridge.core.prompt.machine import OPEN, PromptMoved
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, PromptType
-from atlasbridge.core.store import prompts, replies
+from atlasbridge.core.prompt.spoken import TIMER, label_answer
+from atlasbridge.core.store import prompts, replies, requests
 from atlasbridge.core.store.journal import Work
+from atlasbridge.core.values import frozen
 
-TIMER: Final = "auto:timeout"
+
+@frozen
+class Decider:
+    """Who decides: an identity, where it speaks from, as whom the records name it, and the key of its request."""
+
+    identity: str
+    place: str = ""
+    source: str = "operator"
+    request: str = ""
+
+
 _SPOKEN: Final = {"yes": "y", "no": "n", "enter": "enter"}  # how an answer without words of its own is written down
 
 
@@ -31,9 +43,10 @@ def move(work: Work, prompt_id: str, event: PromptMoved, **fields: Any) -> Promp
 
 
 def accept(
-    work: Work, prompt_id: str, session_id: str, nonce: str, answer: Answer, identity: str, source: str, boot_id: str
+    work: Work, prompt_id: str, session_id: str, nonce: str, answer: Answer, decider: Decider, boot_id: str
 ) -> PromptRecord | None:
     """The specification's decide_prompt: who, which session, which nonce, unused, in time, open; all in one UPDATE."""
+    known = prompts.get(work.connection, prompt_id)
     record = prompts.move(
         work.connection,
         prompt_id,
@@ -46,16 +59,23 @@ def accept(
         nonce=nonce,
         now=work.now,
         nonce_used=1,
-        decided_by=identity,
+        decided_by=decider.identity,
         decided_at=work.at,
+        decided_value=label_answer(known.prompt, answer) if known else "",
+        decided_from=decider.place,
     )
     if record is not None:
-        _keep(work, record, answer, source, identity, AuditEvent.REPLY_RECEIVED)
+        _keep(work, record, answer, decider, AuditEvent.REPLY_RECEIVED)
+        if decider.request:
+            requests.insert(work.connection, decider.request, record.prompt_id, work.at)
     return record
 
 
 def expire(work: Work, prompt_id: str, default: Answer | None, boot_id: str) -> PromptRecord | None:
     """Time is over, or the machine was started anew.  A default only where a timer may answer at all."""
+    known = prompts.get(work.connection, prompt_id)
+    if known is None or known.boot_id != boot_id or not timer_may_answer(known):
+        default = None
     record = prompts.move(
         work.connection,
         prompt_id,
@@ -67,11 +87,12 @@ def expire(work: Work, prompt_id: str, default: Answer | None, boot_id: str) -> 
         nonce_used=1,
         decided_by=TIMER,
         decided_at=work.at,
+        decided_value=label_answer(known.prompt, default) if known and default else "",
     )
     if record is None:
         return None
-    if default is not None and record.boot_id == boot_id and timer_may_answer(record):
-        _keep(work, record, default, "timeout_default", TIMER, AuditEvent.PROMPT_EXPIRED)
+    if default is not None:
+        _keep(work, record, default, Decider(TIMER, source="timeout_default"), AuditEvent.PROMPT_EXPIRED)
     else:
         audit_prompt(work, AuditEvent.PROMPT_EXPIRED, record, decided_by=TIMER)
     return record
@@ -82,11 +103,10 @@ def timer_may_answer(record: PromptRecord) -> bool:
     return prompt.type is not PromptType.TYPE_UNKNOWN and not prompt.secret and bool(prompt.safe_default)
 
 
-def _keep(work: Work, record: PromptRecord, answer: Answer, source: str, identity: str, event: AuditEvent) -> None:
-    replies.insert(work.connection, record, answer, source, identity, work.at)
-    audit_prompt(
-        work, event, record, **_answer_fields(record, answer.kind, replies.shown(record, answer), source, identity)
-    )
+def _keep(work: Work, record: PromptRecord, answer: Answer, decider: Decider, event: AuditEvent) -> None:
+    replies.insert(work.connection, record, answer, decider.source, decider.identity, work.at)
+    shown = replies.shown(record, answer)
+    audit_prompt(work, event, record, **_answer_fields(record, answer.kind, shown, decider.source, decider.identity))
 
 
 def inject(work: Work, prompt_id: str) -> PromptRecord | None:
@@ -104,6 +124,8 @@ def inject(work: Work, prompt_id: str) -> PromptRecord | None:
 
 def _answer_fields(record: PromptRecord, kind: str, value: str | None, source: str, identity: str) -> dict[str, Any]:
     fields: dict[str, Any] = {"kind": str(kind), "source": source, "decided_by": identity}
+    fields |= {"label": record.decided_value} if record.decided_value and value is not None else {}
+    fields |= {"decided_from": record.decided_from} if record.decided_from else {}
     return {**fields, "secret": True} if value is None else {**fields, "value": value or _SPOKEN.get(kind, "")}
 
 

@@ -11,8 +11,12 @@ from atlasbridge.core.prompt.machine import OPEN, TRANSITIONS, PromptMoved, sour
 from atlasbridge.core.prompt.model import PromptRecord, PromptState
 
 _COLUMNS: Final = (
-    "id, session_id, body, status, nonce, created_at, expires_at, deadline, boot_id, nonce_used, decided_by, decided_at"
+    "id, session_id, body, status, nonce, created_at, expires_at, deadline, boot_id, nonce_used,"
+    " decided_by, decided_at, decided_value, decided_from"
 )
+
+
+_SETTABLE: Final = {"reason", "nonce_used", "decided_by", "decided_at", "decided_value", "decided_from"}
 
 
 def _quoted(states: tuple[PromptState, ...]) -> str:
@@ -65,7 +69,7 @@ def move(
 
     `values` are columns to set as well; a name that is no column may be used by `condition`.
     """
-    columns = {"reason", "nonce_used", "decided_by", "decided_at"} & values.keys()
+    columns = _SETTABLE & values.keys()
     extra = "".join(f", {name} = :{name}" for name in sorted(columns))
     row = connection.execute(
         f"UPDATE prompts SET status = :target, updated_at = :at{extra}"
@@ -88,12 +92,12 @@ def get(connection: sqlite3.Connection, prompt_id: str) -> PromptRecord | None:
 
 
 def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
-    """Prompts that ended before `moment`, with their replies and deliveries."""
+    """Prompts that ended before `moment`, with their replies, deliveries and requests."""
     doomed = (
         "SELECT id FROM prompts WHERE updated_at < ?"
         " AND status IN ('resolved', 'expired', 'canceled', 'failed', 'withdrawn')"
     )
-    for table in ("replies", "deliveries"):
+    for table in ("replies", "deliveries", "requests"):
         connection.execute(f"DELETE FROM {table} WHERE prompt_id IN ({doomed})", (moment,))
     return connection.execute(f"DELETE FROM prompts WHERE id IN ({doomed})", (moment,)).rowcount
 
@@ -112,4 +116,6 @@ def _record(row: tuple[Any, ...]) -> PromptRecord:
         nonce_used=bool(row[9]),
         decided_by=row[10] or "",
         decided_at=row[11] or "",
+        decided_value=row[12],
+        decided_from=row[13],
     )

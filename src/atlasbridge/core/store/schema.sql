@@ -26,6 +26,7 @@ CREATE TABLE sessions (
 
 CREATE INDEX sessions_by_status ON sessions (status, started_at);
 
+-- the last line of this one stands as SQLite writes it when columns are added
 CREATE TABLE prompts (
     id         TEXT    PRIMARY KEY,
     session_id TEXT    NOT NULL REFERENCES sessions (id),
@@ -47,7 +48,7 @@ CREATE TABLE prompts (
     updated_at TEXT    NOT NULL,
     decided_at TEXT,
     decided_by TEXT
-);
+, decided_value TEXT NOT NULL DEFAULT '', decided_from TEXT NOT NULL DEFAULT '');
 
 CREATE UNIQUE INDEX one_open_prompt_per_session ON prompts (session_id)
     WHERE status IN ('created', 'routed', 'awaiting_reply');
@@ -64,6 +65,14 @@ CREATE TABLE replies (
     identity    TEXT    NOT NULL,
     received_at TEXT    NOT NULL,
     injected_at TEXT                           -- NULL: not known to be typed
+);
+
+CREATE TABLE requests (
+    key       TEXT PRIMARY KEY,                 -- the sender's identity and the key of its choice
+    prompt_id TEXT NOT NULL,
+    reason    TEXT,                             -- why it was refused; NULL: it decided the prompt
+    sentence  TEXT NOT NULL DEFAULT '',
+    at        TEXT NOT NULL
 );
 
 CREATE TABLE deliveries (

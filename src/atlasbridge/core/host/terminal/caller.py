@@ -5,20 +5,20 @@ from __future__ import annotations
 import array
 import os
 import socket
-import struct
-import sys
 from typing import Any
 
 from atlasbridge.core import wire
 from atlasbridge.core.host.terminal.attachment import Attachment
+from atlasbridge.core.peer import Peer
 
 _MAX_FDS = 4
 _CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
 
 class Caller:
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, peer: Peer | None = None) -> None:
         self._connection = connection
+        self.peer = peer
         self._buffer = wire.LineBuffer()
         self._fds: list[int] = []
         self.attachment: Attachment | None = None
@@ -81,14 +81,3 @@ def send_with_terminal(connection: socket.socket, message: dict[str, Any], fds: 
     sent = connection.sendmsg([data], [rights])
     if sent < len(data):
         connection.sendall(data[sent:])
-
-
-def peer_uid(connection: socket.socket) -> int:
-    """The user at the other end of a Unix socket; -1 where the system does not say."""
-    if sys.platform == "linux":
-        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        return int(struct.unpack("3i", credentials)[1])
-    if sys.platform == "darwin":
-        # struct xucred: version, uid, ngroups, groups; LOCAL_PEERCRED is option 1 of level 0
-        return int(struct.unpack("II", connection.getsockopt(0, 1, 76)[:8])[1])
-    return -1

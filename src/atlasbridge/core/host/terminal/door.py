@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.host.terminal.caller import Caller, peer_uid
+from atlasbridge.core.host.terminal.caller import Caller
+from atlasbridge.core.peer import Peer, read_peer
 
 
 class Door:
@@ -35,8 +36,9 @@ class Door:
         listener.setblocking(False)
         self._listener, self._path = listener, path
 
-    def admit(self, connection: socket.socket) -> None:
-        caller = Caller(connection)
+    def admit(self, connection: socket.socket, peer: Peer | None = None) -> None:
+        """`peer`: who came in by the door; None: the terminal that started the session."""
+        caller = Caller(connection, peer)
         self._callers[caller.fileno()] = caller
         caller.say(self._greeting)
 
@@ -59,10 +61,19 @@ class Door:
             connection, _ = listener.accept()
         except OSError:
             return  # gone again
-        if peer_uid(connection) in (os.getuid(), 0, -1):
-            self.admit(connection)
+        peer = read_peer(connection)
+        if peer.uid in (os.getuid(), 0):
+            self.admit(connection, peer)
         else:
             connection.close()
+
+    def is_kindred(self, caller: Caller, tool_pid: int) -> bool:
+        """Whether this caller was started inside a session; the terminal that started this one is always its own."""
+        if caller.peer is None or self._path is None:
+            return False
+        from atlasbridge.core.host.terminal.kindred import is_kindred  # few terminals ever come in by the door
+
+        return is_kindred(caller.peer, tool_pid, self._path.parent, self._path)
 
     def _hear(self, caller: Caller) -> Iterator[tuple[Caller, dict[str, Any] | None]]:
         messages = caller.read()

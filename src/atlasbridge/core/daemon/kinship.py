@@ -1,0 +1,81 @@
+"""Only a person decides: whether a command at the hub's socket comes from a session's own program, and what then.
+
+Where a process comes from is read by `core.kin`.  Who may look and who may decide is `operations.py`'s table.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atlasbridge.core.daemon.parts import HubParts
+from atlasbridge.core.daemon.refusals import RefusalLog
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.kin import Household, Look, decide_kin, look_at, trace_line
+from atlasbridge.core.peer import Peer
+from atlasbridge.core.prompt.gate import UNTRACED, refuse_kin
+from atlasbridge.core.prompt.model import Reject
+from atlasbridge.core.session.model import SessionRecord
+
+QUIET_S: Final = 60.0  # people hear of one session's attempts once in so long; the audit log has them all
+
+
+class Kinship:
+    def __init__(self, hub: HubParts, refusals: RefusalLog, look: Look = look_at) -> None:
+        self._hub = hub
+        self._refusals = refusals
+        self._look = look
+        self._quiet_until: dict[str, float] = {}
+
+    def of(self, peer: Peer | None) -> str:
+        """ "" for a person's own command, the session for one of its program's, UNTRACED where nobody can tell."""
+        line = trace_line(peer.pid, self._look) if peer is not None and peer.pid > 0 else ()
+        if not line or (peer is not None and peer.started and peer.started != line[0].started):
+            return UNTRACED
+        return decide_kin(line, self._households())
+
+    def _households(self) -> list[Household]:
+        return [self._household(session) for session in self._hub.ledger.sessions()]
+
+    def _household(self, session: SessionRecord) -> Household:
+        link = self._hub.hosts.get(session.session_id)
+        started, tty = (0, "") if link is None else (link.host_started, link.tty)
+        return Household(session.session_id, session.host_pid, session.pid, started, tty)
+
+    def refuse(self, kin: str, op: str, prompt_id: str = "", pid: int = 0) -> Reject:
+        """Audited, told to people, and said to whoever tried."""
+        session = self._hub.ledger.session(kin)
+        session_id = session.session_id if session else ""
+        self._refusals.record_attempt(identity_of(kin), session_id, prompt_id, op=op, pid=pid)
+        self._hub.stream.publish("self.refused", session_id=session_id, prompt_id=prompt_id, op=op, pid=pid)
+        self._tell(kin, session, op)
+        return refuse_kin(kin)
+
+    def _tell(self, kin: str, session: SessionRecord | None, op: str) -> None:
+        now = self._hub.clock.now()
+        if now < self._quiet_until.get(kin, now):
+            return
+        self._quiet_until = {key: until for key, until in self._quiet_until.items() if until > now}
+        self._quiet_until[kin] = now + QUIET_S
+        self._hub.router.notify(_sentence(session, op))  # everywhere, whatever the session itself chose
+
+
+def _sentence(session: SessionRecord | None, op: str) -> str:
+    if session is None:
+        who = "A command that no person can be seen behind"
+    else:
+        who = f"The program in session {session.label or session.tool} ({short_id(session.session_id)})"
+    return f"{who} tried to decide by itself ({_DEEDS.get(op, op)}). It was refused."
+
+
+def identity_of(kin: str) -> str:
+    """How the records name whoever is no person."""
+    return f"tool:{short_id(kin)}" if kin != UNTRACED else "tool:unknown"
+
+
+_DEEDS: Final = {
+    "reply": "answer a prompt",
+    "kill": "end a session",
+    "reload": "reload the configuration",
+    "stop": "stop the hub",
+    "page": "get a key for the page",
+}
