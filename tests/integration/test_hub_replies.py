@@ -10,7 +10,7 @@ from tests.support.hubs import LiveHub, channel_named, live_hub
 from atlasbridge.core.prompt.model import PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.courier import CourierSettings
-from atlasbridge.core.routing.policy import Grant, PolicySettings
+from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.routing.router import LOCAL
 
 
@@ -242,16 +242,6 @@ async def test_typed_but_still_there_is_told_and_never_typed_again():
         await answering
         assert (await live.event("prompt.failed"))["reason"] == "still_there"
         assert live.hub.desk.prompt(prompt_id).state is PromptState.FAILED
-        host.close()
-
-
-async def test_a_standing_answer_is_given_to_exactly_its_question():
-    policy = PolicySettings(allowed={"memory": None}, grants=(Grant("bash", "Continue?  (y/n)", "y", "grant:1"),))
-    async with live_hub(policy=policy) as live:
-        host, prompt_id = await ask(live)
-        assert (await in_thread(host.answer_typing))["answer"]["kind"] == "yes"
-        await live.event("prompt.injected")
-        assert live.hub.desk.prompt(prompt_id).decided_by == "grant:1"
         host.close()
 
 

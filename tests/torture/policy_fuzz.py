@@ -104,9 +104,17 @@ def _matched(policy: Policy, words: list[str]) -> str | None:
     match words:
         case [("sh" | "bash") as shell, option, text] if option in _SHELLS[shell]:
             return text
-        case ["timeout", "5", *rest] | ["timeout", "-k", "1", "5", *rest] if rest:
+        case ["timeout", attached, *rest] if attached[:2] == "-k" and attached[2:].isalnum():
+            return _matched(policy, ["timeout", *rest])
+        case ["nice", attached, *rest] if attached[:2] == "-n" and attached[2:].isalnum():
             return _matched(policy, rest)
-        case ["nice", "-n", "3", *rest] | ["stdbuf", "-oL", *rest] if rest:
+        case ["timeout", "-k", after, time, *rest] if rest and after.isalnum() and time.isalnum():
+            return _matched(policy, rest)
+        case ["timeout", time, *rest] if rest and time.isalnum():
+            return _matched(policy, rest)
+        case ["nice", "-n", by, *rest] if rest and by.isalnum():
+            return _matched(policy, rest)
+        case ["stdbuf", "-oL", *rest] if rest:
             return _matched(policy, rest)
         case [("env" | "command" | "builtin" | "exec" | "time" | "nice"), *rest] if rest:
             return _matched(policy, rest)

@@ -55,9 +55,7 @@ class AcpProxy:
         self._to_agent = _Side(to_agent)
         self._origin = origin
         self._open_door = open_door
-        self._lock = (
-            threading.Lock()
-        )  # one winner; never held while writing, or a side that does not read stops both
+        self._lock = threading.Lock()  # one winner; never held while writing, or a side that does not read stops both
         self._pending: dict[str, _Pending] = {}
         self._asking: list[threading.Thread] = []
         self._settled: set[str] = set()  # answered by the desk: the editor's own word comes too late

@@ -7,12 +7,10 @@ import pytest
 from atlasbridge.core.prompt.model import Prompt, PromptType
 from atlasbridge.core.routing.policy import (
     Audience,
-    Grant,
     PolicySettings,
     decide_allowed,
     decide_audience,
     decide_default_at_once,
-    decide_grant,
     decide_reminders,
     decide_timer_default,
     decide_ttl,
@@ -86,13 +84,3 @@ def test_reminders_come_before_the_end_and_not_for_idle_boxes():
     assert decide_reminders(YES_NO, settings) == (250, 500)
     assert decide_reminders(IDLE, settings) == ()
     assert decide_reminders(YES_NO, PolicySettings(reminder_s=0)) == ()
-
-
-def test_a_grant_answers_its_question_word_for_word_and_no_other():
-    settings = PolicySettings(grants=(Grant("claude", "Run  it?\n(y/n)", "y"),))
-    assert decide_grant(YES_NO, SESSION, settings) is settings.grants[0]
-    assert decide_grant(replace(YES_NO, excerpt="Run it? (y/n) rm -rf"), SESSION, settings) is None
-    assert decide_grant(YES_NO, replace(SESSION, tool="bash"), settings) is None
-    for prompt in (SECRET, IDLE, UNKNOWN):
-        grant = PolicySettings(grants=(Grant("claude", prompt.excerpt, "y"),))
-        assert decide_grant(prompt, SESSION, grant) is None

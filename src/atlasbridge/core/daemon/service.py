@@ -18,6 +18,9 @@ from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.daemon.replies import ReplyDesk
+from atlasbridge.core.daemon.rule_digest import RuleDigest
+from atlasbridge.core.daemon.rule_operations import RuleOperations
+from atlasbridge.core.daemon.rules import HubRules, RuleDesk
 from atlasbridge.core.daemon.server import HubServer
 from atlasbridge.core.daemon.sessions import SessionLife
 from atlasbridge.core.daemon.settings import HubSettings
@@ -29,7 +32,7 @@ from atlasbridge.core.routing.courier import Courier
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import field, frozen
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +55,7 @@ class HubPlan:
     settings: HubSettings
     channels: tuple[ChannelPlan, ...]
     launchers: tuple[Launcher, ...] = ()
+    rules: HubRules = field(default_factory=HubRules)
 
 
 class Hub:
@@ -68,8 +72,10 @@ class Hub:
         self.hosts = HostBook()
         self.scheduler = Scheduler(clock)
         self.router = PromptRouter(ledger, settings.policy, lambda record, name: self.life.delivered(record, name))
-        parts = HubParts(ledger, clock, self.stream, self.hosts, self.router, self.scheduler)
+        self.rules = RuleDesk(ledger, self.router, clock.now, self._plan.rules)
+        parts = HubParts(ledger, clock, self.stream, self.hosts, self.router, self.scheduler, self.rules)
         self.life = PromptLife(parts)
+        self.digest = RuleDigest(parts)
         refusals = RefusalLog(ledger, clock, self.scheduler)
         self.replies = ReplyDesk(parts, self.life, settings, refusals)
         self.sessions = SessionLife(parts, self.life, settings)
@@ -84,6 +90,7 @@ class Hub:
             self.kinship,
             self.request_reload,
             self._stop_once,
+            RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule),
         )
         self.server = HubServer(home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.uids)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
@@ -120,6 +127,7 @@ class Hub:
         self._add_channels()
         self.sessions.recover()
         self._schedule_upkeep()
+        self.digest.start()
         await self.server.start()
         log.info("the hub listens")
 
@@ -147,6 +155,7 @@ class Hub:
         self.stream.close()
         self.hosts.close()
         self.replies.close()
+        self.rules.close()
         self.ledger.note(AuditEvent.HUB_STOP)
 
     def request_reload(self) -> None:
@@ -171,6 +180,7 @@ class Hub:
         self.router.policy = plan.settings.policy
         self.replies.settings = self.sessions.settings = self.desk.settings = plan.settings
         self.desk.use_launchers(plan.launchers)
+        self.rules.use(plan.rules)
         self._add_channels()
         self.router.start()
         for record in self.ledger.open_prompts():

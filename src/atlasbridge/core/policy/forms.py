@@ -25,6 +25,7 @@ Parser = Callable[[str], Node | None]  # shfmt's tree of a command; None where i
 
 DEPTH = 6
 MOST = 600
+PARSED = 48  # texts; more of them is an attack on the time of a verdict
 _STRINGS = lazy(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`([^`]*)`|q[qxw]?[{(/]([^})/]*)[})/]")
 _TOKENS = lazy(r"'[^']*'?|\"(?:[^\"\\]|\\.)*\"?|\\.|[;&|\n(){}`<>]|\s+|[^\s;&|(){}`<>'\"\\]+")
 _GIT_RUNS = lazy(r"^(--exec|-x|-c|--config-env|--upload-pack|--receive-pack|--[a-z]+-filter|--extcmd|--tool|-u)(=|$)")
@@ -40,11 +41,15 @@ class Forms:
         self._parse = parse
         self._seen: set[str] = set()
         self.found: dict[tuple[str, ...], None] = {}
+        self.overflow = False  # there was more than could be looked at
         self.files: list[str] = []  # what is read or written beside the words
 
     def of_text(self, text: str, depth: int = 0) -> Forms:
         text = text.replace("\x00", "")
-        if depth > DEPTH or text in self._seen or len(self.found) > MOST or not text.strip():
+        if text in self._seen or not text.strip():
+            return self
+        if depth > DEPTH or len(self.found) > MOST or len(self._seen) >= PARSED:
+            self.overflow = True
             return self
         self._seen.add(text)
         tree = self._parse(text)
@@ -114,7 +119,10 @@ class Forms:
 
     def add(self, words: tuple[str, ...], depth: int) -> None:
         """One command as it stands, and all that it may run in turn."""
-        if depth > DEPTH or words in self.found or len(self.found) > MOST or not words:
+        if words in self.found or not words:
+            return
+        if depth > DEPTH or len(self.found) > MOST:
+            self.overflow = True
             return
         self.found[words] = None
         if " " in words[0] or not words[0]:

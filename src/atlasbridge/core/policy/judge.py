@@ -10,6 +10,7 @@ from unicodedata import category
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.policy.forms import Forms, Parser
+from atlasbridge.core.policy.grant import PREFIX
 from atlasbridge.core.policy.pattern import match_exactly, match_loosely, match_word
 from atlasbridge.core.policy.places import absolute, any_hosts, in_folder, is_file, is_host, plain_host
 from atlasbridge.core.policy.programs import SHELLS, dangerous_places, program_of, unwrap
@@ -25,11 +26,20 @@ _DEPTH = 4
 
 
 def judge(policy: Policy, case: Case, parse: Parser) -> Verdict:
+    try:
+        return _judge(policy, case, parse)
+    except RecursionError:
+        return _ask("it is nested too deeply to be judged")
+
+
+def _judge(policy: Policy, case: Case, parse: Parser) -> Verdict:
     seen = _Seen(case, parse)
     for verdict in (Say.DENY, Say.ASK):
         holding = [rule for rule in policy.saying(verdict) if seen.holds(rule)]
         if holding:
             return _strict(verdict, holding)
+    if seen.overflow:
+        return _ask("there is more in it than can be judged")
     return _Permission(policy.saying(Say.ALLOW), case, parse).decide()
 
 
@@ -60,6 +70,10 @@ class _Seen:
         self._case = case
         self._parse = parse
         self._made: Forms | None = None
+
+    @property
+    def overflow(self) -> bool:
+        return self._made is not None and self._made.overflow
 
     def holds(self, rule: Rule) -> bool:
         subject = self._case.subject
@@ -120,7 +134,7 @@ class _Seen:
 
 def conditions_hold(rule: Rule, case: Case, folders: Sequence[str]) -> bool:
     """Tool, label and folder."""
-    if rule.tool and not match_word(rule.tool, case.tool):
+    if rule.tool and not case.any_tool and not match_word(rule.tool, case.tool):
         return False
     if rule.label and not match_word(rule.label, case.label):
         return False
@@ -152,7 +166,7 @@ class _Permission:
         names = sorted(self._used)
         rule = self._used[names[0]]
         reason = rule.reason or f"every part of it is allowed by {', '.join(repr(name) for name in names)}"
-        return Verdict(Say.ALLOW, rule.name, reason, rule.digest, steps=tuple(self._steps))
+        return Verdict(Say.ALLOW, rule.name, reason, rule.digest, steps=tuple(self._steps), used=tuple(names))
 
     def _refuse(self, subject: Subject) -> str:
         match subject.kind:
@@ -178,7 +192,7 @@ class _Permission:
     def _take(self, rules: list[Rule], otherwise: str) -> str:
         if not rules:
             return otherwise
-        rule = min(rules, key=lambda rule: rule.name)
+        rule = min(rules, key=lambda rule: (rule.name.startswith(PREFIX), rule.name))  # a grant is used last
         self._used[rule.name] = rule
         return ""
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.values import frozen
 
 ANY = "ANY"  # every word that a wildcard takes: the program runs what it is given
@@ -19,6 +20,7 @@ _KNOWN = tomllib.loads(Path(__file__).with_name("programs.toml").read_text(encod
 _DANGEROUS: dict[str, list[str]] = _KNOWN["dangerous"]
 SHELLS: frozenset[str] = frozenset(_KNOWN["shells"])
 INTERPRETERS: frozenset[str] = frozenset(_KNOWN["interpreters"])
+DESTRUCTIVE: frozenset[str] = frozenset(_KNOWN["destructive"])
 INERT: frozenset[str] = frozenset(_KNOWN["inert"])
 
 
@@ -124,6 +126,9 @@ def _is_flag(word: str, flag: str) -> bool:
     return word.lstrip("-").split("=", 1)[0] == flag.lstrip("-") if word.startswith("-") else word == flag
 
 
+_OWN_VALUE = lazy(r"-?\w+(\.\d+)?")  # a number, a time, a signal
+
+
 def unwrap(words: Sequence[str]) -> tuple[str, ...] | None:
     """The command inside a transparent wrapper whose options are all understood; None where there is none."""
     name = program_of(words[0])
@@ -134,7 +139,12 @@ def unwrap(words: Sequence[str]) -> tuple[str, ...] | None:
     while place < len(words) and words[place].startswith("-"):
         if not _expression(wrapper.plain).fullmatch(words[place]):
             return None
-        place += 2 if words[place] in wrapper.values else 1
+        takes = words[place] in wrapper.values
+        if takes and not _OWN_VALUE.fullmatch("".join(words[place + 1 : place + 2])):
+            return None
+        place += 2 if takes else 1
+    if not all(_OWN_VALUE.fullmatch(word) for word in words[place : place + skip]):
+        return None
     if name == "env" and place < len(words) and "=" in words[place]:
         return None
     inner = tuple(words[place + skip :])

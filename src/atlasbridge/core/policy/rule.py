@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from atlasbridge.core.policy.pattern import Shape
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, digest_text
-from atlasbridge.core.values import as_dict, field, frozen
+from atlasbridge.core.values import as_dict, frozen
 
 
 class Say(StrEnum):
@@ -72,6 +72,7 @@ class Case:
     folder: str = ""  # the session's own
     home: str = ""  # the person's, for `~`
     real_target: str = ""  # where the file of an edit really is, when links are followed
+    any_tool: bool = False  # for a question that nobody asked yet: a rule's tool does not matter
 
     @property
     def where(self) -> str:
@@ -86,7 +87,8 @@ class Verdict:
     digest: str = ""  # of the rule
     approvals: int = 1
     person: tuple[str, ...] = ()
-    steps: tuple[str, ...] = field(default_factory=tuple)  # how it came about, for `explain`
+    steps: tuple[str, ...] = ()  # how it came about, for `explain`
+    used: tuple[str, ...] = ()  # the names of all rules and grants that an `allow` stands on
 
     def to_json(self) -> dict[str, object]:
         return {

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 from collections import OrderedDict
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -95,7 +94,7 @@ def read_tree(out: bytes) -> dict[str, Any] | None:
     """Without the places in the source, which are most of it."""
     try:
         tree = json.loads(out, object_hook=_without_places)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return tree if isinstance(tree, dict) else None
 
@@ -108,6 +107,8 @@ def _without_places(node: dict[str, Any]) -> dict[str, Any] | None:
 
 def find_shfmt() -> str:
     """The one that was installed with us, else the system's; "" without one: all commands are asked about."""
+    from importlib import metadata  # takes a while, and most hubs have no rules
+
     beside = Path(sys.executable).parent / "shfmt"
     if os.access(beside, os.X_OK):
         return str(beside)
