@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _STUB = r"""#!/bin/bash
-printf '%s\0' "<$number" "$PATH|$LD_PRELOAD|$X|$BASH_ENV|$IFS" "$0" "$@" "$number>" >> /log
+printf '%s\0' "<$number" "$PATH|$LD_PRELOAD|$X|$BASH_ENV|$IFS" "$0" "$@" "$number>" > "/log/$number.$BASHPID"
 """
 _HARNESS = r"""
 PATH=/nowhere
 export number
 command_not_found_handle() {
     enable printf
-    printf '%s\0' "<$number" "$PATH|$LD_PRELOAD|$X|$BASH_ENV|$IFS" "$@" "$number>" >> /log
+    printf '%s\0' "<$number" "$PATH|$LD_PRELOAD|$X|$BASH_ENV|$IFS" "$@" "$number>" > "/log/$number.$BASHPID"
 }
 number=0
 off=()
@@ -45,7 +45,7 @@ class BashJail:
     def __init__(self, folder: Path) -> None:
         self.root = folder
         self.whole = os.geteuid() == 0
-        for name in ("room", "nowhere", "dev"):
+        for name in ("room", "nowhere", "dev", "log"):
             (folder / name).mkdir()
         if self.whole:
             _copy_with_libraries(Path(shutil.which("bash") or "/bin/bash"), folder)
@@ -56,17 +56,18 @@ class BashJail:
                     os.chmod(folder / place / name, 0o755)
             (folder / "dev/null").touch()
             os.chmod(folder / "dev/null", 0o666)
-        for name in ("log", "done"):
-            (folder / name).touch()
-            os.chmod(folder / name, 0o666)
-        os.chmod(folder / "room", 0o777)
+        (folder / "done").touch()
+        os.chmod(folder / "done", 0o666)
+        for name in ("room", "log"):
+            os.chmod(folder / name, 0o777)
         os.chmod(folder, 0o755)
 
     def run(self, commands: Sequence[str]) -> list[list[tuple[str, ...]]]:
         """What each command would have started, as argument lists; the environment that matters is the first item."""
         (self.root / "commands").write_bytes(b"".join(text.encode() + b"\0" for text in commands))
-        for name in ("log", "done"):
-            (self.root / name).write_bytes(b"")
+        (self.root / "done").write_bytes(b"")
+        for path in (self.root / "log").iterdir():
+            path.unlink()
         harness = _HARNESS if self.whole else self._restricted()
         program = "/bin/bash" if self.whole else shutil.which("bash") or "bash"
         subprocess.run(
@@ -86,17 +87,13 @@ class BashJail:
         return self._started(len(commands))
 
     def _started(self, count: int) -> list[list[tuple[str, ...]]]:
+        """One file for each process: lines of two that write at once cannot mix."""
         found: list[list[tuple[str, ...]]] = [[] for _ in range(count)]
-        records = (self.root / "log").read_bytes().decode("utf-8", "surrogateescape").split("\0")
-        current: list[str] | None = None
-        for item in records:
-            if current is None and re.fullmatch(r"<\d+", item):
-                current = [item[1:]]
-            elif current is not None and item == f"{current[0]}>":
-                found[int(current[0]) - 1].append(tuple(current[1:]))
-                current = None
-            elif current is not None:
-                current.append(item)
+        for path in sorted((self.root / "log").iterdir()):
+            first, *words, last, rest = path.read_bytes().decode("utf-8", "surrogateescape").split("\0")
+            number = path.name.partition(".")[0]
+            assert (first, last, rest) == (f"<{number}", f"{number}>", ""), path.read_bytes()
+            found[int(number) - 1].append(tuple(words))
         return found
 
     def _enter(self) -> None:

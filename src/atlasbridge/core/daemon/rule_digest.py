@@ -43,7 +43,7 @@ class RuleDigest:
 
     def _sentence(self, since: str) -> str:
         entries = self._hub.ledger.audit_entries(limit=MOST, event=AuditEvent.REPLY_RECEIVED.value, newest=True)
-        sources = [str(entry.get("source", "")) for entry in entries if str(entry["ts"]) > since]
+        sources = [str(entry.get("source", "")) for entry in entries if str(entry["ts"]) >= since]
         counts = Counter(source for source in sources if source.startswith(("rule:", "grant:")))
         if not counts:
             return ""

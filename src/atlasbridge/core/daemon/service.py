@@ -81,6 +81,7 @@ class Hub:
         self.sessions = SessionLife(parts, self.life, settings)
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
         self.kinship = Kinship(parts, refusals)
+        self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
         self.operations = Operations(
             self.desk,
             self.replies,
@@ -90,7 +91,7 @@ class Hub:
             self.kinship,
             self.request_reload,
             self._stop_once,
-            RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule),
+            self.rule_operations,
         )
         self.server = HubServer(home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.uids)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)

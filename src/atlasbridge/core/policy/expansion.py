@@ -55,6 +55,10 @@ def nodes(tree: object) -> Iterable[Node]:
             stack.extend(reversed(item))
 
 
+def has_comment(tree: object) -> bool:
+    return any("Text" in node for node in nodes(tree))
+
+
 def expand_words(args: Iterable[Node], names: Names) -> list[tuple[str, ...]]:
     """The commands that these words may make."""
     each = [expand(word, names) for word in args]

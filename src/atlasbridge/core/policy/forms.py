@@ -14,6 +14,7 @@ from atlasbridge.core.policy.expansion import (
     expand,
     expand_words,
     find_names,
+    has_comment,
     nodes,
     say_pipeline,
 )
@@ -56,11 +57,14 @@ class Forms:
         if tree is None:
             self._of_tokens(text, depth)
         else:
-            self._of_tree(tree, depth)
+            self._of_tree(tree, text, depth)
         return self
 
-    def _of_tree(self, tree: Node, depth: int) -> None:
+    def _of_tree(self, tree: Node, text: str, depth: int) -> None:
         names = find_names(tree)
+        if has_comment(tree):  # where it ends is not the same for every shell
+            for line in text.splitlines():
+                self.of_text(line.rstrip("\\"), depth + 1)
         for node in nodes(tree):
             match node.get("Type"):
                 case "CallExpr":

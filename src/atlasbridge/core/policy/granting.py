@@ -11,6 +11,7 @@ from atlasbridge.core.policy.grant import Grant, GrantShape
 from atlasbridge.core.policy.judge import doubt_subject, judge
 from atlasbridge.core.policy.pattern import REST, Shape
 from atlasbridge.core.policy.places import plain_host
+from atlasbridge.core.policy.programs import SHELLS, program_of
 from atlasbridge.core.policy.rule import Case, Policy, Say
 from atlasbridge.core.policy.script import read_script
 from atlasbridge.core.prompt.subject import Subject, SubjectKind
@@ -43,6 +44,8 @@ def _shape_of_command(case: Case, subject: Subject, parse: Parser) -> GrantShape
         return "it cannot be parsed as a command of a shell"
     if script.doubts:
         return f"it is not certain what would run: {script.doubts[0]}"
+    if any(program_of(word) in SHELLS for item in script.commands for word in item.words):
+        return "a shell within it runs what its own words say, and they may come to mean something else"
     shapes = tuple(dict.fromkeys(_widest(case, words, parse) for words in (item.words for item in script.commands)))
     whole = GrantShape(shapes)
     if not _allows(whole, case, parse):

@@ -13,7 +13,7 @@ from atlasbridge.core.policy.forms import Forms, Parser
 from atlasbridge.core.policy.grant import PREFIX
 from atlasbridge.core.policy.pattern import match_exactly, match_loosely, match_word
 from atlasbridge.core.policy.places import absolute, any_hosts, in_folder, is_file, is_host, plain_host
-from atlasbridge.core.policy.programs import SHELLS, dangerous_places, program_of, unwrap
+from atlasbridge.core.policy.programs import SHELLS, dangerous_places, program_of, reads_elsewhere, unwrap
 from atlasbridge.core.policy.rule import Case, Policy, Rule, Say, Verdict
 from atlasbridge.core.policy.script import SimpleCommand, read_script
 from atlasbridge.core.prompt.subject import Subject, SubjectKind
@@ -238,6 +238,8 @@ class _Permission:
         shown = " ".join(words)
         if not words[0] or not words[0].isascii():
             return f"the program {words[0]!r} has letters that look like others"
+        if reads_elsewhere(words):
+            return f"what {program_of(words[0])} would run does not stand in the command"
         fitting, why = self._fitting(words, moved)
         if fitting:
             self._steps.append(f"{shown}: {min(rule.name for rule in fitting)}")

@@ -104,6 +104,13 @@ _FED = frozenset({"xargs", "parallel", "watch"})  # what they run is not all in 
 _SCRIPT_RUNNERS = SHELLS | {"python", "node", "perl", "ruby", "php", "lua", "tsx", "ts-node", "Rscript"}
 
 
+def reads_elsewhere(words: Sequence[str]) -> bool:
+    """Whether it runs what comes through a pipe or a terminal: that stands nowhere in its words."""
+    name = program_of(words[0])
+    runs = name in SHELLS or name in INTERPRETERS
+    return name in _FED or (runs and all(word.startswith("-") and word != "--version" for word in words[1:]))
+
+
 def _places_of_runner(name: str, words: Sequence[str]) -> frozenset[int]:
     """A script that the rule writes out takes words of its own, and `python -m pytest …` is pytest."""
     if name == "python" and len(words) > 2 and words[1] == "-m":

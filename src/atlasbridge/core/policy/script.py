@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from atlasbridge.core.policy.expansion import has_comment
 from atlasbridge.core.policy.word import Node, Word, read_word
 from atlasbridge.core.values import frozen
 
@@ -54,8 +55,6 @@ class _Reader:
     def statement(self, node: Node) -> None:
         if node.get("Background") or node.get("Disown"):
             self.doubts.append("something runs in the background")
-        if node.get("Comments"):
-            self.doubts.append("a comment, which not every shell takes for one")
         strange = sorted(set(node) - _STATEMENT_KEYS - {"Background", "Disown", "Comments"})
         if strange:
             self.doubts.append(f"a statement of an unknown kind ({', '.join(strange)})")
@@ -118,8 +117,8 @@ def describe_doubt(word: Word) -> str:
 
 def read_script(tree: Node) -> Script:
     reader = _Reader()
-    if tree.get("Last"):
-        reader.doubts.append("a comment, which not every shell takes for one")
+    if has_comment(tree):
+        reader.doubts.append("a comment, which not every shell ends where another does")
     reader.statements(tree.get("Stmts") or ())
     if not reader.commands and not reader.doubts:
         reader.doubts.append("no command")
