@@ -152,6 +152,7 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
 
     config = load_configuration(home, environ).general
     hub = config.hub
+    home = replace(home, hub=Path(hub.socket)) if hub.socket else home
     open_log(home.log, hub.log_level, hub.log_max_bytes, hub.log_backups, to_terminal)
     clock = SystemClock()
     ledger = Ledger.open(home.root, clock, boot_id(), keep_raw=config.retention.keep_raw)
@@ -169,17 +170,18 @@ def run_session(plan: Plan) -> Ending:
     """Start the session host and lend it this terminal until the session ends or leaves it."""
     if plan.backend == "conpty" or sys.platform == "win32":
         return _run_on_console(plan)
-    from atlasbridge.config.session import apart, load_session_settings
+    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
     from atlasbridge.core.client.client import Client, terminal_size
     from atlasbridge.core.host.launch import launch
     from atlasbridge.core.host.terminal.detach_key import DetachKey
-    from atlasbridge.core.tty import Ending
 
     home = Home.find(os.environ)
     home.prepare()
     settings, detection = load_session_settings(home, os.environ, apart(lambda: load_configuration(home, os.environ)))
     DetachKey(settings.detach_key)  # a key that cannot be read is said now, not by the host
     check_dialect(home, plan)
+    if plan.channels and plan.hub:
+        refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
     parts = host_parts(home, detection)
     client = Client(launch(plan, home, parts, settings, terminal_size(), _line_settings(plan)))
     refused = client.await_start()
@@ -211,9 +213,7 @@ def attach_session(name: str) -> Ending:
     """Lend this terminal to a session that runs already."""
     from atlasbridge.core.client.client import Client
     from atlasbridge.core.client.find_session import find_session
-    from atlasbridge.core.shield import hide_memory
 
-    hide_memory()
     client = Client(find_session(Home.find(os.environ), name))
     return client.await_start() or client.run()
 
@@ -243,7 +243,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
         if start.outside:
             from atlasbridge.adapters.told import ToldDetector
 
-            return ToldDetector(size.rows, size.cols, secret_values(plan.environ)), _probe(pty)
+            return ToldDetector(size.rows, size.cols, settings.secrets), _probe(pty)
         dialect = find_dialect(home, plan.dialect, plan.command[0])
         if plan.environ.get("ATLASBRIDGE_CAPTURE_PROMPTS") == "1":
             from atlasbridge.lab.capture import FOLDER, CapturingDetector
@@ -305,12 +305,13 @@ def find_dialect(home: Home, name: str, command: str) -> Dialect:
 
 
 def _start_of(home: Home, plan: Plan) -> ToolStart:
-    """The tool as its adapter wants it started."""
+    """The tool as its adapter wants it started; its environment says in which session it runs."""
     from atlasbridge.adapters.tool_start import ToolStart, prepare_start
     from atlasbridge.core.kin import MARK
     from atlasbridge.core.session.plan import child_environ
 
-    start = ToolStart(plan.command, {**child_environ(plan.environ), MARK: plan.session_id}, _door(home, plan))
+    environ = {**child_environ(plan.environ), MARK: plan.session_id}
+    start = ToolStart(plan.command, environ, _door(home, plan))
     return prepare_start(start, plan.tool, plan.dialect, str(home.root))
 
 

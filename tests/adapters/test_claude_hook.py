@@ -18,7 +18,8 @@ BASH = {"tool_name": "Bash", "tool_input": {"command": "make all\nmake install"}
 
 
 def settings_of(command: tuple[str, ...]) -> dict:
-    return json.loads(command[command.index("--settings") + 1])
+    given = command[command.index("--settings") + 1]
+    return json.loads(given if given.startswith("{") else Path(given).read_text())
 
 
 def run_hook(given: str, door: str) -> subprocess.CompletedProcess[str]:
@@ -39,7 +40,7 @@ def test_settings_that_a_person_passes_are_kept_with_ours_added(tmp_path: Path) 
     file = tmp_path / "own.json"
     file.write_text(json.dumps(theirs))
     for given in (("--settings", json.dumps(theirs)), ("--settings", str(file))):
-        merged = settings_of(with_hook(("claude", *given), "/d"))
+        merged = settings_of(with_hook(("claude", *given), str(tmp_path / "d.sock")))
         assert merged["model"] == "opus" and merged["hooks"]["Stop"] == [{"hooks": []}]
         assert merged["hooks"]["PermissionRequest"][0] == {"hooks": []}
         assert len(merged["hooks"]["PermissionRequest"]) == 2

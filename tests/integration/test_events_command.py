@@ -77,7 +77,7 @@ def test_withdrawal_says_why(hub: HubProcess):
         assert last["event"] == "prompt.withdrawn" and last["reason"] == "answered_at_terminal"
 
 
-def test_following_starts_the_hub_and_ends_with_it():
+def test_following_starts_the_hub_and_waits_for_the_next_one():
     with hub_process(start=False) as hub:
         following = hub.popen("events", "--json", "--follow")
         wait_until(lambda: hub.pid != 0 and hub.home.socket.exists())
@@ -85,5 +85,7 @@ def test_following_starts_the_hub_and_ends_with_it():
             host.raise_prompt()
             assert next(lines(following))["session_id"] == host.session_id
         hub.cli("hub", "stop")
+        hub.start()
+        assert next(lines(following))["event"] == "hub.reconnected"
+        following.terminate()
         following.communicate(timeout=30)
-        assert following.returncode == 0

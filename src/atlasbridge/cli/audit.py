@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import click
 
-from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.printing import dump, home, hub_client, json_option, print_json, print_table
 from atlasbridge.cli.records import read_audit_file, verify_audit_offline
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.visible import visible
@@ -32,10 +31,11 @@ def verify(as_json: bool) -> int:
         print_json(verdict)
     elif verdict["ok"]:
         click.echo(f"the audit log is whole: {verdict['count']} entries, head {verdict['head']}")
-        if verdict["repairs"]:
-            click.echo(f"it was repaired {verdict['repairs']} times after a crash; each repair is an entry of its own")
     else:
         click.echo(f"entry {verdict['bad_entry']} of {verdict['where']} {verdict['problem']}", err=True)
+    if not as_json:
+        for sentence in verdict["incidents"]:
+            click.echo(visible(f"  {sentence}", keep_lines=False), err=not verdict["ok"])
     return 0 if verdict["ok"] else 1
 
 
@@ -84,7 +84,7 @@ def entry_row(entry: dict[str, Any]) -> tuple[object, ...]:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file; standard output when left out.")
 @click.option("--format", "form", type=click.Choice(["jsonl", "json", "csv"]), default="jsonl", show_default=True)
 def export(output: Path | None, form: str) -> None:
-    """Copy the log, entry by entry, as it stands."""
+    """Copy the log, entry by entry; characters that steer a terminal or deceive a reader are escaped."""
     entries = read_audit_file(home())
     if output is None:
         _write(entries, form, sys.stdout)
@@ -98,10 +98,9 @@ def export(output: Path | None, form: str) -> None:
 def _write(entries: Iterator[dict[str, Any]], form: str, file: Any) -> None:
     if form == "jsonl":
         for entry in entries:
-            file.write(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n")
+            file.write(dump(entry) + "\n")
     elif form == "json":
-        json.dump(list(entries), file, ensure_ascii=False, indent=2)
-        file.write("\n")
+        file.write(dump(list(entries), indent=2) + "\n")
     else:
         import csv
 
@@ -109,4 +108,5 @@ def _write(entries: Iterator[dict[str, Any]], form: str, file: Any) -> None:
         writer.writerow((*_FIXED, "fields"))
         for entry in entries:
             rest = {name: value for name, value in entry.items() if name not in _FIXED}
-            writer.writerow((*(entry.get(name, "") for name in _FIXED), json.dumps(rest, ensure_ascii=False)))
+            fixed = (visible(str(entry.get(name, "")), keep_lines=False) for name in _FIXED)
+            writer.writerow((*fixed, dump(rest)))

@@ -15,10 +15,10 @@ from atlasbridge.bootstrap import load_configuration
 from atlasbridge.cli.doctor_checks import run_checks
 from atlasbridge.cli.printing import home
 from atlasbridge.cli.records import database_schema, versions
-from atlasbridge.config.secrets import hide_secrets, is_secret_name
+from atlasbridge.config.secrets import HIDDEN, hide_secrets, is_secret_name
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
-from atlasbridge.core.prompt.redact import redact
+from atlasbridge.core.prompt.redact import leaves
 
 LOG_TAIL_BYTES = 1_000_000
 SHORTEST_SECRET = 4  # shorter values occur everywhere; a secret of three characters is none
@@ -34,7 +34,7 @@ def command() -> None:
 def bundle(output: Path) -> None:
     """Logs, schema and the configuration with its secrets hidden, as one file.  No prompt or answer is in it."""
     secrets = known_secrets(home(), dict(os.environ))
-    members = {name: redact(text, tuple(secrets)) for name, text in collect(home()).items()}
+    members = {name: leaves(text, tuple(secrets)) for name, text in collect(home()).items()}
     refuse_leaks(members, secrets)
     write(output, members)
     click.echo(f"written to {output}: {', '.join(sorted(members))}")
@@ -93,7 +93,15 @@ def _config(place: Home) -> Any:
         found = load_configuration(place, os.environ)
     except AtlasBridgeError as error:
         return {"error": str(error)}
-    return hide_secrets({**found.general.model_dump(mode="json"), "channels": dict(found.channels)})
+    general = found.general.model_dump(mode="json")
+    general["grants"] = [{**grant, "question": HIDDEN, "answer": HIDDEN} for grant in general["grants"]]
+    general["launchers"] = [{**one, "command": _program(one["command"])} for one in general["launchers"]]
+    return hide_secrets({**general, "channels": dict(found.channels)})
+
+
+def _program(words: list[str]) -> list[str]:
+    """Arguments may hold anything; a bug report needs to know the program at most."""
+    return [Path(words[0]).name, *([f"({len(words) - 1} more words)"] if words[1:] else [])]
 
 
 def _files(place: Home) -> list[dict[str, Any]]:

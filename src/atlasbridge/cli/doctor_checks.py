@@ -15,6 +15,7 @@ from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import MAX_SOCKET_PATH, Home
+from atlasbridge.core.kin import look_at, trace_line
 from atlasbridge.core.store.fault import sqlite_warning
 from atlasbridge.core.values import frozen
 
@@ -48,6 +49,8 @@ def run_checks(home: Home) -> Iterator[Check]:
     yield check_audit(home)
     yield check_terminal()
     yield check_probe()
+    yield check_ancestry()
+    yield check_separation(home)
     yield check_disk(home)
 
 
@@ -108,7 +111,7 @@ def check_socket(home: Home) -> Check:
 
 
 def check_hub(home: Home) -> Iterator[Check]:
-    if lock_holder(home.lock) is None:
+    if lock_holder(home.lock) is None and home.hub is None:
         yield Check("hub", "ok", "not running (it starts with the first session)", "", lambda: ensure_hub(home))
         return
     try:
@@ -155,6 +158,25 @@ def check_probe() -> Check:
     if sys.platform == "linux":
         return Check("waiting probe", "warning", "/proc does not tell; silence is used instead", "")
     return Check("waiting probe", "ok", "what this system offers")
+
+
+def check_ancestry() -> Check:
+    """Without it nobody may decide at the hub's socket: a person could not be told from a session's tool."""
+    line = trace_line(os.getpid(), look_at)
+    if not line:
+        return Check("ancestry", "fault", "the system does not tell where a command comes from", "mount /proc")
+    if line[-1].pid > 1 and line[-1].started == 0 and sys.platform == "linux":
+        return Check("ancestry", "warning", "processes of other users are hidden (hidepid)", "see SECURITY.md")
+    return Check("ancestry", "ok", "a command of a session's tool is told from a person's")
+
+
+def check_separation(home: Home) -> Check:
+    name = "separation"
+    if home.hub is not None and home.hub.exists() and home.hub.stat().st_uid != os.getuid():
+        return Check(name, "ok", "the hub is another user's: sessions of yours can ask it, and decide nothing")
+    return Check(
+        name, "ok", "hub and tools are one user's; to keep its store from them: docs/howto/hub-as-another-user.md"
+    )
 
 
 def check_disk(home: Home) -> Check:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import select
+
 import click
 
 from atlasbridge.cli.printing import hub_client, print_line
+from atlasbridge.core.clock import SystemClock, iso
+from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.visible import visible
+
+REMEMBERED = 10_000
+RETRY_S = 0.2
 
 
 @click.command("events")
@@ -13,13 +21,47 @@ from atlasbridge.core.visible import visible
 @click.option("--follow", is_flag=True, help="Print what is open, then go on.")
 @click.option("--session", default="", help="Only this session (full or short id).")
 def command(as_json: bool, follow: bool, session: str) -> None:
-    """Print events, each at once."""
-    with hub_client(start=True) as hub:
-        for event in hub.stream("events", follow=follow, session=session):
-            if as_json:
-                print_line(event)
-            else:
-                print_short(event)
+    """Print events, each at once.  With --follow also over a restart of the hub, which is an event of its own."""
+    told = Told()
+    hub = hub_client(start=True)
+    while True:
+        with hub:
+            for event in hub.stream("events", follow=follow, session=session, recent=told.interrupted):
+                if told.is_new(event):
+                    (print_line if as_json else print_short)(event)
+        if not follow:
+            return
+        hub = await_hub()
+        told.interrupted = True
+        again: dict[str, object] = {"event": "hub.reconnected", "at": iso(SystemClock().wall())}
+        (print_line if as_json else print_short)(again)
+
+
+class Told:
+    """What was printed already: after a reconnection the hub begins with what it remembers."""
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        self._keys: dict[tuple[str, ...], None] = {}
+
+    def is_new(self, event: dict[str, object]) -> bool:
+        names = ("event", "prompt_id", "session_id") + (() if event["event"] == "prompt.raised" else ("at",))
+        key = tuple(str(event.get(name, "")) for name in names)
+        if self.interrupted and key in self._keys:
+            return False
+        self._keys[key] = None
+        if len(self._keys) > REMEMBERED:
+            del self._keys[next(iter(self._keys))]
+        return True
+
+
+def await_hub() -> HubClient:
+    """The next hub, whoever starts it: one that was stopped on purpose stays so."""
+    while True:
+        try:
+            return hub_client()
+        except HubUnavailable:
+            select.select([], [], [], RETRY_S)
 
 
 def print_short(event: dict[str, object]) -> None:

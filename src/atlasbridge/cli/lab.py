@@ -129,13 +129,17 @@ def _tell(scenario_id: str, name: str, passed: bool, detail: str, as_json: bool)
 
 @command.command("record", context_settings={"ignore_unknown_options": True})
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write (default: recording.cast).")
+@click.option("--verbatim", is_flag=True, help="Keep what looks like a secret in the output, too.")
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
-def record_program(output: Path | None, words: tuple[str, ...]) -> int:
-    """Run a program and keep what it writes and what you type as an asciicast: lab record -- CMD ..."""
+def record_program(output: Path | None, verbatim: bool, words: tuple[str, ...]) -> int:
+    """Run a program and keep what it writes and what you type as an asciicast: lab record -- CMD ...
+
+    Keys that the terminal does not echo are kept as dots, and so is what looks like a secret in the output.
+    """
     from atlasbridge.lab.record import record
 
     path = output or Path("recording.cast")
-    status = record(list(words), path)
+    status = record(list(words), path, verbatim=verbatim)
     click.echo(f"recorded in {path}; replay it with: atlasbridge lab replay {path}", err=True)
     return status
 

@@ -28,6 +28,7 @@ options:
   --no-hub               run alone: nobody is asked
   -h, --help             show this and exit
 """
+HUB_PATIENCE_S = 10.0
 _WITH_VALUE = ("--name", "--label", "--channel", "--ttl", "--dialect", "--backend")
 _SWITCHES = ("--detach", "--no-hub")
 
@@ -139,9 +140,18 @@ def _run(options: RunOptions) -> int:
     if asks:
         announce_page()  # the hub may have been started by this very run
     if options.detach and ending.status == 0:
+        known = not options.hub or await_hub(plan.session_id)
         sys.stdout.write(f"{plan.session_id}\n")
-        return 0
+        return 0 if known else complain("the hub does not know this session yet", "see: atlasbridge hub status", 0)
     return complain(ending.text, ending.hint, ending.status)
+
+
+def await_hub(session_id: str) -> bool:
+    """An id is of use once the hub knows it; whoever starts a session without a terminal has the time to wait."""
+    from atlasbridge.core.daemon.starter import await_session
+    from atlasbridge.core.home import Home
+
+    return await_session(Home.find(os.environ), session_id, HUB_PATIENCE_S)
 
 
 def warn_of_version(options: RunOptions) -> None:

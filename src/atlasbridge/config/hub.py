@@ -7,6 +7,7 @@ from typing import Any
 
 from atlasbridge.config.load import Configuration
 from atlasbridge.core.daemon.settings import HubSettings, Retention
+from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.routing.courier import CourierSettings
 from atlasbridge.core.routing.policy import PolicySettings
@@ -23,6 +24,7 @@ def hub_settings(config: Configuration) -> HubSettings:
         type_timeout_s=hub.type_timeout_seconds,
         host_lost_s=hub.host_lost_seconds,
         graceful_timeout_s=hub.graceful_timeout_seconds,
+        guests=frozenset(user_number(name) for name in hub.users),
         cleanup_every_s=keep.cleanup_every_seconds,
         retention=Retention(
             prompts_s=keep.prompts_days * DAY_S,
@@ -32,6 +34,16 @@ def hub_settings(config: Configuration) -> HubSettings:
             listed_s=keep.session_max_age_hours * 3600,
         ),
     )
+
+
+def user_number(name: str) -> int:
+    """The number of a user of this machine, by name or as a number."""
+    import pwd
+
+    try:
+        return int(name) if name.isdigit() else pwd.getpwnam(name).pw_uid
+    except KeyError:
+        raise ConfigError(f"hub.users: there is no user {name!r} here", "use names as in /etc/passwd") from None
 
 
 def plan_policy(config: Configuration) -> PolicySettings:

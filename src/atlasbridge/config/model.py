@@ -126,6 +126,13 @@ class Hub(Table):
     graceful_timeout_seconds: Seconds = Field(
         default=5.0, description="How long channels may finish when the hub ends."
     )
+    socket: str = Field(
+        default="",
+        description="Where the hub listens, for sessions of another user; empty: `hub.sock` in the home folder.",
+    )
+    users: list[str] = Field(
+        default=[], description="Other users whose sessions may ask here. They may look and ask, and decide nothing."
+    )
 
 
 class Retention(Table):

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import os
 from binascii import crc32
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
+from atlasbridge.core.kin import MARK
 from atlasbridge.core.session.settings import SessionSettings
 
 STAMP = "config.checked"
+_SHIPPED = ("web", "telegram", "slack")
 _SECTIONS = ("ATLASBRIDGE_SESSION_", "ATLASBRIDGE_DETECTION_")
 
 # setting in config.toml -> field of SessionSettings
@@ -41,6 +44,7 @@ def load_session_settings(
         content = b""
     relevant = {name: value for name, value in environ.items() if name.startswith("ATLASBRIDGE_")}
     relevant.pop("ATLASBRIDGE_HOME", None)
+    relevant.pop(MARK, None)  # a session inside a session
     if not content.strip() and not relevant:
         return SessionSettings(), {}
     _check_once(home, content, relevant, check)
@@ -49,6 +53,31 @@ def load_session_settings(
     data = tomllib.loads(content.decode())
     _lay_over(data, relevant)
     return _settings(data), dict(data.get("detection", {}))
+
+
+def refuse_unknown_channels(chosen: Iterable[str], home: Home, load: Callable[[], Mapping[str, Any]]) -> None:
+    """A channel that is not there would ask nobody, without a word.  `load`: those of the whole configuration."""
+    unknown = set(chosen) - _channels_of_the_file(home)
+    known = {"local", *load()} if unknown else set()
+    for name in sorted(unknown - known):
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, known | {"none", *_SHIPPED}, 1)
+        off = "" if not near or near[0] in known | {"none"} else " It is off: turn it on with atlasbridge setup"
+        hint = f"did you mean {near[0]}?{off}" if near else f"there are: {', '.join(sorted(known))}, none"
+        raise ConfigError(f"no channel {name!r} is configured", hint)
+
+
+def _channels_of_the_file(home: Home) -> set[str]:
+    """Those that are on, as far as a quick look tells."""
+    import tomllib
+
+    try:
+        tables = tomllib.loads(home.config.read_text("utf-8")).get("channels", {})
+    except (OSError, ValueError):
+        tables = {}
+    usual = {"local": {}, "web": {}, **tables}
+    return {name for name, table in usual.items() if not isinstance(table, dict) or table.get("enabled", True)}
 
 
 def _check_once(home: Home, content: bytes, relevant: Mapping[str, str], check: Callable[[], object]) -> None:

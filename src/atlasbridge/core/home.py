@@ -15,20 +15,32 @@ MAX_SOCKET_PATH = 100  # sun_path holds 104 bytes on macOS and 108 on Linux
 @frozen
 class Home:
     root: Path
+    hub: Path | None = None  # where a hub listens that is not this folder's own: another user's
 
     @classmethod
     def find(cls, environ: Mapping[str, str]) -> Home:
         chosen = environ.get("ATLASBRIDGE_HOME", "")
         base = Path(chosen) if chosen else Path(environ.get("HOME") or os.path.expanduser("~")) / ".atlasbridge"
-        return cls(Path(os.path.abspath(base)))
+        elsewhere = environ.get("ATLASBRIDGE_HUB_SOCKET", "")
+        return cls(Path(os.path.abspath(base)), Path(elsewhere) if elsewhere else None)
 
     @property
     def socket(self) -> Path:
-        return self.root / "hub.sock"
+        return self.hub or self.root / "hub.sock"
+
+    @property
+    def may_start_hub(self) -> bool:
+        """A hub that listens elsewhere is started by whoever may write there."""
+        return self.hub is None or os.access(self.hub.parent, os.W_OK)
 
     @property
     def lock(self) -> Path:
         return self.root / "hub.lock"
+
+    @property
+    def starting(self) -> Path:
+        """Held, with a shared lock, by whoever has started a hub until that hub holds `lock`."""
+        return self.root / "hub.starting"
 
     @property
     def log(self) -> Path:

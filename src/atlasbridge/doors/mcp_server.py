@@ -22,6 +22,7 @@ from atlasbridge.doors.door import Door
 from atlasbridge.doors.origin import Origin
 from atlasbridge.doors.question import Handed, Question, prompt_of, words_of
 from atlasbridge.doors.tool_use import question_of
+from atlasbridge.doors.waiting import ask_async
 
 PROGRESS_S = 5.0  # clients give up on a call that says nothing for a minute or less
 MAX_TTL_S = 86_400.0
@@ -94,19 +95,16 @@ def _deny(message: str) -> str:
 async def _ask(
     home: Home, origin: Origin, question: Question, ttl_s: float | None, ctx: Context[Any, Any]
 ) -> tuple[Handed, str]:
-    """In a thread of its own, with a sign of life now and then; a cancelled call withdraws its question."""
+    """With a sign of life now and then; a cancelled call withdraws its question."""
     prompt = prompt_of(question)
-    door = Door(home, origin)
-    asking = asyncio.create_task(asyncio.to_thread(door.ask, prompt, ttl_s))
+    asking = asyncio.create_task(ask_async(Door(home, origin), prompt, ttl_s))
     waited_s = 0.0
     try:
         while not (await asyncio.wait({asking}, timeout=PROGRESS_S))[0]:
             waited_s += PROGRESS_S
             await ctx.report_progress(waited_s, ttl_s, "waiting for a person")
-    except asyncio.CancelledError:
-        door.withdraw()
-        await asyncio.shield(asking)
-        raise
+    finally:
+        asking.cancel()  # nothing to do where it is answered; where the call was cancelled, the question goes with it
     handed = asking.result()
     return handed, words_of(prompt, handed.answer) if handed.answer is not None else ""
 

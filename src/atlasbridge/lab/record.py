@@ -1,4 +1,8 @@
-"""Records a program on a terminal as asciicast v2: what it wrote, what was typed, how the window changed."""
+"""Records a program on a terminal as asciicast v2: what it wrote, what was typed, how the window changed.
+
+What is typed where the terminal does not echo is written as dots, and what looks like a secret in the output, too: a
+recording is made to be shown to others.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import codecs
 import fcntl
 import json
 import os
+import re
 import select
 import signal
 import struct
@@ -18,47 +23,99 @@ from types import FrameType
 from typing import IO
 
 from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.prompt.discreet import discreet_words, remembered, typed_text
+from atlasbridge.core.prompt.redact import mask_rows
 from ptypool.process import spawn_process
 
 CHUNK = 65536
+QUIET_S = 0.2  # after so long a pause what was written is looked at as a whole
+MOST_HELD = 65536  # characters
+_SPOKEN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.)|[^\x00-\x1f\x7f]", re.DOTALL)
+_DOT = "•"
 
 
 class Cast:
-    """An asciicast v2 file that grows line by line: what was written survives a crash."""
+    """An asciicast v2 file that grows line by line: what was written survives a crash.
 
-    def __init__(self, stream: IO[str], rows: int, cols: int, command: Sequence[str], clock: Clock) -> None:
+    Output is held back until its line ends or nothing follows for a moment: half a secret looks like none.
+    """
+
+    def __init__(
+        self, stream: IO[str], rows: int, cols: int, command: Sequence[str], clock: Clock, verbatim: bool = False
+    ) -> None:
+        self._verbatim = verbatim
+        self._secrets: tuple[str, ...] = ()
+        self._unseen = b""  # of a line that is typed without an echo
+        self._held: list[tuple[float, str]] = []
         self._stream = stream
         self._clock = clock
         self._start = clock.now()
         self._decoders = {kind: codecs.getincrementaldecoder("utf-8")("replace") for kind in "oi"}
         head = {"version": 2, "width": cols, "height": rows, "timestamp": int(clock.wall())}
         head["env"] = {"TERM": os.environ.get("TERM", "xterm-256color")}  # type: ignore[assignment]
-        self._line({**head, "title": " ".join(command), "command": " ".join(command)})
+        words = " ".join(command if verbatim else discreet_words(tuple(command)))
+        self._line({**head, "title": words, "command": words})
 
-    def add(self, kind: str, data: bytes) -> None:
-        text = self._decoders[kind].decode(data)
+    @property
+    def holds(self) -> bool:
+        return bool(self._held)
+
+    def wrote(self, data: bytes) -> None:
+        text = self._decoders["o"].decode(data)
+        if not text:
+            return
+        self._held.append((self._at(), text))
+        if self._verbatim or text.endswith("\n") or sum(len(part) for _, part in self._held) > MOST_HELD:
+            self.let_out()
+
+    def let_out(self) -> None:
+        held, self._held = self._held, []
+        whole = "".join(text for _, text in held)
+        shown = whole if self._verbatim else "\n".join(mask_rows(whole.split("\n"), self._secrets))
+        begin = 0
+        for at, text in held:
+            self._line([at, "o", shown[begin : begin + len(text)]])
+            begin += len(text)
+
+    def typed(self, data: bytes, echoes: bool) -> None:
+        """Keys that no echo shows are kept as dots, and looked for in what is written later."""
+        self.let_out()
+        text = self._decoders["i"].decode(data)
+        if not echoes:
+            self._unseen += data
+            if self._unseen.endswith((b"\r", b"\n")):
+                self._secrets = remembered(self._secrets, typed_text(self._unseen))
+                self._unseen = b""
+            text = _SPOKEN.sub(lambda key: key[0] if key[0].startswith("\x1b") else _DOT, text)
         if text:
-            self._event(kind, text)
+            self._event("i", text)
 
     def resize(self, rows: int, cols: int) -> None:
+        self.let_out()
         self._event("r", f"{cols}x{rows}")
 
+    def _at(self) -> float:
+        return round(self._clock.now() - self._start, 4)
+
     def _event(self, kind: str, text: str) -> None:
-        self._line([round(self._clock.now() - self._start, 4), kind, text])
+        self._line([self._at(), kind, text])
 
     def _line(self, value: object) -> None:
         self._stream.write(json.dumps(value, ensure_ascii=False) + "\n")
         self._stream.flush()
 
 
-def record(command: Sequence[str], path: Path, clock: Clock | None = None) -> int:
-    """Run `command` as if started by hand and keep everything in `path`; returns its exit status."""
+def record(command: Sequence[str], path: Path, clock: Clock | None = None, verbatim: bool = False) -> int:
+    """Run `command` as if started by hand and keep it in `path`, for this user alone; returns its exit status.
+
+    `verbatim`: what it writes is kept as it is.  What is typed without an echo never is.
+    """
     steady = clock or SystemClock()
     rows, cols = window_size()
     child = spawn_process(command, size=(rows, cols))
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8") as stream:
-        cast = Cast(stream, rows, cols, command, steady)
+    with _open_private(path) as stream:
+        cast = Cast(stream, rows, cols, command, steady, verbatim)
         restore = _raw_mode()
         before = signal.signal(signal.SIGWINCH, _follow_size(child.master_fd, cast))
         try:
@@ -66,10 +123,17 @@ def record(command: Sequence[str], path: Path, clock: Clock | None = None) -> in
         finally:
             signal.signal(signal.SIGWINCH, before)
             restore()
+            cast.let_out()
     os.close(child.master_fd)
     _, status = os.waitpid(child.pid, 0)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
+
+
+def _open_private(path: Path) -> IO[str]:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    os.fchmod(fd, 0o600)  # also one that was there already
+    return open(fd, "w", encoding="utf-8")
 
 
 def window_size() -> tuple[int, int]:
@@ -98,16 +162,23 @@ def _follow_size(master: int, cast: Cast) -> Callable[[int, FrameType | None], N
     return follow
 
 
+def _echoes(master: int) -> bool:
+    """Whether the terminal shows what is typed.  Programs that draw it themselves write it, if they do."""
+    return bool(termios.tcgetattr(master)[3] & termios.ECHO)
+
+
 def _relay(master: int, cast: Cast) -> None:
     sources = [master, 0]
     while True:
-        ready, _, _ = select.select(sources, [], [])
+        ready, _, _ = select.select(sources, [], [], QUIET_S if cast.holds else None)
+        if not ready:
+            cast.let_out()
         if 0 in ready:
             typed = os.read(0, CHUNK)
             if not typed:
                 sources.remove(0)
             else:
-                cast.add("i", typed)
+                cast.typed(typed, _echoes(master))
                 os.write(master, typed)
         if master in ready:
             try:
@@ -116,5 +187,5 @@ def _relay(master: int, cast: Cast) -> None:
                 return
             if not data:
                 return
-            cast.add("o", data)
+            cast.wrote(data)
             os.write(1, data)

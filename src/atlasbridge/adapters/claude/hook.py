@@ -1,17 +1,21 @@
 """Starts Claude Code with a PermissionRequest hook of ours, for this run only, through its `--settings` argument.
 
 The person's own settings and hooks stay in force and nothing is written into their home: Claude Code lays the argument
-over its settings files and runs the hooks of both.  Settings that the person passes are kept, with ours added.
+over its settings files and runs the hooks of both.  Settings that the person passes are kept, with ours added; those
+of a file stay in a file, beside the session's socket, because everybody on this machine can read a program's arguments.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from atlasbridge.core.session.plan import SETTINGS_SUFFIX
 
 HOOK = Path(__file__).parent / "permission_hook.py"
 OPTION = "--settings"
@@ -28,6 +32,11 @@ def with_hook(command: Sequence[str], door: str) -> tuple[str, ...]:
     if settings is None:
         return tuple(command)  # Claude Code shall say itself what is wrong with it
     merged = json.dumps(_merged(settings, door))
+    if not _is_json(own):
+        try:
+            merged = _write_private(Path(door).with_suffix(SETTINGS_SUFFIX), merged)
+        except OSError:
+            return tuple(command)  # without our hook, then: the screen tells what it asks
     if arguments[at].startswith(f"{OPTION}="):
         arguments[at] = f"{OPTION}={merged}"
     else:
@@ -59,10 +68,22 @@ def _find_settings(arguments: Sequence[str]) -> tuple[int, str]:
     return -1, ""
 
 
+def _is_json(given: str) -> bool:
+    return given.lstrip().startswith("{")
+
+
+def _write_private(path: Path, text: str) -> str:
+    """The session's host removes it at the end."""
+    path.unlink(missing_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    return str(path)
+
+
 def _read_settings(given: str) -> dict[str, Any] | None:
     """Settings are JSON, or the name of a file with JSON; None: neither, or not ours to understand."""
     try:
-        text = given if given.lstrip().startswith("{") else Path(given).expanduser().read_text("utf-8")
+        text = given if _is_json(given) else Path(given).expanduser().read_text("utf-8")
         settings = json.loads(text)
     except (OSError, ValueError):
         return None

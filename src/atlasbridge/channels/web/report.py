@@ -11,6 +11,7 @@ from typing import Any
 from atlasbridge.channels.web.server import write_private
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.ids import new_id, short_id
+from atlasbridge.core.prompt.discreet import discreet_data
 
 MAX_REPORTS = 1000
 
@@ -28,7 +29,7 @@ class Reports:
         at = iso(self._clock.wall())
         path = self._folder / f"{at[:19].replace(':', '')}-{short_id(new_id())}.json"
         record = {"prompt_id": prompt_id, "verdict": verdict, "at": at, "session_id": session_id, "note": note}
-        write_private(path, {**record, **detail})
+        write_private(path, discreet_data({**record, **detail}))
         return path
 
     def count(self, verdict: str = "") -> int:

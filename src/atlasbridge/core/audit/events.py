@@ -31,7 +31,8 @@ class AuditEvent(StrEnum):
     PROMPT_CANCELED = "PROMPT_CANCELED"  # a person said: leave it
     PROMPT_FAILED = "PROMPT_FAILED"  # it cannot be answered any more
     AUDIT_REPAIRED = "AUDIT_REPAIRED"  # audit.log was torn, cut or lost, and was made whole from the table
-    AUDIT_ADOPTED = "AUDIT_ADOPTED"  # the store was lost; it took over the entries of audit.log
+    AUDIT_ADOPTED = "AUDIT_ADOPTED"  # the store was lost; it took over audit.log's entries
+    AUDIT_CUT = "AUDIT_CUT"  # the log was longer once: audit.head knows entries that neither store nor log has
     HUB_START = "HUB_START"  # the hub has opened the store
     HUB_STOP = "HUB_STOP"  # the hub ends in an orderly way
     CONFIG_RELOADED = "CONFIG_RELOADED"  # the configuration was read again and taken over

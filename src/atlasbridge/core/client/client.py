@@ -17,6 +17,7 @@ from atlasbridge.core.host.terminal.caller import send_with_terminal
 from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.screen.redraw import SAFE_RESET
+from atlasbridge.core.shield import hide_memory
 from atlasbridge.core.tty import Ending, Size
 
 _HANDLED = (
@@ -81,6 +82,7 @@ class Client:
 
     def run(self) -> Ending:
         """Show the session here until it ends, somebody leaves, or the host dies."""
+        hide_memory()  # what is typed here passes through nobody's hands but the host's
         self._install_handlers()
         if os.isatty(0) and os.isatty(1):
             self._terminal = RawTerminal(0)

@@ -24,6 +24,7 @@ _OPEN_FILES = 16384
 def main() -> int:
     parser = argparse.ArgumentParser(prog="atlasbridge-hub")
     parser.add_argument("--ready-fd", type=int, default=-1)
+    parser.add_argument("--starting-fd", type=int, default=-1)
     parser.add_argument("--foreground", action="store_true")
     options = parser.parse_args()
     os.umask(0o077)
@@ -33,7 +34,10 @@ def main() -> int:
     try:
         home.prepare()
         lock = HubLock(home.lock)
-        if not lock.acquire():
+        mine = lock.acquire()
+        if options.starting_fd > 2:
+            os.close(options.starting_fd)
+        if not mine:
             tell(options.ready_fd, error=ALREADY_RUNNING)
             return 0
         try:

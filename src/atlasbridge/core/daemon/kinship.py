@@ -5,6 +5,7 @@ Where a process comes from is read by `core.kin`.  Who may look and who may deci
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 from atlasbridge.core.daemon.parts import HubParts
@@ -12,7 +13,7 @@ from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.kin import Household, Look, decide_kin, look_at, trace_line
 from atlasbridge.core.peer import Peer
-from atlasbridge.core.prompt.gate import UNTRACED, refuse_kin
+from atlasbridge.core.prompt.gate import OTHER_USER, UNTRACED, refuse_kin
 from atlasbridge.core.prompt.model import Reject
 from atlasbridge.core.session.model import SessionRecord
 
@@ -27,7 +28,9 @@ class Kinship:
         self._quiet_until: dict[str, float] = {}
 
     def of(self, peer: Peer | None) -> str:
-        """ "" for a person's own command, the session for one of its program's, UNTRACED where nobody can tell."""
+        """ "" for a person's own command, the session for one of its program's, else why nobody can tell."""
+        if peer is not None and peer.uid != os.getuid():
+            return OTHER_USER
         line = trace_line(peer.pid, self._look) if peer is not None and peer.pid > 0 else ()
         if not line or (peer is not None and peer.started and peer.started != line[0].started):
             return UNTRACED
@@ -69,9 +72,10 @@ def _sentence(session: SessionRecord | None, op: str) -> str:
 
 def identity_of(kin: str) -> str:
     """How the records name whoever is no person."""
-    return f"tool:{short_id(kin)}" if kin != UNTRACED else "tool:unknown"
+    return _NAMELESS.get(kin) or f"tool:{short_id(kin)}"
 
 
+_NAMELESS: Final = {UNTRACED: "tool:unknown", OTHER_USER: "tool:of-another-user"}
 _DEEDS: Final = {
     "reply": "answer a prompt",
     "kill": "end a session",

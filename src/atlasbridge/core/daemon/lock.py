@@ -48,3 +48,18 @@ def lock_holder(path: Path) -> int | None:
     finally:
         os.close(fd)
     return None
+
+
+def is_starting(path: Path) -> bool:
+    """Whether somebody has just started a hub that does not hold its lock yet."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

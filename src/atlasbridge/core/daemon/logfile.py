@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.clock import iso
-from atlasbridge.core.visible import visible
+from atlasbridge.core.prompt.redact import leaves
 
 
 class JsonLines(logging.Formatter):
@@ -19,17 +19,17 @@ class JsonLines(logging.Formatter):
             "ts": iso(record.created),
             "level": record.levelname.lower(),
             "logger": record.name.removeprefix("atlasbridge."),
-            "message": visible(record.getMessage()),
+            "message": leaves(record.getMessage()),
         }
         if record.exc_info:
-            entry["traceback"] = visible(self.formatException(record.exc_info))
+            entry["traceback"] = leaves(self.formatException(record.exc_info))
         return json.dumps(entry, ensure_ascii=False)
 
 
 class Readable(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{iso(record.created)[11:19]} {record.levelname.lower():7} {visible(record.getMessage())}"
-        return line + ("\n" + visible(self.formatException(record.exc_info)) if record.exc_info else "")
+        line = f"{iso(record.created)[11:19]} {record.levelname.lower():7} {leaves(record.getMessage())}"
+        return line + ("\n" + leaves(self.formatException(record.exc_info)) if record.exc_info else "")
 
 
 def open_log(path: Path, level: str, max_bytes: int, backups: int, to_terminal: bool) -> None:

@@ -180,7 +180,7 @@ class Operations:
     async def _reply(self, message: dict[str, Any], kin: str, peer: Peer | None) -> dict[str, Any]:
         reply = self._inbound(message, kin)
         outcome = await self._replies.reply(reply)
-        if isinstance(outcome, Reject) and outcome.reason is Refusal.SELF:
+        if isinstance(outcome, Reject) and outcome.reason in (Refusal.SELF, Refusal.NOT_ALLOWED) and kin:
             record = self._desk.prompt(reply.prompt_id)
             return self._refuse_kin(kin, "reply", peer, record.prompt_id if record else "")
         if isinstance(outcome, Reject):
@@ -213,7 +213,7 @@ class Operations:
         wanted = self._session_filter(str(message.get("session") or ""))
         listener = self._stream.listen()
         try:
-            for event in self._past(bool(message.get("follow"))):
+            for event in self._past(bool(message.get("follow")) and not message.get("recent")):
                 if wanted(event):
                     yield event
             if message.get("follow"):

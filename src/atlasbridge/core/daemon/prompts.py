@@ -16,6 +16,7 @@ from atlasbridge.core.daemon.rule_digest import describe_decision
 from atlasbridge.core.policy.quorum import with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.discreet import discreet_prompt
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import Receipt
@@ -59,9 +60,13 @@ class PromptLife:
         return self._ttl.get(session_id) or decide_ttl(prompt, self._hub.router.policy)
 
     def raise_prompt(self, session: SessionRecord, prompt_id: str, prompt: Prompt) -> None:
-        """A host saw a waiting moment.  Raising the same id again changes nothing."""
+        """A host saw a waiting moment, or a caller asks.  Raising the same id again changes nothing.
+
+        A host has taken its session's secrets out already; here nobody's question gets past the redactor.
+        """
         if self._hub.ledger.prompt(prompt_id) is not None:
             return
+        prompt = discreet_prompt(prompt)
         for older in self._hub.ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
         at_once = decide_default_at_once(prompt, self._hub.router.policy)
@@ -141,12 +146,12 @@ class PromptLife:
         else:
             self._tell_host(expired)
 
-    def send(self, record: PromptRecord, answer: Answer) -> bool:
+    def send(self, record: PromptRecord, answer: Answer, by: str = "") -> bool:
         """Tell the host to type.  The host compares and types once; its `typed` comes back to `typed`."""
         link = self._hub.hosts.get(record.session_id)
         if link is None:
             return False
-        link.send("type", prompt_id=record.prompt_id, answer=answer.to_json(), by=record.decided_by)
+        link.send("type", prompt_id=record.prompt_id, answer=answer.to_json(), by=by or record.decided_by)
         return True
 
     def _tell_host(self, record: PromptRecord) -> None:

@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 WINDOW_S = 60.0
 SINGLE = 20  # entries of their own in each window, for each person and reason
 
+_Key = tuple[AuditEvent, str, str, str]  # what is recorded, the reason, who, and the operation where it is no reply
+
 
 @mutable
 class _Window:
@@ -33,7 +35,7 @@ class RefusalLog:
         self._ledger = ledger
         self._clock = clock
         self._scheduler = scheduler
-        self._windows: dict[tuple[AuditEvent, str, str], _Window] = {}
+        self._windows: dict[_Key, _Window] = {}
 
     def record(self, reason: Refusal, identity: str, session_id: str, prompt_id: str) -> None:
         """Without the value: what was not accepted may be a secret that was meant for another prompt."""
@@ -42,12 +44,12 @@ class RefusalLog:
     def record_attempt(self, identity: str, session_id: str, prompt_id: str, op: str, pid: int) -> None:
         """A session's own program tried to do what only a person may."""
         ids = {"session_id": session_id, "prompt_id": prompt_id}
-        self._record(AuditEvent.SELF_REFUSED, Refusal.SELF, identity, **ids, op=visible(op[:40]), pid=pid)
+        self._record(AuditEvent.SELF_REFUSED, Refusal.SELF, identity, visible(op[:40]), **ids, pid=pid)
 
-    def _record(self, event: AuditEvent, reason: Refusal, identity: str, **fields: str | int) -> None:
+    def _record(self, event: AuditEvent, reason: Refusal, identity: str, op: str = "", **fields: str | int) -> None:
         if not self._windows:
             self._scheduler.set("refusals", self._clock.now() + WINDOW_S, self.close_window)
-        key = (event, reason.value, visible(identity))
+        key = (event, reason.value, visible(identity), op)
         window = self._windows.setdefault(key, _Window())
         if window.recorded >= SINGLE:
             window.more += 1
@@ -62,8 +64,9 @@ class RefusalLog:
             if window.more:
                 self._note(key, more=window.more)
 
-    def _note(self, key: tuple[AuditEvent, str, str], **fields: str | int) -> None:
-        event, reason, identity = key
+    def _note(self, key: _Key, **fields: str | int) -> None:
+        event, reason, identity, op = key
+        fields |= {"op": op} if op else {}
         try:
             self._ledger.note(event, **fields, reason=reason, decided_by=identity)
         except StoreError as error:

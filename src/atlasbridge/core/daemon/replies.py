@@ -17,6 +17,7 @@ from atlasbridge.core.policy.quorum import Quorum, describe_votes, quorum_of
 from atlasbridge.core.prompt.gate import Cancel, decide_reply
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
+from atlasbridge.core.prompt.redact import leaves
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL
@@ -47,7 +48,7 @@ class ReplyDesk:
             return self._refused(record, reply, outcome)
         if isinstance(outcome, Receipt):
             return outcome
-        self._life.send(record, outcome)
+        self._life.send(record, outcome, reply.identity)
         typed = await self._await_typed(record.prompt_id)
         return self._refused(record, reply, typed) if isinstance(typed, Reject) else typed
 
@@ -139,7 +140,7 @@ class ReplyDesk:
             session_id=record.session_id,
             prompt_id=record.prompt_id,
             channel=reply.channel,
-            value=None if record.prompt.secret else answer.value or answer.kind.value,
+            value=None if record.prompt.secret else leaves(answer.value or answer.kind.value),
             **decision_of(claimed),
         )
         self._hub.router.update(claimed, self._life.receipts.received(claimed), answered_in=reply.channel)

@@ -12,6 +12,7 @@ from typing import Any
 from atlasbridge.core import wire
 from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.sessions import SessionLife
+from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.kin import look_at, started_at
 from atlasbridge.core.peer import Peer, read_peer
 from atlasbridge.core.values import replace
@@ -22,11 +23,13 @@ Operate = Callable[[dict[str, Any], Peer], Awaitable[dict[str, Any] | AsyncItera
 
 
 class HubServer:
-    """`uids`: the users who may connect; whom else the folder's own modes let in is refused here."""
+    """`guests`: other users who may connect; whom else the folder's own modes let in is refused here."""
 
-    def __init__(self, path: Path, sessions: SessionLife, operate: Operate, uids: Callable[[], frozenset[int]]) -> None:
+    def __init__(
+        self, path: Path, sessions: SessionLife, operate: Operate, guests: Callable[[], frozenset[int]]
+    ) -> None:
         self._path = path
-        self._uids = uids
+        self._guests = guests
         self._sessions = sessions
         self._operate = operate
         self._server: asyncio.Server | None = None
@@ -38,8 +41,14 @@ class HubServer:
         before = os.umask(0o177)
         try:
             self._server = await asyncio.start_unix_server(self._connected, str(self._path), limit=wire.MAX_LINE)
+        except OSError as error:
+            raise AtlasBridgeError(
+                f"the hub cannot listen at {self._path}: {error.strerror}", "look at the folder's owner and mode"
+            ) from error
         finally:
             os.umask(before)
+        if self._guests():
+            self._path.chmod(0o666)  # its folder says who comes near, the kernel who it is
 
     async def stop(self) -> None:
         if self._server is None:
@@ -66,7 +75,7 @@ class HubServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = read_peer(writer.get_extra_info("socket"))
-        if peer.uid not in self._uids():
+        if peer.uid != os.getuid() and peer.uid not in self._guests():
             log.warning("a connection of user %s was refused", peer.uid)
             return
         peer = replace(peer, started=started_at(peer.pid))

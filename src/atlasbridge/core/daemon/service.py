@@ -31,6 +31,7 @@ from atlasbridge.core.ports import Channel, Desk
 from atlasbridge.core.routing.courier import Courier
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
+from atlasbridge.core.session.plan import SETTINGS_SUFFIX
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.values import field, frozen
 
@@ -93,7 +94,7 @@ class Hub:
             self._stop_once,
             self.rule_operations,
         )
-        self.server = HubServer(home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.uids)
+        self.server = HubServer(home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.guests)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()
@@ -207,7 +208,7 @@ class Hub:
     def _remove_old_logs(self, before: float) -> None:
         """Of sessions that have ended; a session that lives writes to its log or holds its socket."""
         living = {session.session_id[:8] for session in self.ledger.sessions()}
-        for path in self._home.sessions.glob("*.log"):
+        for path in (*self._home.sessions.glob("*.log"), *self._home.sessions.glob(f"*{SETTINGS_SUFFIX}")):
             if path.stem not in living and path.stat().st_mtime < before:
                 path.unlink(missing_ok=True)
 

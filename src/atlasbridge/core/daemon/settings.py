@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from atlasbridge.core.routing.courier import CourierSettings
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.values import field, frozen
@@ -31,5 +29,5 @@ class HubSettings:
     host_lost_s: float = 60.0  # a host that lives reconnects long before
     graceful_timeout_s: float = 5.0
     cleanup_every_s: float = 3600.0
-    uids: frozenset[int] = field(default_factory=lambda: frozenset({os.getuid()}))  # who may connect to the socket
+    guests: frozenset[int] = frozenset()  # other users whose sessions may ask here; they may look, never decide
     retention: Retention = field(default_factory=Retention)

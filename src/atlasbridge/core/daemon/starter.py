@@ -13,8 +13,8 @@ import subprocess
 from typing import Any
 
 from atlasbridge.core.clock import Clock, SystemClock
-from atlasbridge.core.daemon.lock import lock_holder
-from atlasbridge.core.daemon.request import connect
+from atlasbridge.core.daemon.lock import is_starting, lock_holder
+from atlasbridge.core.daemon.request import HubClient, connect
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.own_python import own_environ, own_python
@@ -36,6 +36,8 @@ def ensure_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) 
             return False
         if clock.now() > deadline:
             raise HubUnavailable("the hub did not start in time", f"look into {home.log}")
+        if not home.may_start_hub:
+            raise HubUnavailable(f"no hub listens at {home.socket}", "it is started by the user whose hub it is")
         if _spawn_and_wait(home, max(0.1, deadline - clock.now())):
             return True
         select.select([], [], [], 0.05)  # another hub holds the lock: it is about to listen, or about to end
@@ -88,16 +90,44 @@ def _read_verdict(fd: int, timeout_s: float) -> dict[str, Any]:
     return dict(json.loads(line)) if line else {}
 
 
-def stop_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) -> bool:
-    """Ask the hub to end and wait until it has.  False: none was running."""
+def await_session(home: Home, session_id: str, patience_s: float, clock: Clock | None = None) -> bool:
+    """Until the hub knows this session; a hub that is just being started is waited for.  False: it does not."""
     clock = clock or SystemClock()
-    pid = lock_holder(home.lock)
-    if not pid:
-        return False
+    deadline = clock.now() + patience_s
+    while (left_s := deadline - clock.now()) > 0:
+        try:
+            with HubClient(home, timeout_s=left_s + 1.0) as hub:
+                return bool(hub.request("session.wait", session_id=session_id, patience_s=left_s).get("known"))
+        except HubUnavailable:
+            select.select([], [], [], 0.02)
+    return False
+
+
+def stop_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) -> bool:
+    """Ask the hub to end and wait until it has; one that is just being started is ended, too.  False: none runs."""
+    clock = clock or SystemClock()
     deadline = clock.now() + timeout_s
-    os.kill(pid, signal.SIGTERM)
+    while not (pid := lock_holder(home.lock)):
+        if not is_starting(home.starting) or clock.now() > deadline:
+            return False
+        select.select([], [], [], 0.02)
+    _ask_to_stop(home, pid)
     while lock_holder(home.lock) == pid:
         if clock.now() > deadline:
             raise AtlasBridgeError(f"the hub (process {pid}) does not end", f"end it with: kill -9 {pid}")
         select.select([], [], [], 0.02)
     return True
+
+
+def _ask_to_stop(home: Home, pid: int) -> None:
+    """Through its socket, where it asks who we are; a hub that does not answer, or an older one, gets the signal."""
+    try:
+        with HubClient(home, timeout_s=5.0) as hub:
+            answer = hub.request("stop")
+    except HubUnavailable:
+        answer = {"ok": False, "reason": "unknown_op"}
+    if answer.get("ok"):
+        return
+    if answer.get("reason") != "unknown_op":
+        raise AtlasBridgeError(str(answer.get("message", "the hub refused to stop")))
+    os.kill(pid, signal.SIGTERM)

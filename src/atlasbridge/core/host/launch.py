@@ -18,7 +18,7 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.host.edges import HostParts
 from atlasbridge.core.host.logbook import Journal
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.session.plan import Plan
+from atlasbridge.core.session.plan import SETTINGS_SUFFIX, Plan
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.shield import adopt_orphans, hide_memory
 from atlasbridge.core.tty import Size, SpawnRefused
@@ -93,7 +93,10 @@ def _run_host(
     clock = SystemClock()
     journal = Journal(home.sessions / f"{short_id(plan.session_id)}.log", clock)
     try:
-        _host_session(plan, home, parts, settings, size, attributes, client, clock, journal)
+        try:
+            _host_session(plan, home, parts, settings, size, attributes, client, clock, journal)
+        finally:
+            (home.sessions / f"{short_id(plan.session_id)}{SETTINGS_SUFFIX}").unlink(missing_ok=True)
     except Exception as error:  # the session boundary: say it, keep the record, and go
         journal.crash("the session host failed", error)
         _say(client, {"m": "failed", "status": 1, "text": f"the session host failed: {error}", "hint": ""})

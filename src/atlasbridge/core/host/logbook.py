@@ -35,7 +35,7 @@ class Journal:
     def crash(self, event: str, error: BaseException) -> None:
         import traceback  # seldom needed, and slow to import
 
-        from atlasbridge.core.visible import visible
+        from atlasbridge.core.prompt.redact import leaves
 
         trace = "".join(traceback.format_exception(error))
-        self.note(event, error=visible(str(error)), trace=visible(trace[-4000:]))
+        self.note(event, error=leaves(str(error)), trace=leaves(trace[-4000:]))

@@ -56,7 +56,7 @@ def nodes(tree: object) -> Iterable[Node]:
 
 
 def has_comment(tree: object) -> bool:
-    return any("Text" in node for node in nodes(tree))
+    return any(name == "Comments" or name.endswith("Last") for node in nodes(tree) for name in node)
 
 
 def expand_words(args: Iterable[Node], names: Names) -> list[tuple[str, ...]]:

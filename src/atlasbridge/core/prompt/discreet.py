@@ -5,6 +5,9 @@ A session's secrets are kept in its host's memory only: those of the tool's envi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.hidden import is_looked_for
 from atlasbridge.core.prompt.model import Prompt
@@ -59,6 +62,15 @@ def discreet_prompt(prompt: Prompt, secrets: tuple[str, ...] = ()) -> Prompt:
         raw=redact(prompt.raw.decode("utf-8", "surrogateescape"), secrets).encode("utf-8", "surrogateescape"),
         subject=subject and replace(subject, shown=safe(subject.shown), target=safe(subject.target)),
     )
+
+
+def discreet_data(data: Any, secrets: tuple[str, ...] = ()) -> Any:
+    """Every text in it, at any depth, as it may leave."""
+    if isinstance(data, str):
+        return leaves(data, secrets)
+    if isinstance(data, Mapping):
+        return {name: discreet_data(value, secrets) for name, value in data.items()}
+    return [discreet_data(item, secrets) for item in data] if isinstance(data, list | tuple) else data
 
 
 def discreet_words(words: tuple[str, ...], secrets: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ SHORT_NONCE: Final = 16  # 64 bits: what fits into a Telegram button
 SECRET_CHANNELS: Final = frozenset({"local", "web", "memory"})  # never a chat; the web page adds its own conditions
 KEY_CHANNELS: Final = frozenset({"local"})
 
+OTHER_USER: Final = "other_user"  # it may ask and look here, no more
 UNTRACED: Final = "untraced"  # as `InboundReply.kin`: nobody can tell where it comes from
 
 
@@ -63,6 +64,8 @@ def _refuse(record: PromptRecord | None, reply: InboundReply, *, allowed: bool, 
 
 def refuse_kin(kin: str) -> Reject:
     """Only a person decides."""
+    if kin == OTHER_USER:
+        return Reject(Refusal.NOT_ALLOWED, "Only the hub's own user decides; this comes from another one.")
     if kin == UNTRACED:
         return Reject(Refusal.SELF, "It cannot be told where this comes from; run it from a terminal of your own.")
     return Reject(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt
+from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.visible import visible
 
 LABEL_LIMIT = 200
@@ -15,7 +16,7 @@ def label_answer(prompt: Prompt, answer: Answer) -> str:
     """What is kept and told of an answer; a long text is cut, and says so."""
     if prompt.secret:
         return SECRET_LABEL
-    flat = visible(_words(prompt, answer), keep_lines=False)
+    flat = visible(redact(_words(prompt, answer)), keep_lines=False)
     return flat if len(flat) <= LABEL_LIMIT else f"{flat[: LABEL_LIMIT - 1]}…"
 
 

@@ -6,6 +6,7 @@ What the line asks, and how it is answered, is left to `recognise_line`.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition.choice_list import inline_choices
@@ -14,12 +15,12 @@ from atlasbridge.core.recognition.menu import unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
-_PREFILLED = lazy(
-    r"^(?P<ask>(?:#|.{2,})[:?>]\s+)(?P<value>[^\s\[\](){}<>'\"][^\[\](){}<>]*)$|^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$"
-)
+_ASK_ENDS = lazy(r"(?:(?<=^#)|(?<=..))[:?>]\s++(?=[^\s'\"])")  # `Name: `, with a value behind it
+_CHOICE_BEHIND = lazy(r"^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$")
+_BRACKETS = "[](){}<>"
 _BEGUN = lazy(r"\w{1,20}")
 _ANGLED = lazy(r"<[^<>]+>\s*$")
-_ANSWER_SO_FAR = lazy(r"\s+[‣›»·…]\s*(?:true|false)?\s*$", re.IGNORECASE)
+_ANSWER_SO_FAR = lazy(r"(?<!\s)\s++[‣›»·…]\s*+(?:true|false)?\s*+$", re.IGNORECASE)
 
 
 @frozen
@@ -39,7 +40,7 @@ def asking_line(view: View, facts: Facts) -> Line | None:
     if not view.cursor_visible and facts.canonical is False:
         before = _ANSWER_SO_FAR.sub("", view.lines[view.row])  # a hidden cursor says nothing
     if unframed(before).strip():
-        filled = _PREFILLED.match(before) if facts.canonical is False and not before.endswith(" ") else None
+        filled = _prefilled(before) if facts.canonical is False and not before.endswith(" ") else None
         value = (filled["value"] or filled["word"]) if filled else ""
         if filled and value[-1] not in ":?>])…%#$" and not before.endswith("...") and _may_be_filled(filled):
             return Line((filled["ask"] or filled["asked"]).strip(), start, value)
@@ -48,6 +49,16 @@ def asking_line(view: View, facts: Facts) -> Line | None:
             return Line(above, start - 1, before.strip())  # a field of its own below the question
         return _below_its_question(view, before, start, facts) or Line(before.strip(), start)
     return _last_words(view, view.row)
+
+
+def _prefilled(text: str) -> Mapping[str, str] | None:
+    """A question with a value behind it, which has no brackets: what is asked and the value."""
+    after = max(map(text.rfind, _BRACKETS))
+    ends = [found.end() for found in _ASK_ENDS.finditer(text, max(0, after))]
+    if ends and ends[-1] > after:
+        return {"ask": text[: ends[-1]], "value": text[ends[-1] :], "asked": "", "word": ""}
+    found = _CHOICE_BEHIND.match(text)
+    return {"ask": "", "value": "", **found.groupdict()} if found else None
 
 
 def _below_its_question(view: View, before: str, start: int, facts: Facts) -> Line | None:
@@ -68,7 +79,7 @@ def _last_words(view: View, row: int) -> Line | None:
     return None
 
 
-def _may_be_filled(found: re.Match[str]) -> bool:
+def _may_be_filled(found: Mapping[str, str]) -> bool:
     """Behind choices in brackets only one of them stands by itself; other words go on with the sentence, as they do
     behind a key in angles (`Type <RET> for more`)."""
     if found["ask"] and _ANGLED.search(found["ask"]):

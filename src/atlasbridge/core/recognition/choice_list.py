@@ -11,11 +11,11 @@ from atlasbridge.core.values import frozen
 LIST_ROWS = 40
 GAP_ROWS = 5
 _NUMBERED = lazy(
-    r"(?:^|(?<=\s\s)|(?<=\t))[*>+-]?\s*(?:[\[(]\s?)?(\d{1,3})(?:[\]).:>]|\)\.| [-/=](?=\s))\s+(\S.*?)"
-    r"(?=\s{2,}[\[(]?\d{1,3}[\]).:]\s|\s*$)"
+    r"(?:^|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+-]?\s*+(?:[\[(]\s?)?(\d{1,3})(?:[\]).:>]|\)\.| [-/=](?=\s))\s++"
+    r"(\S++(?:\s++\S++)*?)(?=\s{2,}+[\[(]?\d{1,3}[\]).:]\s|\s*+$)"
 )
-_TABLED = lazy(r"^\s*[*>]?\s*(\d{1,3})\s{3,}(\S.*)$")
-_NUMBER_FIRST = lazy(r"^\s*[*>]?\s*(\d{1,3})\s+(\S.*)$")  # believed only where the numbers are complete
+_TABLED = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s{3,}+(\S.*)$")
+_NUMBER_FIRST = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s++(\S.*)$")  # believed only where the numbers are complete
 _LETTERED = lazy(
     r"^\s*[\[(]([A-Za-z])[\])]\s+(\S.*)$|^\s*([A-Za-z])[).:]\s+(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(?![:=-]\s)(\S.*)$"
     r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
@@ -33,11 +33,11 @@ _GROUP = lazy(
 )
 _KEYS = lazy(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,n,j,J,/,e,?]`: any sign is a key
 _SLASHED = lazy(r"((?:[A-Z][A-Za-z']{1,15}/){1,5}[A-Z][A-Za-z']{1,15})\s*[?:]\s*$")  # `Retry/Ignore/Cancel?`
-_FRACTION = lazy(r"\d+\s*/\s*\d+")
-_SPELLED = lazy(r"(?:[\w'-]*[\[(]\w[\])][\w' -]*)(?:\s*[/,|]\s*[\w'-]*[\[(]\w[\])][\w' -]*)+")
+_FRACTION = lazy(r"\d++\s*+/\s*+\d++")
+_SPELLED = lazy(r"(?<![\w'-])(?:[\w'-]*+[\[(]\w[\])][\w' -]*+)(?:\s*+[/,|]\s*+[\w'-]*+[\[(]\w[\])][\w' -]*+)+")
 _MARKED_WORD = lazy(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]{2,}|(?<!\w)\w\)[a-z][a-z'-]{2,}")
-_WORD_IN_H = lazy(r"^[a-z]*[aeiou][a-z]*[cgpst]h$|^(?:zsh|ksh|csh|tcsh|mksh|ssh|pwsh)$", re.IGNORECASE)
-_LETTERS = lazy(r"\S\s.*[\[(]([a-zA-Z?]{2,14})[\])]\W*\w?$")
+_WORD_IN_H = lazy(r"^(?=[^aeiou]*[aeiou])[a-z]*+(?<=[cgpst]h)$|^(?:zsh|ksh|csh|tcsh|mksh|ssh|pwsh)$", re.IGNORECASE)
+_LETTERS = lazy(r"^(?>.*?\S\s).*[\[(]([a-zA-Z?]{2,14})[\])]\W*+\w?$")
 
 
 @frozen

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition.lit_list import find_lit_here, find_lit_list, find_words_here
 from atlasbridge.core.recognition.marked_list import find_counted, find_marked
 from atlasbridge.core.recognition.menu import Menu, find_below, find_menu, find_row, odd_one, unframed
@@ -13,7 +12,6 @@ from atlasbridge.core.recognition.recognise_box import current_button, find_butt
 from atlasbridge.core.screen.view import View
 
 POINTERS = "❯›»▸▶→➜➤⮞>"
-_POINTING = lazy(r"\s*[❯›▸▶➜➤⮞●◉]\s+(?:\d{1,2}[.)]\s+)?(?:\[.\]\s*)?(\S.*)")
 
 
 def is_highlighted(view: View, label: str) -> bool:

@@ -23,10 +23,10 @@ _FRAMES = {**dict.fromkeys(range(0x2500, 0x25A0), " "), **dict.fromkeys(map(ord,
 _BOXES = "◌◯○◉●◎◻◼☐☑☒⬡⬢□■▢▣✔✓✘"
 CHECKED = "◉●◼☑☒⬢■▣✔✓xX*"
 _ROW = (
-    r"^(?P<indent>\s*)(?P<pointer>[{pointers}](?=\s|[" + _BOXES + r"\[(]))?(?P<gap>\s*)"
-    r"(?:(?P<box>[" + _BOXES + r"]|\[[ xX*✔✓]?\]|\([ xX*•]?\))(?P<boxgap>\s*))?"
-    r"(?:(?P<number>\d{1,2})(?P<dot>[.)]|:(?=\s))\s+)?"
-    r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s+)?(?P<label>\S.*)$"
+    r"^(?P<indent>\s*+)(?P<pointer>[{pointers}](?=\s|[" + _BOXES + r"\[(]))?(?P<gap>\s*+)"
+    r"(?:(?P<box>[" + _BOXES + r"]|\[[ xX*✔✓]?\]|\([ xX*•]?\))(?P<boxgap>\s*+))?"
+    r"(?:(?P<number>\d{1,2})(?P<dot>[.)]|:(?=\s))\s++)?"
+    r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s++)?(?P<label>\S.*)$"
 )
 
 
@@ -89,6 +89,7 @@ def _row_pattern(pointers: str) -> re.Pattern[str]:
     return re.compile(_ROW.replace("{pointers}", re.escape(pointers)))
 
 
+@lru_cache(maxsize=256)  # most rows of a screen stand there at the next look, too
 def unframed(line: str) -> str:
     """The line with the drawing of boxes as spaces, every column in its place."""
     return line.translate(_FRAMES)

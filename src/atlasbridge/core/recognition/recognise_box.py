@@ -19,7 +19,7 @@ from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
-_BUTTON = lazy(r"<\s*([^<>]{1,24}?)\s*>|\[\s+([^\[\]]{1,24}?)\s+\]")
+_BUTTON = lazy(r"<\s*+([^<>\s](?:[^<>]{0,22}?[^<>\s])?)\s*+>|\[\s++([^\[\]\s](?:[^\[\]]{0,22}?[^\[\]\s])?)\s++\]")
 _GUTTER_KEY = lazy(r"^│\s+(\w)\s{2,}([^\s│][^│]*)$")
 _PRESS = lazy(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
 _WORDS = lazy(r"\S+(?: \S+)*")

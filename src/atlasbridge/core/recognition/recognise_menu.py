@@ -39,7 +39,8 @@ _HINT = lazy(
 _ARROWS = lazy(r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE)
 _TOGGLE_HINT = lazy(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
 _MORE = lazy(
-    r"reveal more|\bmore (?:choices|options|items|below)\b|\b\d+ more\b|\(\+\)|^\W*(?:\.{3}|…)\W*$|^[\s│┃|]*[▼▾↓⇣]\s*$",
+    r"reveal more|\bmore (?:choices|options|items|below)\b|\b\d+ more\b|\(\+\)"
+    r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣]\s*+$",
     re.IGNORECASE,
 )
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say

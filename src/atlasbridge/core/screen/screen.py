@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-from atlasbridge.core.screen.lines import CUT, FILLED, SOFT
+from atlasbridge.core.screen.lines import CUT, FILLED, SOFT, Line
 from atlasbridge.core.screen.stream import Stream
 from atlasbridge.core.screen.style import (
     BLINK,
@@ -42,17 +42,20 @@ __all__ = [
 HISTORY_LINES = 200  # above the screen, for a window that grows; fewer where lines are long
 _runs = re.compile(r"(.)\1*", re.S).finditer
 Run = list[str | int | None]
+Drawn = tuple[str, tuple[int, ...]]
 
 
 class Screen:
     """Rows and columns count from 0.  A wide character takes two columns but is one character of `line`."""
 
-    __slots__ = ("_seen", "_stream", "_terminal", "_version")
+    __slots__ = ("_drawn", "_epoch", "_seen", "_stream", "_terminal", "_version")
 
     def __init__(self, rows: int, cols: int, history_lines: int = HISTORY_LINES) -> None:
         self._terminal = Terminal(rows, cols, history_lines)
         self._stream = Stream(self._terminal)
         self._version = 0
+        self._drawn: dict[Line, Drawn] = {}  # of the rows at the last look: most of them are there at the next
+        self._epoch = 0
         self._seen = self._state()
 
     def feed(self, data: bytes) -> None:
@@ -75,8 +78,25 @@ class Screen:
 
     def lines(self) -> list[str]:
         """Every row's text without trailing spaces."""
-        plain = self._terminal.clusters.plain
-        return [plain(line[0]).rstrip(" ") for line in self._terminal.lines]
+        return [drawn[0] for drawn in self.drawn()]
+
+    def drawn(self) -> list[Drawn]:
+        """Every row's text without trailing spaces, and the styles of its columns; empty rows have none.
+
+        A line that has not changed since the last look is the same object then."""
+        terminal = self._terminal
+        old = self._drawn if self._epoch == terminal.epoch else {}
+        new: dict[Line, Drawn] = {}
+        for line in terminal.lines:
+            if line not in new:
+                new[line] = old.get(line) or self._draw(line)
+        self._drawn, self._epoch = new, terminal.epoch
+        return [new[line] for line in terminal.lines]
+
+    def _draw(self, line: Line) -> Drawn:
+        text = self._terminal.clusters.plain(line[0]).rstrip(" ")
+        styles = self._terminal.inks.styles
+        return text, tuple([styles[ord(ink)] for ink in line[1]]) if text else ()
 
     def line(self, row: int) -> str:
         return self.text(row).rstrip(" ")

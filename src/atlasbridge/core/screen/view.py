@@ -6,13 +6,14 @@ Recognition never sees the emulator itself, so that every rule can be tried on a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Protocol
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.values import field, frozen, replace
 
-_MARKS = lazy(r"^\W+|\W+$")
+_WORD = lazy(r"\w")
 CARET_ROWS = 8
 BACKGROUND = 34  # the bits of a style above this are its background
 TICKS = "✔✓√◇"  # question libraries put one in front of what has been answered
@@ -33,8 +34,7 @@ class ScreenLike(Protocol):
     def modes(self) -> Iterable[int]: ...
     @property
     def cols(self) -> int: ...
-    def lines(self) -> list[str]: ...
-    def styles(self, row: int) -> list[int]: ...
+    def drawn(self) -> list[tuple[str, tuple[int, ...]]]: ...
     def text(self, row: int, start: int = 0, end: int | None = None) -> str: ...
     def wrapped(self, row: int) -> bool: ...
     def wrapped_text(self, row: int) -> str: ...
@@ -61,7 +61,8 @@ class View:
 
     @classmethod
     def of(cls, screen: ScreenLike) -> View:
-        lines = tuple(screen.lines())
+        drawn = screen.drawn()
+        lines = tuple([text for text, _ in drawn])
         row, col = screen.cursor
         modes = set(screen.modes)
         joined = [at for at in range(len(lines)) if screen.wrapped(at)]
@@ -76,7 +77,7 @@ class View:
             cols=screen.cols,
             application_cursor=1 in modes,
             bracketed_paste=2004 in modes,
-            styles=tuple(tuple(screen.styles(at)) if text else () for at, text in enumerate(lines)),
+            styles=tuple([styles for _, styles in drawn]),
             joined=frozenset(joined),
             spaced=tuple((at, text) for at, text in whole if text != lines[at]),
             cut=frozenset(at for at in range(len(lines)) if screen.cut(at)),
@@ -161,11 +162,21 @@ def _caret(styles: tuple[int, ...], line: str) -> int:
     return lit[0] if len(lit) == 1 and not line[lit[0] :].strip() else -1
 
 
+@lru_cache(maxsize=256)
+def _unmarked(line: str) -> str:
+    """Without the marks at both ends."""
+    first = _WORD.search(line)
+    end = len(line)
+    while first and not (line[end - 1].isalnum() or line[end - 1] == "_"):
+        end -= 1
+    return line[first.start() : end] if first else ""
+
+
 def begins_with(line: str, beginning: str) -> bool:
     """Whether a line begins with these words, whatever mark stands in front of them."""
-    words = _MARKS.sub("", beginning)
+    words = _unmarked(beginning)
     bare = words or beginning.strip()
-    rest = _MARKS.sub("", line) if words else line.strip()
+    rest = _unmarked(line) if words else line.strip()
     return (
         bool(bare) and rest.startswith(bare) and not (bare[-1].isalnum() and rest[len(bare) : len(bare) + 1].isalnum())
     )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from atlasbridge.core.values import field, frozen
 
 PRIVATE_PREFIX = "ATLASBRIDGE_"
+SETTINGS_SUFFIX = ".settings"  # of a file beside the session's socket that lives as long as it
 
 
 @frozen

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from atlasbridge.core.audit.chain import Head, parse_entry, seal_entry
+from atlasbridge.core.audit.chain import START, Head, parse_entry, seal_entry
 
 _INSERT: Final = "INSERT INTO audit_events (seq, event, session_id, prompt_id, entry) VALUES (?, ?, ?, ?, ?)"
 
@@ -14,6 +14,18 @@ _INSERT: Final = "INSERT INTO audit_events (seq, event, session_id, prompt_id, e
 def head(connection: sqlite3.Connection) -> Head:
     row = connection.execute("SELECT count, hash FROM audit_head").fetchone()
     return Head(*row)
+
+
+def last(connection: sqlite3.Connection) -> Head:
+    """The head as the entries themselves have it."""
+    row = connection.execute("SELECT seq, entry FROM audit_events ORDER BY seq DESC LIMIT 1").fetchone()
+    return Head(row[0], str((parse_entry(row[1]) or {}).get("hash", ""))) if row else START
+
+
+def holds(connection: sqlite3.Connection, anchor: Head) -> bool:
+    """Whether the entry that this head names is there, and is that one."""
+    line = line_of(connection, anchor.entries)
+    return anchor == START or (parse_entry(line or "") or {}).get("hash") == anchor.hash
 
 
 def append(connection: sqlite3.Connection, ts: str, event: str, fields: Mapping[str, Any], exported: int) -> None:

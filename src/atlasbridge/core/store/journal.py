@@ -14,11 +14,14 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from atlasbridge.core.audit.anchor import NAME as ANCHOR_NAME
+from atlasbridge.core.audit.anchor import Anchor, read_anchor
 from atlasbridge.core.audit.chain import START
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.log import AuditFile
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.errors import StoreError
+from atlasbridge.core.prompt.discreet import discreet_data
 from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.reconcile import find_sound_end, read_adoptable
@@ -41,7 +44,7 @@ class Work:
         return iso(self.wall)
 
     def audit(self, event: str, **fields: Any) -> None:
-        audit_events.append(self.connection, self.at, event, fields, self.exported)
+        audit_events.append(self.connection, self.at, event, discreet_data(fields), self.exported)
 
 
 class Journal:
@@ -52,6 +55,7 @@ class Journal:
         self.on_alarm: Callable[[str], None] = lambda alarm: None  # told when something is wrong ("": well again)
         self._told = ""
         self._file = AuditFile(audit_path)
+        self._anchor = Anchor(audit_path.with_name(ANCHOR_NAME))
         self._clock = clock
         self._exported: int | None = None  # entries in audit.log; None before it was looked at
 
@@ -117,9 +121,11 @@ class Journal:
         with self.database.reading() as connection:
             done = self._exported or 0
             lines = list(audit_events.lines_after(connection, done))
+            head = audit_events.head(connection)
         if lines:
             self._file.append(lines)
             self._exported = done + len(lines)
+            self._anchor.write(head)
 
     def reconcile(self) -> None:
         """Bring audit.log in line with the table after a crash, a loss, or a change behind our back.
@@ -127,10 +133,13 @@ class Journal:
         What was torn or lost is written again, with a record that says so.  A file with entries that the store does not
         know is kept under another name and written anew.
         """
+        first = self._exported is None
         with self.database.reading() as connection:
             head = audit_events.head(connection)
             if head == START and self._adopt():
                 return
+            if first:
+                self._note_a_cut()
             end = find_sound_end(connection, self._file.path)
         known = head.entries if self._exported is None else self._exported
         if end.foreign:
@@ -155,12 +164,38 @@ class Journal:
         lines = read_adoptable(self._file.path)
         if not lines:
             return False
+        anchored = read_anchor(self._anchor.path) is not None
         with self.database.transaction() as connection:
             audit_events.adopt(connection, lines)
-            self._work(connection).audit(AuditEvent.AUDIT_ADOPTED, entries=len(lines))
+            self._compare_with_anchor(self._work(connection))
+            self._work(connection).audit(AuditEvent.AUDIT_ADOPTED, entries=len(lines), anchored=anchored)
             end = find_sound_end(connection, self._file.path)
         self._resume(end.size, end.seq)
         return True
+
+    def _note_a_cut(self) -> None:
+        with self.database.transaction() as connection:
+            self._compare_with_anchor(self._work(connection))
+
+    def _compare_with_anchor(self, work: Work) -> None:
+        """At the start: a store that knows less than was written down once was shortened, whoever did it and why."""
+        anchor = read_anchor(self._anchor.path)
+        if anchor is not None and not audit_events.holds(work.connection, anchor):
+            found = audit_events.head(work.connection).entries
+            work.audit(AuditEvent.AUDIT_CUT, expected=anchor.entries, expected_hash=anchor.hash, found=found)
+
+    def check_head(self) -> None:
+        """Raises where the head that the store keeps is not that of its own entries: nothing can be added to those."""
+        with self.database.reading() as connection:
+            head, last = audit_events.head(connection), audit_events.last(connection)
+        if head != last:
+            raise StoreError(
+                f"the audit log's head was changed: it says {head.entries} entries ending in {head.hash[:19]}…, the "
+                f"store has {last.entries} ending in {last.hash[:19]}…",
+                "Something else than the hub wrote to atlasbridge.db. Keep a copy of the home folder and see "
+                "`atlasbridge audit verify`. To go on, move atlasbridge.db away: a new store continues audit.log and "
+                "records that.",
+            )
 
     def _set_aside(self) -> str:
         """Keep a log that the store cannot continue, under a name of its own."""
@@ -184,4 +219,5 @@ class Journal:
     def abandon(self) -> None:
         """Let go of the files and write nothing more."""
         self._file.close()
+        self._anchor.close()
         self.database.close()

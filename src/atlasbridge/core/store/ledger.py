@@ -46,6 +46,7 @@ class Ledger(Archive):
         journal = Journal(Database.open(home / DATABASE_NAME), home / AUDIT_NAME, clock)
         try:
             migrate(journal.database, iso(clock.wall()))
+            journal.check_head()
             journal.flush()
             ledger = cls(journal, clock, boot_id, keep_raw)
             ledger._close_earlier_boots()

@@ -7,17 +7,19 @@ looks while the hub is down.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.audit.chain import START, Fault, Head, check_entry
+from atlasbridge.core.audit.anchor import NAME as ANCHOR_NAME
+from atlasbridge.core.audit.anchor import read_anchor
+from atlasbridge.core.audit.chain import START, Fault, Head, check_entry, parse_entry
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.log import read_lines
 from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
-from atlasbridge.core.values import as_dict, frozen
+from atlasbridge.core.values import as_dict, frozen, replace
 
 
 @frozen
@@ -25,8 +27,10 @@ class AuditVerdict:
     """`ok`, or the first bad entry and where it stands: "audit.log", "table" or "head".
 
     Any edit, deletion, insertion, reordering, truncation or rewriting of the file or of the table is found as long as
-    the other copy or the head stands.  Who rewrites file, table and head together is found only by a person who wrote
-    down an earlier head (`status` shows it).  `repairs` counts how often a torn, cut or lost log was restored.
+    the other copy, the store's head or audit.head stands; what was lost with the store is found afterwards by the
+    entries that say so.  Who rewrites all of them together is found only by a person who wrote down an earlier head
+    (`status` and receipts show it).  `repairs` counts how often a torn, cut or lost log was restored; `incidents` says
+    in sentences what happened to the log.
     """
 
     ok: bool
@@ -36,6 +40,7 @@ class AuditVerdict:
     where: str = ""
     problem: str = ""
     repairs: int = 0
+    incidents: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -44,11 +49,16 @@ class AuditVerdict:
         return f"Entry {self.bad_entry} of the {self.where} {self.problem}."
 
     def to_json(self) -> dict[str, Any]:
-        return as_dict(self)
+        return {**as_dict(self), "incidents": list(self.incidents)}
 
 
-def verify(connection: sqlite3.Connection, audit_path: Path, size: int | None = None) -> AuditVerdict:
-    """Both copies side by side, so that a line that is the same in both is checked once.  `size`: of the file."""
+def verify(
+    connection: sqlite3.Connection, audit_path: Path, size: int | None = None, anchor: Head | None = None
+) -> AuditVerdict:
+    """Both copies side by side, so that a line that is the same in both is checked once.
+
+    `size`: of the file.  `anchor`: what audit.head said before the table was looked at, because it lags behind it.
+    """
     head = audit_events.head(connection)
     table, file = _Walk("table", head), _Walk("audit.log", head)
     lines = (_line(row) for row in audit_events.rows(connection))
@@ -59,26 +69,43 @@ def verify(connection: sqlite3.Connection, audit_path: Path, size: int | None = 
         if table.fault and file.fault:
             break
     faults = [walk for walk in (table.end(), file.end()) if walk.fault]
-    repairs = _count_repairs(connection)
-    if not faults:
-        return AuditVerdict(True, *head, repairs=repairs)
-    first = min(faults, key=lambda walk: walk.fault.seq if walk.fault else 0)
-    assert first.fault is not None
-    return AuditVerdict(False, *head, first.fault.seq, first.where, first.fault.problem, repairs)
+    told = _incidents(connection)
+    whole = AuditVerdict(True, *head, repairs=_count_repairs(connection), incidents=tuple(one.sentence for one in told))
+    if faults:
+        first = min(faults, key=lambda walk: walk.fault.seq if walk.fault else 0)
+        assert first.fault is not None
+        return _spoilt(whole, first.fault, first.where)
+    lost = _below_anchor(connection, anchor) or next((one.lost for one in told if one.lost), None)
+    return _spoilt(whole, lost, "audit.log") if lost else whole
+
+
+def _spoilt(verdict: AuditVerdict, fault: Fault, where: str) -> AuditVerdict:
+    return replace(verdict, ok=False, bad_entry=fault.seq, where=where, problem=fault.problem)
+
+
+def _below_anchor(connection: sqlite3.Connection, anchor: Head | None) -> Fault | None:
+    if anchor is None or audit_events.holds(connection, anchor):
+        return None
+    found = audit_events.head(connection).entries
+    if anchor.entries > found:
+        return Fault(found + 1, f"is missing: audit.head has seen {anchor.entries} entries")
+    return Fault(anchor.entries, "is not the one that audit.head has seen")
 
 
 def verify_home(home: Path) -> AuditVerdict:
     """The same without a ledger: read-only, repairs nothing."""
+    anchor = read_anchor(home / ANCHOR_NAME)
     database = Database.open_read_only(home / "atlasbridge.db")
     try:
         with database.reading() as connection:
-            return verify(connection, home / "audit.log")
+            return verify(connection, home / "audit.log", anchor=anchor)
     finally:
         database.close()
 
 
 def prepare(path: Path, audit_path: Path) -> Callable[[], AuditVerdict]:
     """Takes hold of the table and of the file as they are now; what is written meanwhile is not looked at."""
+    anchor = read_anchor(audit_path.with_name(ANCHOR_NAME))
     database = Database.open_read_only(path, any_thread=True)
     database.connection.execute("BEGIN")
     audit_events.head(database.connection)  # the first read of a transaction decides what it sees
@@ -87,7 +114,7 @@ def prepare(path: Path, audit_path: Path) -> Callable[[], AuditVerdict]:
     def check() -> AuditVerdict:
         try:
             with database.reading() as connection:
-                return verify(connection, audit_path, size)
+                return verify(connection, audit_path, size, anchor)
         finally:
             database.close()
 
@@ -136,3 +163,36 @@ def _count_repairs(connection: sqlite3.Connection) -> int:
         "SELECT count(*) FROM audit_events WHERE event = ?", (AuditEvent.AUDIT_REPAIRED.value,)
     ).fetchone()
     return int(row[0])
+
+
+@frozen
+class _Incident:
+    """Something that happened to the log: what the entry about it says, and what is lost by it for ever."""
+
+    sentence: str
+    lost: Fault | None = None
+
+
+def _incidents(connection: sqlite3.Connection) -> list[_Incident]:
+    events = (AuditEvent.AUDIT_REPAIRED.value, AuditEvent.AUDIT_ADOPTED.value, AuditEvent.AUDIT_CUT.value)
+    rows = connection.execute("SELECT entry FROM audit_events WHERE event IN (?, ?, ?) ORDER BY seq", events)
+    return [_incident(parse_entry(line) or {}) for (line,) in rows]
+
+
+def _incident(entry: Mapping[str, Any]) -> _Incident:
+    at = f"entry {entry.get('seq')}, {str(entry.get('ts'))[:19]}"
+    if entry.get("event") == AuditEvent.AUDIT_CUT:
+        found, expected = int(entry["found"]), int(entry["expected"])
+        said = f"the log was shortened or exchanged: audit.head had seen {expected} entries, {found} were left ({at})"
+        if expected > found:
+            return _Incident(said, Fault(found + 1, f"was cut off: {expected} entries had been written ({at})"))
+        return _Incident(said, Fault(expected, f"is not the one that had been written ({at})"))
+    if entry.get("event") == AuditEvent.AUDIT_ADOPTED:
+        entries = int(entry["entries"])
+        said = f"the database was lost, and {entries} entries were taken over from audit.log ({at})"
+        if entry.get("anchored", True):
+            return _Incident(said)
+        return _Incident(said, Fault(entries + 1, f"may have been cut off: database and audit.head were lost ({at})"))
+    if entry.get("set_aside"):
+        return _Incident(f"audit.log had entries that the database did not know; it is {entry['set_aside']} now ({at})")
+    return _Incident(f"audit.log was torn, cut or lost, and {entry.get('restored', 0)} entries were restored ({at})")

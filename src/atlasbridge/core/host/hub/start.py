@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 
 from atlasbridge.core.home import Home
@@ -15,8 +16,12 @@ _SHELL = 'cd / && "$@" </dev/null >/dev/null 2>&1 &'
 
 
 def start_hub(home: Home) -> None:
+    if not home.may_start_hub:
+        return
     environ = own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root))
+    starting = hold_starting(home)
     command = ["sh", "-c", _SHELL, "atlasbridge-hub", *own_python("atlasbridge.core.daemon")]
+    command += ["--starting-fd", str(starting)]
     try:
         try:
             shell = os.posix_spawn("/bin/sh", command, environ, setsid=True, setsigdef=_DEFAULTS)
@@ -25,6 +30,20 @@ def start_hub(home: Home) -> None:
         os.waitpid(shell, 0)
     except OSError:
         pass  # no shell or no process to be had: the session goes on alone and tries to connect
+    finally:
+        if starting >= 0:
+            os.close(starting)
+
+
+def hold_starting(home: Home) -> int:
+    """A descriptor by which everybody sees that a hub is on its way; the hub closes it once it holds its lock."""
+    try:
+        fd = os.open(home.starting, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        os.set_inheritable(fd, True)
+    except OSError:
+        return -1  # a full disk: who wants to stop the hub may come too early, nothing else
+    return fd
 
 
 _DEFAULTS = tuple(range(1, 16))

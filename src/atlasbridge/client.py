@@ -1,0 +1,179 @@
+"""A small client for programs: ask people, tell them something, see what is open, answer it, follow what happens.
+
+`Client` blocks, `AsyncClient` does not; both speak to the hub of this home over its socket and start it where needed.
+What a program may not do by itself (answer from inside a session) is refused by the hub, here as everywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.daemon.starter import ensure_hub
+from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
+from atlasbridge.core.home import Home
+from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.values import frozen
+from atlasbridge.doors.door import Door
+from atlasbridge.doors.origin import origin_of
+from atlasbridge.doors.question import Handed, Question, prompt_of, refuses, words_of
+from atlasbridge.doors.waiting import ask_async
+
+__all__ = ["Answered", "AsyncClient", "AtlasBridgeError", "Client", "Refused"]
+
+RETRY_S = 0.5
+
+
+class Refused(AtlasBridgeError):
+    """A reply was not accepted; `reason` is the hub's word for why."""
+
+    def __init__(self, reason: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.reason = reason
+
+
+@frozen
+class Answered:
+    """`outcome` is "answered", "expired" or "withdrawn"; it is true only where a person answered and did not refuse."""
+
+    outcome: str
+    words: str = ""
+    refused: bool = False
+    by: str = ""
+
+    def __bool__(self) -> bool:
+        return self.outcome == "answered" and not self.refused
+
+
+class Client:
+    def __init__(self, home: str | Path | None = None, label: str = "") -> None:
+        self._home = Home(Path(home).absolute()) if home else Home.find(os.environ)
+        self._label = label
+
+    def ask(
+        self,
+        question: str,
+        *,
+        choices: Sequence[str] = (),
+        text: bool = False,
+        secret: bool = False,
+        ttl_s: float | None = None,
+        default: str = "",
+        about: Question | None = None,
+        leave: threading.Event | None = None,
+    ) -> Answered:
+        """Ask a person and wait.  `about` is a whole question of your own making; setting `leave` withdraws it."""
+        prompt, door = self.door_of(about or Question(question, tuple(choices), text, secret, default, os.getcwd()))
+        done = threading.Event()
+        if leave is not None:
+            threading.Thread(target=_withdraw_when, args=(leave, done, door), daemon=True).start()
+        try:
+            return _answered(prompt, door.ask(prompt, ttl_s))
+        finally:
+            done.set()
+
+    def door_of(self, question: Question) -> tuple[Prompt, Door]:
+        """A question ready to be asked, for callers that wait in their own way."""
+        return prompt_of(question), Door(self._home, origin_of("ask", self._label, ("python",), os.environ))
+
+    def notify(self, message: str) -> None:
+        with self._hub() as hub:
+            hub.ask("notify", message=message, label=self._label)
+
+    def prompts(self) -> list[dict[str, Any]]:
+        """What is open, each as `prompt.raised` of `atlasbridge events` shows it."""
+        with self._hub() as hub:
+            return list(hub.ask("prompts")["prompts"])
+
+    def reply(self, prompt_id: str, value: str, *, text: bool = False) -> str:
+        """Returns the hub's sentence once it is typed; raises `Refused`."""
+        with self._hub() as hub:
+            answer = hub.request("reply", prompt_id=prompt_id, value=value, as_text=text)
+        if not answer.get("ok"):
+            raise Refused(str(answer.get("reason", "")), str(answer.get("message", "")))
+        return str(answer["message"])
+
+    def events(self, session: str = "") -> Iterator[dict[str, Any]]:
+        """What is open, then everything that happens.  After a restart of the hub `hub.reconnected` comes first, and
+        what is open is told again."""
+        again = False
+        while True:
+            try:
+                with self._hub() as hub:
+                    if again:
+                        yield {"event": "hub.reconnected"}
+                    yield from hub.stream("events", follow=True, session=session)
+            except HubUnavailable:
+                threading.Event().wait(RETRY_S)
+            again = True
+
+    def _hub(self) -> HubClient:
+        ensure_hub(self._home)
+        return HubClient(self._home)
+
+
+class AsyncClient:
+    """The same for asyncio; cancelling `ask` withdraws its question."""
+
+    def __init__(self, home: str | Path | None = None, label: str = "") -> None:
+        self._client = Client(home, label)
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        choices: Sequence[str] = (),
+        text: bool = False,
+        secret: bool = False,
+        ttl_s: float | None = None,
+        default: str = "",
+        about: Question | None = None,
+    ) -> Answered:
+        asked = about or Question(question, tuple(choices), text, secret, default, os.getcwd())
+        prompt, door = self._client.door_of(asked)
+        return _answered(prompt, await ask_async(door, prompt, ttl_s))
+
+    async def notify(self, message: str) -> None:
+        await asyncio.to_thread(self._client.notify, message)
+
+    async def prompts(self) -> list[dict[str, Any]]:
+        return await asyncio.to_thread(self._client.prompts)
+
+    async def reply(self, prompt_id: str, value: str, *, text: bool = False) -> str:
+        return await asyncio.to_thread(self._client.reply, prompt_id, value, text=text)
+
+    async def events(self, session: str = "") -> AsyncIterator[dict[str, Any]]:
+        """As `Client.events`; a thread of its own follows the hub until the loop over it ends."""
+        loop, queue = asyncio.get_running_loop(), asyncio.Queue[dict[str, Any]]()
+        ended = threading.Event()
+
+        def follow() -> None:
+            for event in self._client.events(session):
+                if ended.is_set():
+                    return
+                loop.call_soon_threadsafe(queue.put_nowait, event)
+
+        threading.Thread(target=follow, name="events", daemon=True).start()
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            ended.set()
+
+
+def _answered(prompt: Prompt, handed: Handed) -> Answered:
+    if handed.answer is None:
+        return Answered(handed.outcome)
+    return Answered("answered", words_of(prompt, handed.answer), refuses(prompt, handed.answer), handed.by)
+
+
+def _withdraw_when(leave: threading.Event, done: threading.Event, door: Door) -> None:
+    while not done.wait(0.05):
+        if leave.is_set():
+            door.withdraw()
+            return

@@ -1,0 +1,16 @@
+"""A few rounds of what `make torture` does for long: callers and hubs die, and no answer is lost or goes astray."""
+
+from __future__ import annotations
+
+from random import Random
+
+from tests.doors.conftest import Desk
+from tests.support.door_rounds import ask_many, kill_rounds
+
+
+def test_many_callers_at_once_get_their_own_answers(desk: Desk):
+    ask_many(desk.hub, 8)
+
+
+def test_whoever_dies_no_answer_is_lost_or_given_to_another(desk: Desk):
+    assert sum(kill_rounds(desk.hub, 8, Random(4)).values()) == 8
