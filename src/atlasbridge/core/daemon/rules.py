@@ -48,6 +48,7 @@ class RuleDesk:
         self.rules = rules
         self._projects: dict[str, Policy] = {}
         self._told: set[str] = set()
+        self.later: Callable[[Callable[[], None]], None] = lambda call: call()  # what may wait until nobody does
 
     @property
     def parse(self) -> ShellParser:
@@ -73,7 +74,9 @@ class RuleDesk:
             return _ASK
         from atlasbridge.core.policy.judge import judge  # what it knows of programs is read once, and only then
 
-        return judge(policy, self.case_of(prompt, session), self.parse)
+        verdict = judge(policy, self.case_of(prompt, session), self.parse)
+        self.later(self.parse.warm_up)
+        return verdict
 
     def case_of(self, prompt: Prompt, session: SessionRecord) -> Case:
         subject = prompt.subject and restored(prompt.subject)

@@ -38,6 +38,7 @@ from atlasbridge.core.values import field, frozen
 log = logging.getLogger(__name__)
 
 ALARM_RETRY_S = 5.0
+PARSER_S = 0.2  # after a verdict, when the answer is on its way
 
 
 @frozen
@@ -74,6 +75,7 @@ class Hub:
         self.scheduler = Scheduler(clock)
         self.router = PromptRouter(ledger, settings.policy, lambda record, name: self.life.delivered(record, name))
         self.rules = RuleDesk(ledger, self.router, clock.now, self._plan.rules)
+        self.rules.later = lambda call: self.scheduler.set("parser", clock.now() + PARSER_S, call)
         parts = HubParts(ledger, clock, self.stream, self.hosts, self.router, self.scheduler, self.rules)
         self.life = PromptLife(parts)
         self.digest = RuleDigest(parts)

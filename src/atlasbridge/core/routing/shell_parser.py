@@ -15,26 +15,29 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Final
 
+from atlasbridge.core.policy.plain import plain_tree
+
 log = logging.getLogger(__name__)
 
 REMEMBERED: Final = 256
+SPARE: Final = 2
 LONGEST: Final = 262_144
 TIMEOUT_S: Final = 2.0
 
 
 class ShellParser:
-    """Callable as `core.policy.forms.Parser`.  Starting a process takes most of the time: the next one starts ahead."""
+    """A `core.policy.forms.Parser`.  Starting a process takes most of the time: `warm_up` starts some ahead."""
 
     def __init__(self, program: str = "") -> None:
         self._program = program or find_shfmt()
-        self._ready: subprocess.Popen[bytes] | None = None
+        self._ready: list[subprocess.Popen[bytes]] = []
         self._known: OrderedDict[str, dict[str, Any] | None] = OrderedDict()
 
     def __call__(self, text: str) -> dict[str, Any] | None:
         if text in self._known:
             self._known.move_to_end(text)
             return self._known[text]
-        tree = self._parse(text)
+        tree = plain_tree(text) or self._parse(text)
         if len(text) < 4096:
             self._known[text] = tree
             if len(self._known) > REMEMBERED:
@@ -42,15 +45,18 @@ class ShellParser:
         return tree
 
     def warm_up(self) -> None:
-        """Have a process ready for the next command."""
-        if self._ready is None and self._program:
-            self._ready = self._start()
+        """Have processes ready for the next commands; for a moment when nobody waits."""
+        while self._program and len(self._ready) < SPARE:
+            process = self._start()
+            if process is None:
+                return
+            self._ready.append(process)
 
     def close(self) -> None:
-        if self._ready is not None:
-            self._ready.kill()
-            self._ready.communicate()
-            self._ready = None
+        while self._ready:
+            process = self._ready.pop()
+            process.kill()
+            process.communicate()
 
     def _parse(self, text: str) -> dict[str, Any] | None:
         try:
@@ -59,8 +65,7 @@ class ShellParser:
             return None
         if not self._program or len(data) > LONGEST:
             return None
-        process = self._ready or self._start()
-        self._ready = None
+        process = self._ready.pop(0) if self._ready else self._start()
         if process is None:
             return None
         try:
@@ -70,8 +75,6 @@ class ShellParser:
             process.communicate()
             log.warning("a command of %d characters was not parsed in time", len(text))
             return None
-        finally:
-            self.warm_up()
         return read_tree(out) if process.returncode == 0 else None
 
     def _start(self) -> subprocess.Popen[bytes] | None:
