@@ -100,6 +100,7 @@ class Hub:
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()
+        self._checked: HubPlan | None = None
 
     async def run(self, on_ready: Callable[[], None]) -> None:
         """Until a signal or `stop`.  A second signal ends it at once."""
@@ -164,15 +165,16 @@ class Hub:
 
     def request_reload(self) -> None:
         """For a command that wants to hear at once what is wrong with the configuration."""
-        self._read_plan()
+        self._checked = self._read_plan()  # this very one is taken over, whatever becomes of the files meanwhile
         self._reload_wanted.set()
 
     async def _reload_loop(self) -> None:
         while True:
             await self._reload_wanted.wait()
             self._reload_wanted.clear()
+            checked, self._checked = self._checked, None
             try:
-                plan = self._read_plan()
+                plan = checked or self._read_plan()
             except AtlasBridgeError as error:
                 log.error("the configuration was not reloaded: %s (%s)", error, error.hint)
                 continue
