@@ -14,8 +14,8 @@ from wcwidth.table_zero import ZERO_WIDTH
 TABLE = Path(__file__).resolve().parent.parent / "src" / "atlasbridge" / "core" / "screen" / "width_table.py"
 
 # What terminals draw in a column of its own although it may be counted as none: spacing marks of Indic scripts, the
-# soft hyphen, line and paragraph separators, fillers.
-KEPT = {0xAD: 1, 0x2028: 1, 0x2029: 1, 0x3164: 2, 0xFFA0: 1}
+# soft hyphen, line and paragraph separators, fillers.  The letters of a flag take one column each.
+KEPT = {0xAD: 1, 0x2028: 1, 0x2029: 1, 0x3164: 2, 0xFFA0: 1, **dict.fromkeys(range(0x1F1E6, 0x1F200), 1)}
 PER_LINE = 14
 
 

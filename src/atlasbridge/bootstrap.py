@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.detection.detector import DetectorSettings
     from atlasbridge.core.host.edges import HostParts
-    from atlasbridge.core.host.watchdog import DetectorLike
+    from atlasbridge.core.host.opened import DetectorLike
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
     from atlasbridge.core.recognition.dialect import Dialect
     from atlasbridge.core.session.plan import Plan
@@ -58,6 +58,15 @@ def check_configuration(path: Path, environ: Mapping[str, str]) -> Configuration
     from atlasbridge.config.load import load_config
 
     return load_config(path, environ, channel_settings, ChannelRegistry.names())
+
+
+def how_to_start(channel: str) -> str:
+    """What a person has to do at the service before there is a token."""
+    if channel == "slack":
+        from atlasbridge.channels.slack.manifest import setup_steps
+
+        return setup_steps()
+    return "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you."
 
 
 def introduce(channel: str, tokens: dict[str, str], api_url: str) -> Introduction:
@@ -97,9 +106,18 @@ def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
     plans = [ChannelPlan("local", False, partial(build_channel, "local", {}))]
     for name, settings in config.channels.items():
         if name != "local":
-            remote = name not in ("web", "memory")
-            plans.append(ChannelPlan(name, remote, partial(build_channel, name, settings)))
+            plans.append(ChannelPlan(name, _is_remote(name), partial(build_channel, name, settings)))
     return tuple(plans)
+
+
+def _is_remote(channel: str) -> bool:
+    """As the channel's class says of itself; one that cannot be loaded is not trusted with a secret."""
+    from atlasbridge.channels.registry import ChannelRegistry
+
+    try:
+        return ChannelRegistry.get(channel).remote
+    except ImportError:  # said where the channel is built
+        return True
 
 
 def build_channel(name: str, settings: Mapping[str, Any], desk: Desk) -> Channel:
@@ -174,6 +192,7 @@ def run_session(plan: Plan) -> Ending:
     from atlasbridge.core.client.client import Client, terminal_size
     from atlasbridge.core.host.launch import launch
     from atlasbridge.core.host.terminal.detach_key import DetachKey
+    from atlasbridge.core.tty import Ending
 
     home = Home.find(os.environ)
     home.prepare()
@@ -240,17 +259,18 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
 
         start = starts[plan.session_id]
         settings = replace(detector_settings(detection, plan.environ), folder=plan.cwd, hook_s=start.hook_s)
-        if start.outside:
-            from atlasbridge.adapters.told import ToldDetector
-
-            return ToldDetector(size.rows, size.cols, settings.secrets), _probe(pty)
         dialect = find_dialect(home, plan.dialect, plan.command[0])
         if plan.environ.get("ATLASBRIDGE_CAPTURE_PROMPTS") == "1":
             from atlasbridge.lab.capture import FOLDER, CapturingDetector
 
             folder = home.root / FOLDER
             return CapturingDetector(dialect, size.rows, size.cols, settings, folder, plan.tool), _probe(pty)
-        return Detector(dialect, size.rows, size.cols, settings), _probe(pty)
+        detector = Detector(dialect, size.rows, size.cols, settings)
+        if start.outside:
+            from atlasbridge.adapters.told import ToldDetector
+
+            return ToldDetector(detector), _probe(pty)
+        return detector, _probe(pty)
 
     def encode(*given: Any) -> Any:
         from atlasbridge.core.prompt.answer import encode_answer

@@ -13,6 +13,7 @@ import pytest
 
 from atlasbridge.adapters.claude.hook import HOOK, hook_command, with_hook
 from atlasbridge.adapters.claude.permission_hook import TEXT_LIMIT, tell
+from atlasbridge.core.prompt.subject import SubjectSource, told_subject
 
 BASH = {"tool_name": "Bash", "tool_input": {"command": "make all\nmake install"}, "cwd": "/home/me/project"}
 
@@ -58,9 +59,26 @@ def test_settings_that_cannot_be_understood_are_left_to_claude_code(given: str) 
 def test_the_hook_tells_the_whole_command_and_the_folder() -> None:
     said = tell(BASH)
     assert said["kind"] == "permission"
-    assert said["text"] == "Bash: make all\nin /home/me/project\nmake install"
-    long = tell({**BASH, "tool_input": {"command": "x" * 100_000}})
-    assert len(long["text"]) == TEXT_LIMIT
+    subject = {"kind": "command", "text": "make all\nmake install", "target": "", "folder": "/home/me/project"}
+    assert said["subject"] == {**subject, "source": "hook", "complete": True}
+    long = tell({**BASH, "tool_input": {"command": "x" * 100_000}})["subject"]
+    assert (len(long["text"]), long["complete"]) == (TEXT_LIMIT, False)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "kind", "text", "target"),
+    [
+        ("Write", {"file_path": "/p/a b.txt", "content": "one\n\n two"}, "edit", "+one\n+\n+ two", "/p/a b.txt"),
+        ("Edit", {"file_path": "/p/x", "old_string": "a", "new_string": "b"}, "edit", "-a\n+b", "/p/x"),
+        ("WebFetch", {"url": "http://x/?a=1|2", "prompt": "read"}, "fetch", "http://x/?a=1|2", "http://x/?a=1|2"),
+        ("ExitPlanMode", {"plan": "# Plan\n\n1. rm"}, "plan", "# Plan\n\n1. rm", ""),
+        ("mcp__db__drop", {"table": "users"}, "tool", '{"table": "users"}', "mcp__db__drop"),
+    ],
+)
+def test_every_tool_is_told_with_its_subject(tool: str, given: dict, kind: str, text: str, target: str) -> None:
+    said = told_subject(tell({"tool_name": tool, "tool_input": given})["subject"])
+    assert said is not None and said.complete
+    assert (said.kind, said.text, said.target, said.source) == (kind, text, target, SubjectSource.HOOK)
 
 
 def test_a_question_is_told_with_its_options() -> None:
@@ -68,7 +86,7 @@ def test_a_question_is_told_with_its_options() -> None:
     said = tell(
         {"tool_name": "AskUserQuestion", "tool_input": {"questions": [{"question": "Which?", "options": options}]}}
     )
-    assert (said["kind"], said["text"]) == ("question", "Which?\n- A: first\n- B: ")
+    assert (said["kind"], said["subject"]["text"]) == ("question", "Which?\n- A: first\n- B: ")
 
 
 def test_the_hook_speaks_to_the_session_and_says_nothing_to_claude_code() -> None:
@@ -81,7 +99,7 @@ def test_the_hook_speaks_to_the_session_and_says_nothing_to_claude_code() -> Non
         with connection:
             heard = json.loads(connection.makefile("rb").readline())
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert heard["m"] == "structured" and heard["text"].startswith("Bash: make all")
+    assert heard["m"] == "structured" and heard["subject"]["text"].startswith("make all")
     door.unlink()
 
 

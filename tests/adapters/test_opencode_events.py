@@ -9,6 +9,7 @@ from tests.support.playbook import POLLING, Nothing, Playbook, Raised
 
 from atlasbridge.adapters.opencode.events import DOOR, PLUGIN, SETTINGS, with_events
 from atlasbridge.core.detection.events import StructuredEventReceived
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 
 
 def test_a_run_gets_the_plugin_and_the_door_and_nothing_else_changes() -> None:
@@ -36,12 +37,20 @@ ASKED = (
     "  ┃   \x1b[44mAllow once\x1b[49m   Allow always   Reject   enter confirm\x1b[?25l"
 )
 BOX = "  ┃\n  ┃  Build · Lab model\n  ╹" + "▀" * 30 + "\n"
-EVENT = StructuredEventReceived("permission", "Bash: touch made-by-bash.txt\nin /home/me", "opencode (its events)")
+
+
+def asked(command: str) -> StructuredEventReceived:
+    about = Subject(SubjectKind.COMMAND, command, "/home/me", SubjectSource.EVENT, complete=True)
+    return StructuredEventReceived("permission", "bash", "opencode (its events)", about)
+
+
+EVENT = asked("touch made-by-bash.txt")
 
 
 def test_an_event_that_comes_before_its_dialog_fills_it() -> None:
     play = Playbook(POLLING, "opencode") >> EVENT >> ASKED >> 0.4
-    play << Raised("multiple_choice", "Bash: touch made-by-bash.txt\nin /home/me")
+    play << Raised("multiple_choice", "in /home/me\n$ touch made-by-bash.txt")
+    assert play.prompt.subject is not None and play.prompt.subject.certain
     assert play.prompt.evidence[0].detail.startswith("opencode (its events)")
 
 
@@ -58,7 +67,7 @@ def test_an_event_that_comes_after_its_dialog_neither_asks_again_nor_withdraws()
 
 
 def test_an_event_about_something_else_is_not_shown() -> None:
-    lie = StructuredEventReceived("permission", "Bash: ls -la\nin /home/me", "opencode (its events)")
+    lie = asked("ls -la")
     play = Playbook(POLLING, "opencode") >> lie >> ASKED >> 0.4 << Raised("multiple_choice", "touch made-by-bash.txt")
     assert "ls -la" not in play.prompt.excerpt + play.prompt.screen
     assert [choice.label for choice in play.prompt.choices][:3] == ["Allow once", "Allow always", "Reject"]

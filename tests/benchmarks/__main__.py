@@ -193,6 +193,7 @@ def detecting(report: Report, effort: Effort, bench: relaying.Bench) -> None:
     )
     grown = flood.after_mb - flood.before_mb
     report.target(f"memory grown by {effort.megabytes} MB of output", "flat (under 2 MB)", f"{grown:.1f} MB", grown < 2)
+    of_animated_tools(report)
     day = judging.a_busy_day()
     report.add(
         f"One judgement of a full screen: {judging.judgement_us():.0f} us. 24 simulated hours, {day.asked} prompts "
@@ -200,6 +201,20 @@ def detecting(report: Report, effort: Effort, bench: relaying.Bench) -> None:
         f"{day.kb_at_the_end:.0f} KB at the end.",
         "",
     )
+
+
+def of_animated_tools(report: Report) -> None:
+    """What judging costs while a full-screen tool animates: recordings, played on a virtual clock."""
+    report.add(
+        "| judged while it animates | seconds | looks | of the time | a look, p99, ms |", "|---|---|---|---|---|"
+    )
+    tools = judging.animated_tools()
+    for tool in tools:
+        report.add(f"| {tool.name} | {tool.seconds:.0f} | {tool.looks} | {tool.share:.2%} | {tool.p99_ms:.1f} |")
+    share, late = max(tool.share for tool in tools), judging.large_look_ms()
+    report.add("", f"A look at 200x60 with a list of 60 choices: {late:.1f} ms (p99).", "")
+    report.target("judging an animated full-screen tool", "under 5 % of its time", f"{share:.2%}", share < 0.05)
+    report.target("a look at a screen of 200x60", "p99 under 5 ms", f"{late:.1f} ms", late < 5)
 
 
 def at_rest(report: Report, effort: Effort) -> None:

@@ -7,11 +7,13 @@ import statistics
 import time
 import tracemalloc
 from dataclasses import dataclass
+from pathlib import Path
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestProbe, RequestWakeup
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.events import (
+    Event,
     OutputReceived,
     ProbeAnswer,
     ProbeAnswered,
@@ -19,7 +21,11 @@ from atlasbridge.core.detection.events import (
     ReplyTyped,
     WakeupDue,
 )
+from atlasbridge.core.patterns import compile_next
+from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.lab.replay import Player, Recording, read_recording
 
+CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 READING = ProbeAnswered(ProbeAnswer(ProbeState.READING, echo=True, canonical=True))
 BUSY = ProbeAnswered(ProbeAnswer(ProbeState.BUSY))
 BLIND = ProbeAnswered(ProbeAnswer(ProbeState.UNKNOWN))
@@ -89,3 +95,72 @@ def a_busy_day(hours: int = 24, step_s: float = 60.0) -> Day:
             marks.append(tracemalloc.get_traced_memory()[0] / 1024)
     tracemalloc.stop()
     return Day(int(hours * 3600 / step_s), raised, marks[0], marks[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Animated:
+    """A recording of a full-screen tool, judged as it was played: its share of the time, and its slowest looks."""
+
+    name: str
+    seconds: float
+    looks: int
+    share: float
+    p99_ms: float
+
+
+def animated_tools() -> list[Animated]:
+    """The longest recording of each AI CLI of the corpus, with its own dialect and as a tool that nobody knows."""
+    found = []
+    for tool in ("claude", "codex", "gemini", "opencode", "aider"):
+        paths = (CORPUS / tool).rglob("*.cast")
+        longest = max(map(read_recording, paths), key=lambda recording: recording.ends_at)
+        found += [
+            _judged(tool, longest, load_dialect(tool)),
+            _judged(f"{tool}, unknown", longest, load_dialect("generic")),
+        ]
+    return found
+
+
+def _judged(name: str, recording: Recording, dialect: Dialect) -> Animated:
+    detector = _Timed(dialect, recording.rows, recording.cols)
+    while compile_next():
+        pass  # as a session does when it has nothing else to do
+    player = Player(detector, ProbeAnswer(ProbeState.POLLING, echo=False, canonical=False))
+    for at, kind, data in recording.events:
+        if kind == "o":
+            list(player.pass_time(at))
+            list(player.tell(OutputReceived(data.encode("utf-8", "surrogateescape")), at))
+    list(player.pass_time(recording.ends_at + 1.0))
+    seconds = recording.ends_at + 1.0
+    return Animated(name, seconds, len(detector.took), sum(detector.took) / seconds, 1e3 * _p99(detector.took))
+
+
+class _Timed(Detector):
+    """Writes down what each look at the screen took, in processor time."""
+
+    def __init__(self, dialect: Dialect, rows: int, cols: int) -> None:
+        super().__init__(dialect, rows, cols)
+        self.took: list[float] = []
+
+    def handle(self, event: Event, now: float) -> list[Command]:
+        begun = time.thread_time()
+        commands = super().handle(event, now)
+        if isinstance(event, ProbeAnswered):
+            self.took.append(time.thread_time() - begun)
+        return commands
+
+
+def _p99(samples: list[float]) -> float:
+    return sorted(samples)[int(len(samples) * 0.99)]
+
+
+def large_look_ms(rounds: int = 300) -> float:
+    """The slowest of a hundred looks at 200 columns and 60 rows of frames and blanks, a list of 60 among them."""
+    detector = _Timed(load_dialect("generic"), 60, 200)
+    frame = "".join(f"\x1b[{row};1H│ \x1b[1mpart {row}\x1b[m{' ' * 150}│ {row % 7} of 9 \x1b[K" for row in range(1, 60))
+    detector.handle(OutputReceived(b"\x1b[?1049h" + frame.encode()), 0.0)
+    for i in range(rounds):
+        spot = f"\x1b[{1 + i % 50};20H{'⠋⠙⠹⠸'[i % 4]} {i} s\x1b[60;1H❯ {i}\x1b[{i % 9 + 2};30H".encode()
+        detector.handle(OutputReceived(spot), i)
+        detector.handle(ProbeAnswered(ProbeAnswer(ProbeState.POLLING, echo=False, canonical=False)), i + 0.5)
+    return 1e3 * _p99(detector.took)

@@ -66,8 +66,8 @@ async def test_words_that_named_no_prompt_are_not_guessed_about_a_second_time(sl
     dying = slack_on(slack, desk)
     await dying.start()
     await slack.until(lambda: slack.sockets, "the socket")
-    desk.add_prompt(desk.add_session(), prompts.TEXT)
-    ada.dm  # noqa: B018 - the room exists from here on
+    await desk.ask(dying, desk.add_prompt(desk.add_session(), prompts.TEXT))
+    slack.pass_time(5)
     ada.write("blue")
     await slack.until(lambda: desk.pending_updates("slack"), "the inbox")
     await dying.close()

@@ -73,7 +73,7 @@ class SlackThreadReplyScenario(SlackScenario):
     description = "A reply in the thread of a prompt answers that prompt and no other"
 
     async def write_in_thread(self, message_id: str, text: str) -> None:
-        room, _, ts = message_id.partition("/")
+        room, ts = message_id.split("/")[:2]
         client = AsyncWebClient(LIVE["USER_TOKEN"])
         await client.chat_postMessage(channel=room, thread_ts=ts, text=text)
 
@@ -105,8 +105,10 @@ class SlackMultiUserScenario(SlackScenario):
         await self.slack.until(lambda: record.prompt_id in self.hub.answers, "the first answer")
         clicks.append(ada.click(shown[ADA], "Yes"))
         await self.slack.until(lambda: all(click.acked for click in clicks), "the acknowledgements")
-        await self.slack.until(lambda: "(bob)" in str(ada.sees()[0]) and "(bob)" in str(bob.sees()[0]), "who it was")
-        await self.slack.until(lambda: "Already answered by slack:T0TEAM/U0BOB" in str(ada.last()), "the late answer")
+        await self.slack.until(
+            lambda: all("🛑 no · bob" in str(one.sees()[0]).lower() for one in (ada, bob)), "who it was"
+        )
+        await self.slack.until(lambda: "too late. 🛑 no · bob" in str(ada.last()).lower(), "the late answer")
         assert self.hub.answers[record.prompt_id].identity == "slack:T0TEAM/U0BOB"
         assert self.hub.answers[record.prompt_id].value == "n"
         assert {reply.identity for reply in self.hub.replies} == {"slack:T0TEAM/U0BOB", "slack:T0TEAM/U0ADA"}
@@ -127,8 +129,8 @@ class SlackRateLimitScenario(SlackScenario):
         message_id = await self.hub.ask(self.channel, record)
         assert asyncio.get_running_loop().time() - began >= 0.9
         self.slack.fail("chat.update", "status", status=429, retry_after=1)
-        await self.channel.update_prompt(message_id, record, Receipt("taken", "It is taken."))
-        await self.slack.until(lambda: "It is taken." in str(ada.last()), "the edit, later")
+        await self.channel.update_prompt(message_id, record, Receipt("taken", "It is taken.", "cli:local"))
+        await self.slack.until(lambda: "a terminal" in str(ada.last()), "the edit, later")
         assert len(ada.sees()) == 1
         assert len(self.slack.calls_of("chat.postMessage")) == len(self.slack.calls_of("chat.update")) == 2
 
@@ -160,7 +162,7 @@ async def test_qa_013_slack_thread_reply(slack: FakeSlack, world: str) -> None:
     if world == "fake":
 
         async def write(message_id: str, text: str) -> None:
-            room, _, ts = message_id.partition("/")
+            room, ts = message_id.split("/")[:2]
             ada.write(text, room, thread={"ts": ts})
 
         scenario.write_in_thread = write  # type: ignore[method-assign]

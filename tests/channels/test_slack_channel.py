@@ -39,15 +39,15 @@ async def test_a_prompt_is_asked_clicked_and_marked_as_answered(
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     await desk.ask(slack_channel, record)
     shown = ada.last()
-    assert shown["blocks"][0]["text"]["text"] == "🤖 Claude Code is waiting for your input"
-    assert "Continue? (y/n)" in written(shown) and "⏳ Expires in 9m 5" in written(shown)
-    assert rows(shown) == [["✅ Yes"], ["❌ No"], ["⏩ Use default (n)", "🔎 Show more"]]
+    assert shown["text"] == shown["blocks"][0]["text"]["text"] == "❓ “Continue? (y/n)” · project"
+    assert "⏳ until " in written(shown) and "then: No" in written(shown)
+    assert rows(shown) == [["✅ Yes"], ["❌ No"], ["🔎 Show all"]]
     click = ada.click(shown, "Yes")
     await slack.until(lambda: rows(ada.last()) == [], "the edit")
     assert click.acked
     reply = desk.answers[record.prompt_id]
     assert (reply.value, reply.identity, reply.nonce) == ("y", "slack:T0TEAM/U0ADA", record.nonce)
-    assert "Received: y (ada)" in written(ada.last())
+    assert ada.last()["blocks"][0]["text"]["text"].lower().startswith("✅ yes · ada · ")
 
 
 @pytest.mark.parametrize("name", prompts.EVERY)
@@ -58,8 +58,8 @@ async def test_every_kind_of_prompt_is_within_the_rules_of_block_kit(
     record = desk.add_prompt(desk.add_session(cwd="/home/ada/" + "deep/" * 60), prompts.EVERY[name])
     await desk.ask(slack_channel, record)
     assert len(ada.sees()) == 1
-    await slack_channel.update_prompt("", record, Receipt("taken", "Taken."))
-    await slack.until(lambda: "Taken." in written(ada.last()), "the edit")
+    await slack_channel.update_prompt("", record, Receipt("taken", "Taken.", "cli:local"))
+    await slack.until(lambda: "answered · a terminal" in written(ada.last()), "the edit")
 
 
 async def test_hostile_text_is_quoted_and_never_read_as_markup(
@@ -255,11 +255,12 @@ async def test_plain_words_in_a_direct_message_mean_the_only_prompt_or_are_asked
     ada = slack.person(ADA)
     record = desk.add_prompt(desk.add_session(), prompts.IDLE)
     await desk.ask(slack_channel, record)
+    slack.pass_time(5)
     ada.write("go on")
     await slack.until(lambda: record.prompt_id in desk.answers, "the answer")
     await desk.ask(slack_channel, desk.add_prompt(desk.add_session(), prompts.TEXT))
     ada.write("which?")
-    await slack.until(lambda: "Multiple active sessions" in written(ada.last()), "the question back")
+    await slack.until(lambda: "Which one do you mean?" in written(ada.last()), "the question back")
     assert len(desk.answers) == 1
 
 
@@ -270,7 +271,7 @@ async def test_whoever_answered_in_words_is_named(slack: FakeSlack, desk: MiniHu
         await slack.until(lambda: slack.calls_of("users.info"), "the question for the name")
         await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.TEXT))
         ada.write("blue", thread=ada.last())
-        await slack.until(lambda: "(Ada)" in str(ada.last()), "her name on the prompt")
+        await slack.until(lambda: "“blue” · Ada · " in str(ada.last()), "her name on the prompt")
 
 
 async def test_edits_are_told_to_change_nothing(slack: FakeSlack, desk: MiniHub, slack_channel: SlackChannel) -> None:
@@ -312,7 +313,7 @@ async def test_an_outage_is_a_channel_error_and_edits_wait_for_its_end(
     with pytest.raises(ChannelError, match="cannot be reached"):
         await desk.ask(slack_channel, desk.add_prompt(desk.add_session(), prompts.YES_NO))
     slack.start()
-    await slack.until(lambda: "The tool moved on." in written(ada.sees()[0]), "the edit")
+    await slack.until(lambda: "↩ the tool moved on" in written(ada.sees()[0]), "the edit")
 
 
 async def test_tokens_are_in_no_log(slack: FakeSlack, desk: MiniHub, caplog: pytest.LogCaptureFixture) -> None:

@@ -22,10 +22,10 @@ async def test_sessions_and_status_list_what_runs_and_waits(
 ) -> None:
     ada = slack.person("U0ADA")
     session = desk.add_session()
-    record = desk.add_prompt(session, prompts.YES_NO)
+    desk.add_prompt(session, prompts.YES_NO)
     shown = await say(slack, ada, "!sessions", session.session_id[:8])
-    assert f"pid {session.pid}" in shown and "1 waiting" in shown
-    assert "Continue? (y/n)" in await say(slack, ada, "!status", record.prompt_id[:8])
+    assert "project · Claude Code · waits for you" in shown
+    assert "Continue? (y/n)" in await say(slack, ada, "!status", "waits for your answer")
     assert "!mute 30m" in await say(slack, ada, "!help", "!sessions")
     assert "!help" in await say(slack, ada, "!dance", "I do not know !dance")
     assert desk.replies == []  # none of it was taken for an answer
@@ -37,8 +37,11 @@ async def test_plain_words_go_where_the_person_switched_to(
     ada = slack.person("U0ADA")
     first, second = desk.add_session(), desk.add_session(tool="codex")
     mine, other = desk.add_prompt(first, prompts.TEXT), desk.add_prompt(second, prompts.TEXT)
-    await say(slack, ada, "blue", "!switch <session_id>")
-    await say(slack, ada, f"!switch {second.session_id[:8]}", "Plain texts now go to Codex")
+    for record in (mine, other):
+        await desk.ask(slack_channel, record)
+    slack.pass_time(5)
+    await say(slack, ada, "blue", "Which one do you mean?")
+    await say(slack, ada, f"!switch {second.session_id[:8]}", "Plain texts now go to project (Codex)")
     ada.write("green")
     await slack.until(lambda: other.prompt_id in desk.answers, "the answer")
     await say(slack, ada, "!switch off", "no particular session")

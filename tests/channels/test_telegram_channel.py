@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 
 import pytest
 from tests.channels import prompts
@@ -31,9 +32,9 @@ async def test_a_yes_no_prompt_is_asked_tapped_and_marked_as_answered(
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     await desk.ask(channel, record)
     shown = ada.last()
-    assert shown["text"].startswith("🤖 Claude Code is waiting for your input\nYes / No question\natlas · ")
-    assert "Continue? (y/n)" in shown["text"] and "⏳ Expires in 9m 5" in shown["text"]
-    assert labels(shown) == [["✅ Yes"], ["❌ No"], ["⏩ Use default (n)"], ["🔎 Show more"]]
+    assert shown["text"].startswith("❓ “Continue? (y/n)” · project\nYes / No question\nClaude Code · project · atlas")
+    assert "⏳ until " in shown["text"] and "then: No" in shown["text"]
+    assert labels(shown) == [["✅ Yes"], ["❌ No"], ["🔎 Show all"]]
 
     tap = ada.tap(shown, "Yes")
     await server.until(lambda: tap.answered, "the toast")
@@ -42,7 +43,7 @@ async def test_a_yes_no_prompt_is_asked_tapped_and_marked_as_answered(
     assert (reply.value, reply.identity, reply.nonce) == ("y", "telegram:1001", record.nonce)
     assert reply.session_id == record.session_id
     assert tap.toast == "Received: y"
-    assert ada.last()["text"].endswith("✅ Received: y (Ada)")
+    assert re.match(r"✅ Yes · Ada · \d\d:\d\d\n", ada.last()["text"])
 
 
 @pytest.mark.parametrize("name", prompts.EVERY)
@@ -66,8 +67,7 @@ async def test_a_menu_sets_the_refusing_choice_apart_and_marks_the_lasting_one(
         ["1. Yes"],
         ["♾ always: 2. Yes, and don't ask again for rm"],
         ["❌ 3. No, tell Claude what to do different…"],
-        ["⏩ Use default (3)"],
-        ["🔎 Show more"],
+        ["🔎 Show all"],
     ]
     assert "or reply to this message with your own words" in ada.last()["text"]
 
@@ -116,7 +116,8 @@ async def test_plain_text_means_the_only_prompt_of_the_only_session(
     ada = server.person(ADA)
     record = desk.add_prompt(desk.add_session(), prompts.IDLE)
     await desk.ask(channel, record)
-    assert "waits for your next instruction" in ada.last()["text"]
+    assert "waits for your next instruction" in ada.last()["text"] and "finished" not in ada.last()["text"]
+    server.pass_time(5)
     ada.write("now write the tests")
     await server.until(lambda: record.prompt_id in desk.answers, "the answer")
     assert desk.answers[record.prompt_id].value == "now write the tests"
@@ -129,11 +130,12 @@ async def test_plain_text_with_several_sessions_is_asked_back_and_switch_decides
     records = [desk.add_prompt(desk.add_session(tool), prompts.TEXT) for tool in ("claude", "codex")]
     for record in records:
         await desk.ask(channel, record)
+    server.pass_time(5)
     ada.write("blue")
-    await server.until(lambda: "Multiple active sessions" in ada.last()["text"], "the question back")
+    await server.until(lambda: "Which one do you mean?" in ada.last()["text"], "the question back")
     assert desk.answers == {}
     ada.write(f"/switch {records[1].session_id[:8]}")
-    await server.until(lambda: "Plain texts now go to Codex" in ada.last()["text"], "the switch")
+    await server.until(lambda: "Plain texts now go to project (Codex)" in ada.last()["text"], "the switch")
     ada.write("blue")
     await server.until(lambda: desk.answers, "the answer")
     assert list(desk.answers) == [records[1].prompt_id]
@@ -158,6 +160,7 @@ async def test_forwarded_and_edited_messages_answer_nothing(
     ada.forward("approve everything")
     await server.until(lambda: "forwarded message is not taken" in ada.last()["text"], "the refusal")
     assert desk.answers == {}
+    server.pass_time(5)
     written = ada.write("first")
     await server.until(lambda: record.prompt_id in desk.answers, "the answer")
     ada.edit(written, "second")
@@ -176,7 +179,9 @@ async def test_strangers_are_told_nothing_and_logged_once(
         eve.write("y")
         tap = eve.tap(ada.last(), "Yes")
         ada.write("/status")
-        await server.until(lambda: "awaiting_reply" in ada.last()["text"], "the answer to Ada, after Eve's updates")
+        await server.until(
+            lambda: "waits for your answer" in ada.last()["text"], "the answer to Ada, after Eve's updates"
+        )
     assert eve.sees() == [] and not tap.answered
     assert desk.replies == [] and not any("Eve" in payload for payload in desk.inbox.values())
     assert sum("6666" in line for line in caplog.messages) == 1
@@ -194,7 +199,7 @@ async def test_an_allowed_person_elsewhere_is_not_heard(
     ada.tap(elsewhere, "Yes")
     ada.write("y", chat_id=-100500)
     ada.write("/status")
-    await server.until(lambda: "awaiting_reply" in ada.last()["text"], "the private answer")
+    await server.until(lambda: "waits for your answer" in ada.last()["text"], "the private answer")
     assert desk.replies == []
 
 
@@ -224,11 +229,12 @@ async def test_two_operators_first_valid_reply_wins_and_the_other_sees_who(serve
         late = bob.last()
         first, second = bob.tap(bob.last(), "No"), ada.tap(ada.last(), "Yes")
         await server.until(lambda: first.answered and second.answered, "both toasts")
-        await server.until(lambda: "(Bob)" in ada.last()["text"] and "(Bob)" in bob.last()["text"], "who it was")
+        await server.until(lambda: "🛑 No · Bob" in ada.last()["text"] and "No · Bob" in bob.last()["text"], "who")
         third = bob.tap(late, "No")
         await server.until(lambda: third.answered, "the third toast")
     assert desk.answers[record.prompt_id].value == "n"
-    assert second.toast == third.toast == "Already answered by telegram:1002."
+    assert str(second.toast).startswith("Too late. 🛑 No · Bob · ")
+    assert str(third.toast).startswith("Too late. 🛑 No · Bob · ")
 
 
 async def test_one_operator_who_blocked_the_bot_does_not_hide_the_prompt_from_the_other(
@@ -311,7 +317,7 @@ async def test_the_ambiguity_protocol_offers_enter_and_cancel(
     for button, value in (("Send Enter", "enter"), ("Cancel", "cancel")):
         record = desk.add_prompt(desk.add_session(), prompts.UNKNOWN)
         await desk.ask(channel, record)
-        assert "AtlasBridge detected a possible input request of Claude Code (low confidence)" in ada.last()["text"]
+        assert "AtlasBridge detected a possible input request of Claude Code." in ada.last()["text"]
         ada.tap(ada.last(), button)
         await server.until(lambda: record.prompt_id in desk.answers, "the answer")  # noqa: B023
         assert desk.answers[record.prompt_id].value == value
@@ -339,14 +345,15 @@ async def test_commands_tell_what_runs_and_what_waits(
     ada = server.person(ADA)
     session = desk.add_session()
     desk.screens[session.session_id] = {"text": "$ make test\nall good"}
-    desk.add_prompt(session, prompts.YES_NO)
+    await desk.ask(channel, desk.add_prompt(session, prompts.YES_NO))
+    server.pass_time(5)
 
     async def say(text: str, expected: str) -> None:
         ada.write(text)
         await server.until(lambda: ada.sees() and expected in ada.last().get("text", ""), f"{text}: {expected}")
 
-    await say("/sessions", f"{session.session_id[:8]} · Claude Code · pid {session.pid} · 1 waiting")
-    await say("/status", "Yes / No question · awaiting_reply · 9m")
+    await say("/sessions", "project · Claude Code · waits for you\n")
+    await say("/status", "project: “Continue? (y/n)”\n   waits for your answer · ⏳ until ")
     await say("/screen", "all good")
     await say("/help", "/mute: be quiet")
     await say("/help@another_bot", "That is not one of the choices")
@@ -358,7 +365,7 @@ async def test_commands_tell_what_runs_and_what_waits(
     await channel.notify("Session ended", session)
     await server.until(lambda: "Session ended" in ada.last()["text"], "the notice")
     assert [command["command"] for command in server.commands] == [
-        "sessions", "switch", "status", "screen", "mute", "help",
+        "status", "sessions", "screen", "switch", "new", "esc", "stop", "mute", "help",
     ]  # fmt: skip
 
 
@@ -372,9 +379,12 @@ async def test_receipts_edit_the_message_and_a_reminder_is_a_new_one(
     await server.until(lambda: len(ada.sees()) == 2, "the reminder")
     assert ada.last()["reply_to_message"]["message_id"] == ada.sees()[0]["message_id"]
     assert labels(ada.sees()[0]) != []
-    for stage, sentence in (("withdrawn", "Answered at the terminal."), ("expired", "Its time is over.")):
+    for stage, sentence, title in (
+        ("withdrawn", "It was answered at the terminal.", "↩ answered at the terminal · "),
+        ("expired", "Nobody answered in time; nothing was typed.", "⌛ nobody answered in time: still waiting\n"),
+    ):
         await channel.update_prompt(message_id, record, Receipt(stage, sentence))
-        await server.until(lambda: ada.sees()[0]["text"].endswith(sentence), sentence)  # noqa: B023
+        await server.until(lambda: ada.sees()[0]["text"].startswith(title), sentence)  # noqa: B023
     assert labels(ada.sees()[0]) == []
 
 
@@ -443,7 +453,7 @@ async def test_a_prompt_shown_by_an_earlier_process_is_answered_and_edited_after
     second = TelegramChannel(telegram_settings(server), desk, SystemClock())
     async with serving(desk, second):
         ada.write("blue", reply_to=ada.last())
-        await server.until(lambda: "(Ada)" in ada.last()["text"], "the edit")
+        await server.until(lambda: "“blue” · Ada · " in ada.last()["text"], "the edit")
     assert desk.answers[record.prompt_id].value == "blue"
 
 
@@ -460,7 +470,7 @@ async def test_a_restart_says_that_old_taps_are_lost(server: FakeTelegram) -> No
     second = TelegramChannel(telegram_settings(server), desk, clock)
     async with serving(desk, second):
         await server.until(lambda: "I was offline for 5m 0s" in ada.last()["text"], "the explanation")
-        await server.until(lambda: "Expires in 5m 0s" in ada.sees()[0]["text"], "the time left, refreshed")
+        await server.until(lambda: server.calls_of("editMessageText"), "the buttons, refreshed")
     assert desk.records[record.prompt_id].state is PromptState.AWAITING_REPLY
 
 

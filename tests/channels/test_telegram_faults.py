@@ -45,7 +45,7 @@ async def test_an_edit_asked_for_during_an_outage_is_made_after_it(
     for stage in ("received", "typed", "taken"):
         await channel.update_prompt(message_id, record, Receipt(stage, f"It is {stage}."))
     server.start()
-    await server.until(lambda: ada.last()["text"].endswith("It is taken."), "the newest edit")
+    await server.until(lambda: ada.last()["text"].startswith("✅ answered ·"), "the newest edit")
 
 
 @pytest.mark.parametrize("kind", ["status", "garbage", "cut_before"])
@@ -95,7 +95,7 @@ async def test_a_flood_limit_of_one_operator_does_not_keep_the_other_waiting(
         assert len(ada.sees()) + len(bob.sees()) == 1
         await server.until(lambda: ada.sees() and bob.sees(), "the other, later")
         ada.tap(ada.last(), "Yes")
-        await server.until(lambda: all("(Ada)" in p.last()["text"] for p in (ada, bob)), "both edited")
+        await server.until(lambda: all("· Ada ·" in p.last()["text"] for p in (ada, bob)), "both edited")
 
 
 async def test_a_message_whose_sending_was_never_confirmed_can_be_tapped_all_the_same(
@@ -106,10 +106,11 @@ async def test_a_message_whose_sending_was_never_confirmed_can_be_tapped_all_the
     server.fail("sendMessage", "cut_after")
     with pytest.raises(ChannelError):
         await desk.ask(channel, record)
+    orphan = ada.last()  # as it stands on a phone until the next message comes
     await desk.ask(channel, record)
-    orphan, known = ada.sees()
+    known = ada.last()
     ada.tap(orphan, "Yes")
-    await server.until(lambda: all("(Ada)" in message["text"] for message in ada.sees()), "both edited")
+    await server.until(lambda: all("· Ada ·" in message["text"] for message in ada.sees()), "both edited")
     ada.tap(known, "No")
     await server.until(lambda: len(desk.replies) == 2, "the late tap")
     assert desk.answers[record.prompt_id].value == "y"
@@ -178,12 +179,13 @@ async def test_a_plain_text_seen_by_a_dead_hub_is_asked_for_again_instead_of_gue
     first = TelegramChannel(telegram_settings(server), desk, SystemClock())
     await first.start()
     await desk.ask(first, desk.add_prompt(session, prompts.TEXT))
+    server.pass_time(5)
     ada.write("blue")
     await server.until(lambda: desk.inbox, "the inbox")
     await first.close()
     second = TelegramChannel(telegram_settings(server), desk, SystemClock())
     async with serving(desk, second):
-        await server.until(lambda: "Send it again" in ada.last()["text"], "the question")
+        await server.until(lambda: "AtlasBridge restarted" in ada.last()["text"], "the question")
     assert desk.answers == {}
 
 

@@ -11,14 +11,14 @@ from tests.support import fake_telegram_rules as rules
 
 from atlasbridge.channels import wording
 from atlasbridge.channels.commands import parse_command, parse_span
-from atlasbridge.channels.limits import Backoff, InboundWindow, TokenBucket
+from atlasbridge.channels.limits import Backoff, TokenBucket
 from atlasbridge.channels.outbox import BURST
 from atlasbridge.channels.telegram.callbacks import encode_callback, expand_callback, parse_callback
 from atlasbridge.channels.telegram.channel import GROUP_RATE
 from atlasbridge.channels.telegram.templates import Body, cut_text, render_prompt, utf16_units
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.values import replace
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
@@ -76,7 +76,7 @@ def test_any_prompt_makes_a_message_that_telegram_takes(excerpt: str, screen: st
     hub = MiniHub(ManualClock())
     prompt = replace(prompts.MENU, excerpt=excerpt, screen=screen, choices=(Choice("1", label), Choice("2", label)))
     record = hub.add_prompt(hub.add_session(cwd=cwd), prompt)
-    params = render_prompt(record, hub.session_records[record.session_id], hub.clock.now(), "atlas")
+    params = render_prompt(record, hub.session_records[record.session_id], "atlas")
     rules.check_text(params["text"])
     rules.check_entities(params["entities"], params["text"])
     rules.check_markup(params["reply_markup"])
@@ -109,7 +109,7 @@ def test_a_group_never_gets_more_than_twenty_messages_a_minute() -> None:
 
 
 def test_the_inbound_window_counts_each_session_and_slides() -> None:
-    window = InboundWindow(limit=2, window_s=60.0)
+    window = RateWindow(limit=2, window_s=60.0)
     assert [window.admit("a", now) for now in (0.0, 10.0, 20.0)] == [0.0, 0.0, 40.0]
     assert window.admit("b", 20.0) == 0.0
     assert window.admit("a", 60.5) == 0.0
@@ -151,23 +151,15 @@ def test_time_left_is_told_as_people_say_it(seconds: float, shown: str) -> None:
     assert wording.render_left(seconds) == shown
 
 
-def test_a_yes_no_question_looks_as_specified_also_when_its_letters_are_known() -> None:
+def test_no_button_repeats_what_another_says() -> None:
     letters = (Choice("y", "Yes"), Choice("n", "No", refuses=True))
     for prompt in (prompts.YES_NO, replace(prompts.YES_NO, choices=letters)):
         shown = [button.label for button in wording.render_buttons(prompt)]
-        assert shown[:3] == ["✅ Yes", "❌ No", "⏩ Use default (n)"] and wording.render_default(prompt) == "n"
-    assert wording.render_default(prompts.MENU).startswith("3. No")
+        assert shown == ["✅ Yes", "❌ No", "🔎 Show all"]
     text = replace(prompts.TEXT, safe_default="enter")
     assert next(button.label for button in wording.render_buttons(text)) == "⏩ Use default (empty)"
-    assert [button.label for button in wording.render_buttons(prompts.ENTER)] == ["↩️ Press Enter", "⏩ Use default (↩)"]
+    assert [button.label for button in wording.render_buttons(prompts.ENTER)] == ["↩️ Press Enter"]
 
 
 def test_a_secret_has_no_button_that_answers() -> None:
     assert wording.render_buttons(prompts.SECRET) == []
-
-
-def test_a_receipt_names_people_by_name_where_it_is_known() -> None:
-    by = "telegram:1001"
-    assert wording.render_receipt(Receipt("received", f"Answered by {by}.", by), "Ada") == "📨 Answered by Ada."
-    assert wording.render_receipt(Receipt("received", f"Answered by {by}.", by), by) == f"📨 Answered by {by}."
-    assert wording.render_receipt(Receipt("taken", "The tool took it.", by), "Ada") == "✅ The tool took it. (Ada)"

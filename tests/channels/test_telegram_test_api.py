@@ -105,12 +105,13 @@ async def test_a_conversation_with_a_server_that_others_wrote(outside: str) -> N
         await hub.ask(channel, yes_no)
         await phone.tap(await phone.sees("Continue? (y/n)"), "Yes")
         await until(lambda: yes_no.prompt_id in hub.answers)
-        await phone.sees("Received: y (Ada)")
+        await phone.sees("Yes · Ada")
         text = hub.add_prompt(session, prompts.TEXT)
         await hub.ask(channel, text)
-        await phone.write("blue")
+        await phone.write("blue")  # so soon that nobody can have read the question
+        await phone.tap(await phone.sees("Which one do you mean?"), "project")
         await until(lambda: text.prompt_id in hub.answers)
-        await phone.sees("Received: blue (Ada)")
+        await phone.sees("“blue” · Ada")
         await phone.write("/sessions")
-        await phone.sees(f"pid {session.pid}")
+        await phone.sees("project · Claude Code · runs")
     assert [reply.value for reply in hub.replies] == ["y", "blue"]

@@ -52,7 +52,7 @@ def test_without_a_file_everything_has_its_default(home: Home):
         ("[channels.web]\ncolour = 1\n", "line 2", "no setting channels.web.colour", "known here"),
         ('[channels.telegram]\nbot_token = "x"\nallowed_users = ["@me"]\n', "line 3", "allowed_users", ""),
         ("[channels.telegram]\nallowed_users = [1]\n", "line 1", "channels.telegram.bot_token is missing", ""),
-        ('[[grants]]\ntool = "a"\nquestion = "x"\nanswer = "y"\n', "line 3", "grants.0.question", "word for word"),
+        ('[[grants]]\ntool = "a"\nquestion = "x"\nanswer = "y"\n', "line 3", "grants.0.question", "character for character"),
     ],
 )
 def test_a_fault_names_line_setting_and_what_is_allowed(home: Home, text: str, where: str, what: str, hint: str):
@@ -119,7 +119,7 @@ def test_people_and_defaults_reach_the_hub(home: Home):
     plan = plan_hub(home, {})
     policy = plan.settings.policy
     assert policy.allowed == {"telegram": frozenset({"telegram:42"}), "web": None}
-    assert PromptType.TYPE_YES_NO not in policy.timer_types and PromptType.TYPE_FREE_TEXT in policy.timer_types
+    assert PromptType.TYPE_YES_NO not in policy.timer_types and PromptType.TYPE_CONFIRM_ENTER in policy.timer_types
     assert [(channel.name, channel.remote) for channel in plan.channels] == [
         ("local", False),
         ("telegram", True),

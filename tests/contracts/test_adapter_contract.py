@@ -66,7 +66,7 @@ async def test_a_broken_adapter_fails_the_suite() -> None:
 
     class Careless(GenericAdapter):
         async def inject_reply(self, reply) -> None:
-            await self._running().send(reply.value + "\r")
+            await self.type_keys(reply.value.encode() + b"\r")
 
     assert [line.partition(":")[0] for line in await check_adapter(Careless)] == ["replay", "foreign_session"]
     import atlasbridge.adapters.contract as contract
@@ -76,6 +76,14 @@ async def test_a_broken_adapter_fails_the_suite() -> None:
         assert "nothing came of it" in await run_check(contract.check_detection, Deaf)
     finally:
         contract.DEADLINE_S = before
+
+
+async def test_an_adapter_that_fails_in_its_own_way_is_reported_not_raised() -> None:
+    class Broken(GenericAdapter):
+        async def start_session(self, command: list[str], env: dict[str, str] | None = None) -> str:
+            raise KeyError("no such table")
+
+    assert await run_check(CHECKS[2], Broken) == "KeyError: 'no such table'"
 
 
 def test_a_tool_nobody_knows_gets_the_generic_adapter_with_a_warning(caplog) -> None:

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.person import Person
 
 
 class Desk:
     """The person: sees what is asked and answers it."""
 
-    def __init__(self, hub: HubProcess) -> None:
+    def __init__(self, hub: HubProcess, person: Person) -> None:
         self.hub = hub
+        self._person = person
 
     def prompts(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.hub.ask("prompts")["prompts"]
@@ -25,9 +27,13 @@ class Desk:
 
     def answer(self, value: str, **how: Any) -> dict[str, Any]:
         prompt = self.next()
-        outcome = self.hub.ask("reply", prompt_id=prompt["prompt_id"], value=value, **how)
-        assert outcome["ok"], outcome
+        self.reply(prompt["prompt_id"], value, **how)
         return prompt
+
+    def reply(self, prompt_id: str, value: str, **how: Any) -> None:
+        """From a terminal of their own: a program cannot answer what it asks itself."""
+        outcome = self._person.request(self.hub.home, "reply", prompt_id=prompt_id, value=value, **how)
+        assert outcome["ok"], outcome
 
     def wait_quiet(self) -> None:
         wait_until(lambda: not self.prompts())
@@ -39,5 +45,7 @@ class Desk:
 
 @pytest.fixture
 def desk() -> Iterator[Desk]:
+    person = Person()
     with hub_process() as hub:
-        yield Desk(hub)
+        yield Desk(hub, person)
+    person.close()

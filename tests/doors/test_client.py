@@ -86,7 +86,7 @@ async def test_many_questions_at_once_each_get_their_own_answer(desk: Desk):
             wait_until(lambda: any(item["prompt_id"] not in answered for item in desk.prompts()))
             for item in desk.prompts():
                 number = int(item["excerpt"].split()[1].rstrip("?"))
-                desk.hub.ask("reply", prompt_id=item["prompt_id"], value="odd" if number % 2 else "even")
+                desk.reply(item["prompt_id"], "odd" if number % 2 else "even")
                 answered.add(item["prompt_id"])
 
     await asyncio.to_thread(answer_all)

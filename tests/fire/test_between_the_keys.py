@@ -168,14 +168,14 @@ def test_keys_for_a_terminal_that_is_gone_are_not_called_typed():
 def test_a_line_that_the_tool_has_not_read_yet_is_no_new_question():
     """On a busy machine a reader is woken long before it runs: until then it only seems to wait."""
     bench = TypingBench(RAW_LETTER)
+    answered = bench.open_id
     assert bench.type(YES).outcome == "typed"
     bench.pty.unread_bytes = 2
     bench.tool_writes(b"y\r\n")  # the terminal's own echo
-    bench.watch.open = None
-    assert bench.run_until_raised() == ""
+    assert bench.run_until_raised(after=answered) == ""
     bench.pty.unread_bytes = 0
     bench.tool_writes(b"Erase the whole disk? (y/n) ")
-    assert bench.run_until_raised() != ""
+    assert bench.run_until_raised(after=answered) != ""
     bench.pty.close()
 
 
@@ -184,9 +184,9 @@ def test_an_answered_question_is_not_asked_again_because_the_next_one_was_not_re
 ):
     """The tool has written its next question and waits; on a busy machine nobody has read it from the terminal yet."""
     bench = TypingBench(RAW_LETTER)
+    answered = bench.open_id
     assert bench.type(YES).outcome == "typed"
     bench.tool_writes(b"y\r\n")
-    bench.watch.open = None
     looks = 0
 
     def pending(output: OutputRelay) -> bool:
@@ -197,8 +197,8 @@ def test_an_answered_question_is_not_asked_again_because_the_next_one_was_not_re
         return looks < 3
 
     monkeypatch.setattr(OutputRelay, "pending", property(pending))
-    assert bench.run_until_raised() != ""
-    assert bench.watch.open is not None and "Erase" in bench.watch.open[1].excerpt
+    assert bench.run_until_raised(after=answered) != ""
+    assert bench.watch.opened is not None and "Erase" in bench.watch.opened.prompt.excerpt
     bench.pty.close()
 
 

@@ -107,14 +107,13 @@ def test_what_a_terminal_says_by_itself_is_no_answer_that_was_begun():
 def test_a_prompt_that_was_refused_as_stale_but_stands_there_still_is_asked_again():
     bench = TypingBench()
     reading = bench.probe.answer
-    first = bench.watch.open
-    assert first is not None
+    first = bench.open_id
     bench.probe.answer = ProbeAnswer(ProbeState.BUSY, "runs", echo=True, canonical=True)
     assert bench.type(YES).outcome == "stale"
     bench.probe.answer = reading
     again = bench.run_until_raised()
-    assert again and again != first[0], "the tool waits and nobody is asked"
-    assert [message["prompt_id"] for message in bench.posted if message["m"] == "raise"] == [first[0], again]
+    assert again and again != first, "the tool waits and nobody is asked"
+    assert [message["prompt_id"] for message in bench.posted if message["m"] == "raise"] == [first, again]
     bench.pty.close()
 
 
@@ -122,8 +121,7 @@ def test_two_who_type_the_same_answer_at_once_type_it_once():
     """A connection that hung and was replaced may bring the same order a second time, in another thread."""
     bench = TypingBench()
     hand = bench.typist()
-    assert bench.watch.open is not None
-    prompt_id = bench.watch.open[0]
+    prompt_id = bench.open_id
     both_know_nothing = threading.Barrier(2)
     enter = bench.inlet.injection
 

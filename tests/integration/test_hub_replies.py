@@ -204,12 +204,12 @@ async def test_cancel_leaves_the_prompt_alone():
         host.close()
 
 
-async def test_free_text_can_be_answered_by_its_default_at_once_as_the_specification_says():
-    policy = PolicySettings(free_text_enabled=False, allowed={"memory": None})
-    async with live_hub(policy=policy) as live:
-        host, _ = await ask(live, FREE_TEXT)
-        assert (await in_thread(host.answer_typing))["answer"]["kind"] in ("enter", "text")
-        assert live.person.shown == []
+async def test_free_text_is_answered_by_no_timer_even_if_a_default_came_with_it():
+    async with live_hub() as live:
+        host, prompt_id = await ask(live, FREE_TEXT)
+        live.advance(601)
+        assert (await live.event("prompt.expired"))["default"] is None
+        assert live.hub.desk.prompt(prompt_id).state is PromptState.EXPIRED
         host.close()
 
 

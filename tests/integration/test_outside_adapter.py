@@ -113,3 +113,57 @@ def test_the_tools_terminal_is_as_large_as_the_persons(packages: Path, hub: HubP
     make_agent(packages, 'sleep 0.5; echo "size=$(stty size)."\n')
     with outside(packages, hub) as terminal:
         terminal.wait_for(f"size={terminal.screen.rows} {terminal.screen.cols}.")
+
+
+OWN = """
+from atlasbridge.adapters.generic.adapter import GenericAdapter
+
+
+class OwnAdapter(GenericAdapter):
+    async def detect_prompt(self, buffer):
+        found = await super().detect_prompt(buffer)
+        {found}
+        return found
+"""
+
+
+def own_adapter(hub: HubProcess, found: str) -> None:
+    """A file in the home folder is enough: no package, no entry point."""
+    folder = hub.home.root / "adapters"
+    folder.mkdir(mode=0o700)
+    (folder / "echo-agent.py").write_text(OWN.format(found=found))
+
+
+def test_what_an_adapter_leaves_out_is_raised_by_the_usual_detector_and_answered(packages, hub) -> None:
+    own_adapter(hub, "found = None")
+    with outside(packages, hub) as terminal:
+        terminal.wait_until(hub.is_asked, "the first prompt")
+        first = hub.ask("prompts")["prompts"][0]
+        assert (first["type"], first["excerpt"]) == ("yes_no", "Overwrite the file? [y/N]")
+        assert "its adapter detected it" not in str(first["evidence"])
+        assert hub.cli("reply", first["prompt_id"], "n").returncode == 0
+        terminal.wait_for("overwrite=n")
+        terminal.wait_until(hub.is_asked, "the second prompt")
+        terminal.type("zed\r")
+        terminal.wait_for("name=zed")
+        assert terminal.wait_exit() == 0
+    wait_until(lambda: not hub.is_asked())
+
+
+def test_a_question_longer_than_the_interface_allows_is_asked_and_the_fault_is_said(packages, hub) -> None:
+    own_adapter(hub, "if found: found.excerpt = 'Overwrite ' + 'x' * 300 + '? [y/N]'")
+    with outside(packages, hub) as terminal:
+        terminal.wait_for("over 200 bytes")
+        terminal.wait_until(hub.is_asked, "the prompt")
+        first = hub.ask("prompts")["prompts"][0]
+        assert first["excerpt"].endswith("…") and first["screen"].endswith("x? [y/N]")
+        assert first["evidence"][0]["detail"] == "its adapter detected it"
+        assert hub.cli("reply", first["prompt_id"], "y").returncode == 0
+        terminal.wait_for("overwrite=y")
+
+
+def test_an_adapter_that_cannot_be_loaded_says_why(packages: Path, hub: HubProcess) -> None:
+    own_adapter(hub, "(")
+    with outside(packages, hub) as terminal:
+        terminal.wait_for("was never closed")
+        assert terminal.wait_exit() == 127

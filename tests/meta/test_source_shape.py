@@ -48,3 +48,61 @@ def test_time_is_read_in_one_place():
         if reads.search(line) and path.name != "clock.py"
     ]
     assert wrong == []
+
+
+# Modules of one name that are the same idea in each room they stand in.
+SAME_IDEA = {
+    "__init__",
+    "__main__",
+    "adapter",  # a tool's class
+    "prepare",  # how a tool is started
+    "base",  # the class that others derive from
+    "registry",
+    "settings",
+    "model",
+    "api",  # a chat service's calls
+    "channel",
+    "inbound",  # what a chat says
+    "setup",
+    "server",
+    "service",
+    "wire",
+    "view",
+    "stream",
+    "catalogue",
+    "events",
+    "commands",
+    "reply",
+    "hub",
+    "link",
+    "client",
+    "door",
+    "prompts",
+    "replies",
+    "sessions",
+    "keyboard",
+}
+# Classes of one name: a configuration's table and what is made of it, a chat's own part, the same word of two rooms.
+SAME_WORD = {
+    *("Grant", "Hub", "Retention", "Launcher", "Client"),
+    *("Doors", "Memory", "Inbound", "Origin", "Listener", "Link", "Body", "Token"),
+    *("Strangers", "Refused", "Outcome", "Caller", "Call", "HubServer", "Line", "Moment", "Door", "Walk", "Process"),
+}
+
+
+def _doubles(names: list[str]) -> set[str]:
+    return {name for name in names if names.count(name) > 1}
+
+
+def test_no_two_modules_have_one_name_unless_they_are_the_same_idea() -> None:
+    assert _doubles([path.stem for path in (SRC / "atlasbridge").rglob("*.py")]) <= SAME_IDEA
+
+
+def test_no_two_classes_have_one_name_unless_it_is_the_same_word() -> None:
+    classes = [
+        node.name
+        for path in (SRC / "atlasbridge").rglob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert _doubles(classes) <= SAME_WORD

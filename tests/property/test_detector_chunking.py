@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.commands import RaisePrompt
 from atlasbridge.core.detection.detector import Detector
-from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeState
+from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeState, Resized
 from atlasbridge.lab.replay import Player
 
 SAMPLES = [
@@ -49,6 +49,21 @@ def test_any_chunking_gives_the_same_prompts(sample: bytes, cuts: list[int]) -> 
 def test_byte_by_byte_is_a_chunking_too() -> None:
     for sample in SAMPLES:
         assert prompts([bytes([byte]) for byte in sample]) == prompts([sample])
+
+
+@given(st.sampled_from(SAMPLES), st.lists(st.tuples(st.integers(2, 40), st.integers(4, 120)), max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_any_cut_around_a_change_of_size_gives_the_same_prompts(sample: bytes, sizes: list[tuple[int, int]]) -> None:
+    def raised(chunks: list[bytes]) -> list[str]:
+        player = Player(Detector(DIALECT, 24, 80), RAW)
+        heard = [command for chunk in chunks for command in player.tell(OutputReceived(chunk), 100.0)]
+        for number, size in enumerate(sizes):
+            heard += player.tell(Resized(*size), 100.0 + number)
+            heard += player.pass_time(100.9 + number)
+        heard += player.pass_time(110.0)
+        return [command.prompt.digest for _, command in heard if isinstance(command, RaisePrompt)]
+
+    assert raised([bytes([byte]) for byte in sample]) == raised([sample])
 
 
 @given(st.lists(st.binary(max_size=200), max_size=6))

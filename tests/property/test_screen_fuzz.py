@@ -24,7 +24,22 @@ _WORDS = (
     *("\x1b[99999S", "\x1b[99999T", "\x1b[99999L", "\x1b[99999M", "\x1b[99999P", "\x1b[99999@"),
     *("\x1b[" + "1;" * 600, "\x1b[" + "9" * 900 + "C", "\x1b[38;2;1;2;3m", "\x1b[48:5:300m", "\x1b[7;;;m"),
     *("\x1b[>1u", "\x1b[<9u", "\x1b[c", "\x1b[6n", "\x1b]0;t", "\x1bP+q544e", "0", "1", ";", ":", "?", ">", "m"),
-    *("H", "J", "K", "h", "l", "$p"),
+    *(
+        "H",
+        "J",
+        "K",
+        "h",
+        "l",
+        "$p",
+        "\x1b[?69h",
+        "\x1b[?69l",
+        "\x1b[3;7s",
+        "\x1b[5;5s",
+        '\x1b[1"q',
+        '\x1b[0"q',
+        "\x1b[?J",
+    ),
+    *("\x1bk", "👍🏽", "☝\ufe0f🏽", "\u0600", "\U0001fae9", "\x1b[2b", "\x1b[65535Z", "\x1b[5:2H", "\x1b[9e"),
 )
 
 
@@ -46,6 +61,7 @@ def _face(screen: Screen) -> tuple[object, ...]:
         (screen.lines(), [screen.spans(row) for row in range(screen.rows)], list(screen.history)),
         (screen.cursor, set(screen.modes), screen.alternate, screen.title, screen.kitty_flags),
         ([screen.wrapped(row) for row in range(screen.rows)], screen.take_notices(), screen.take_queries()),
+        ([screen.cut(row) for row in range(screen.rows)], screen.scrolled),
     )
 
 
@@ -76,6 +92,34 @@ def test_random_streams_keep_the_screen_in_shape_however_they_are_cut() -> None:
         whole.resize(rng.randint(1, 9), rng.randint(1, 24))
         whole.feed(data)
         _check_shape(whole)
+
+
+def test_a_window_that_changes_its_size_at_any_moment_keeps_the_screen_in_shape_however_it_is_cut() -> None:
+    for seed in range(STREAMS // 2):
+        rng = random.Random(f"sizes {seed}")
+        rows, cols = rng.randint(1, 9), rng.randint(1, 24)
+        whole, pieces = Screen(rows, cols, 20), Screen(rows, cols, 20)
+        for _ in range(rng.randint(1, 6)):
+            data, size = _stream(rng), (rng.randint(1, 9), rng.randint(1, 24))
+            whole.feed(data)
+            for byte in data:
+                pieces.feed(bytes([byte]))
+            whole.resize(*size)
+            pieces.resize(*size)
+            _check_shape(whole)
+            assert _face(whole) == _face(pieces), (seed, data, size)
+
+
+@given(st.text("ab 日\u0301", min_size=1, max_size=60), st.lists(st.integers(1, 40), min_size=1, max_size=6))
+@settings(deadline=None, max_examples=200)
+def test_no_width_on_the_way_loses_a_character_of_a_line(text: str, widths: list[int]) -> None:
+    screen = Screen(3, 200)
+    screen.feed(text.encode())
+    before = screen.line(0)
+    for cols in widths:
+        screen.resize(3, max(cols, 2))
+    screen.resize(3, 200)
+    assert screen.line(0) == before
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=8))

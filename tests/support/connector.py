@@ -1,17 +1,20 @@
 """Connects to a socket on behalf of a test and hands the connection over: to the kernel the peer is this process.
 
-Run as `python connector.py FD`: each line on standard input is a path to connect to; the connection goes out through
-FD.  It ends with its standard input.
+Run as `python connector.py FD [orphan]`: each line on standard input is a path to connect to; the connection goes out
+through FD.  It ends with its standard input.  As an orphan it is no child of the test's.
 """
 
 from __future__ import annotations
 
 import array
+import os
 import socket
 import sys
 
 
 def main() -> None:
+    if sys.argv[2:] == ["orphan"] and os.fork():
+        os._exit(0)
     hatch = socket.socket(fileno=int(sys.argv[1]))
     for line in sys.stdin:
         link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

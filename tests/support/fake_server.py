@@ -18,7 +18,7 @@ from aiohttp import web
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 T = TypeVar("T")
-FaultKind = Literal["status", "slow", "cut_before", "cut_after", "garbage"]
+FaultKind = Literal["status", "slow", "cut_before", "cut_after", "garbage", "error"]
 DEADLINE_S = 30.0
 
 
@@ -70,6 +70,11 @@ class FakeServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._stopping: asyncio.Event | None = None
+
+    def pass_time(self, seconds: float) -> None:
+        """The chat's clock goes on: whoever writes now has had time to read."""
+        earlier = self.clock
+        self.clock = lambda: earlier() + seconds
 
     def routes(self) -> list[web.RouteDef]:
         return []

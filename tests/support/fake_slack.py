@@ -157,6 +157,8 @@ class FakeSlack(FakeServer):
                 await asyncio.sleep(fault.seconds)
             case "garbage" if fault is not None:
                 return web.Response(status=fault.status, text="<html>upstream</html>")
+            case "error" if fault is not None:
+                return web.json_response(_error(SlackError(fault.description)))
             case "status" if fault is not None:
                 return _flood(fault.retry_after or 1) if fault.status == 429 else web.Response(status=fault.status)
         try:

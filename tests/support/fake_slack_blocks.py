@@ -15,7 +15,8 @@ TEXT_SIZES = {
 }
 ELEMENT_LIMITS = {"actions": 25, "context": 10}
 MAX_MESSAGE_BLOCKS, MAX_VIEW_BLOCKS = 50, 100
-OPTION_LIMITS = {"checkboxes": 10, "multi_static_select": 100}
+OPTION_LIMITS = {"checkboxes": 10, "multi_static_select": 100, "static_select": 100}
+MAX_MESSAGE_TEXT = 13_200  # characters in all blocks
 RICH_ELEMENTS = {"rich_text_section", "rich_text_preformatted", "rich_text_quote", "rich_text_list"}
 
 
@@ -32,7 +33,17 @@ def check_blocks(blocks: object, limit: int = MAX_MESSAGE_BLOCKS) -> list[dict[s
     _check_ids(block_ids, "block_id")
     for block in blocks:
         _check_block(block)
+    if sum(_all_text(block) for block in blocks) > MAX_MESSAGE_TEXT:
+        raise BadBlocks("msg_blocks_too_long")
     return blocks
+
+
+def _all_text(node: object) -> int:
+    """Every character that is shown, wherever it stands."""
+    if isinstance(node, dict):
+        own = node["text"] if isinstance(node.get("text"), str) else ""
+        return len(own) + sum(_all_text(value) for value in node.values())
+    return sum(_all_text(value) for value in node) if isinstance(node, list) else 0
 
 
 def _check_block(block: dict[str, Any]) -> None:
@@ -84,7 +95,7 @@ def _check_actions(block: dict[str, Any]) -> None:
     elements = _check_elements(block, "actions")
     _check_ids([element.get("action_id", "") for element in elements], "action_id")
     for element in elements:
-        if element.get("type") == "checkboxes":
+        if element.get("type") in ("checkboxes", "static_select"):
             _check_options(element)
             continue
         if element.get("type") != "button":

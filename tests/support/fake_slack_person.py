@@ -46,6 +46,15 @@ class Person:
         }
         return self.server.emit("interactive", payload)
 
+    def choose(self, message: Message, label: str, room_id: str = "") -> Envelope:
+        """Choose the option of a menu whose label contains these words."""
+        for block in message.get("blocks", []):
+            for element in block.get("elements", []):
+                for option in element.get("options", []) if element.get("type") == "static_select" else []:
+                    if label in option["text"]["text"]:
+                        return self.click_raw(message, {**element, "selected_option": option}, room_id)
+        raise AssertionError(f"no option {label!r} on {message.get('text')!r}")
+
     def mark(self, message: Message, *labels: str) -> Envelope:
         """Mark exactly these options of the message's list; the app is told of it at once."""
         _, element = _list_of(message)

@@ -394,6 +394,8 @@ class FakeTelegram(FakeServer):
         message = self._chat(params).messages.get(int(params.get("message_id") or 0))
         if message is None:
             raise bad_request("message to edit not found")
+        if message.get("reply_markup", {}).get("force_reply"):
+            raise bad_request("message can't be edited")
         if message["from"]["id"] != self.me["id"] or self.clock() - message["date"] > EDIT_LIFE_S:
             raise bad_request("message can't be edited")
         return message

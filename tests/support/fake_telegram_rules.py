@@ -5,6 +5,7 @@ The words are those of the real Bot API server, because clients read them.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -13,6 +14,9 @@ MAX_CAPTION = 1024
 MAX_CALLBACK_BYTES = 64
 MAX_BUTTONS = 100
 MAX_ANSWER_TEXT = 200
+MAX_MARKUP_BYTES = 10_000
+MAX_ENTITIES = 100
+MAX_PLACEHOLDER = 64
 ENTITY_TYPES = {
     "mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number", "bold", "italic", "underline",
     "strikethrough", "spoiler", "blockquote", "expandable_blockquote", "code", "pre", "text_link", "text_mention",
@@ -60,6 +64,8 @@ def check_entities(entities: object, text: str) -> list[dict[str, Any]]:
         return []
     if not isinstance(entities, list):
         raise bad_request("can't parse entities: expected an Array")
+    if len(entities) > MAX_ENTITIES:
+        raise bad_request("too many entities")
     encoded = text.encode("utf-16-le")
     for entity in entities:
         if not isinstance(entity, dict) or entity.get("type") not in ENTITY_TYPES:
@@ -88,7 +94,11 @@ def check_markup(markup: object) -> dict[str, Any] | None:
     if not isinstance(markup, dict):
         raise bad_request("object expected as reply markup")
     if markup.get("force_reply") or markup.get("remove_keyboard"):
+        if not 1 <= len(str(markup.get("input_field_placeholder", "x"))) <= MAX_PLACEHOLDER:
+            raise bad_request("input field placeholder must be 1 to 64 characters")
         return markup
+    if len(json.dumps(markup, ensure_ascii=False).encode()) > MAX_MARKUP_BYTES:
+        raise bad_request("reply markup is too long")
     rows = markup.get("inline_keyboard")
     if not isinstance(rows, list) or any(not isinstance(row, list) for row in rows):
         raise bad_request("can't parse inline keyboard button: field inline_keyboard must be an Array of Arrays")

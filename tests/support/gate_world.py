@@ -122,7 +122,9 @@ class GateWorld:
     def _through_gate(self, reply: InboundReply) -> None:
         record = self.ledger.prompt(reply.prompt_id)
         allowed = reply.identity in ALLOWED
-        decision = decide_reply(record, reply, allowed=allowed, now=self.clock.now())
+        decision = decide_reply(
+            record, reply, allowed=allowed, now=self.clock.now(), private=reply.channel in ("local", "web", "memory")
+        )
         if isinstance(decision, Reject):
             self.seen[f"refused: {decision.reason.value}"] += 1
             assert not self._must_accept(reply, record), (decision, reply)

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from atlasbridge.core.clock import ManualClock
-from atlasbridge.core.detection.commands import Command
-from atlasbridge.core.detection.events import Event, OutputReceived, ProbeAnswer, ProbeState
+from atlasbridge.core.detection.commands import Command, RaisePrompt, WithdrawPrompt
+from atlasbridge.core.detection.events import Event, OutputReceived, ProbeAnswer, ProbeState, StructuredEventReceived
 from atlasbridge.core.host.terminal.inlet import Inlet
 from atlasbridge.core.host.terminal.relay import OutputRelay
 from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.host.watchdog import StallWatchdog
+from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import Prompt, PromptType
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.session.settings import SessionSettings
@@ -40,7 +41,13 @@ class FakeDetector:
         self.events.append((event, now))
         if isinstance(event, OutputReceived):
             self.screen.feed(event.data)
-        return self.answers.pop(type(event), [])
+        commands = self.answers.pop(type(event), [])
+        for command in commands:
+            if isinstance(command, RaisePrompt):
+                self.open_prompt = command.prompt
+            elif isinstance(command, WithdrawPrompt) and self.open_prompt and self.open_prompt.digest == command.digest:
+                self.open_prompt = None
+        return commands
 
     def still_shows(self, digest: str) -> bool:
         return self.shows(digest)
@@ -131,6 +138,7 @@ class Bench:
     settings: SessionSettings = field(default_factory=SessionSettings)
 
     def __post_init__(self) -> None:
+        self._next_id = ""
         self.posted: list[dict[str, Any]] = []
         self.ring = Ring(self.settings.ring_bytes)
         self.inlet = Inlet(self.pty.fileno(), self.clock, lambda: None)
@@ -145,12 +153,21 @@ class Bench:
             self.settings,
             deque(),
             self.pty.unread,
+            self._make_id,
         )
-        self.watch.to_hub = self.posted.append
+        self.watch.tell_hub_by(self.posted.append)
+
+    def _make_id(self) -> str:
+        given, self._next_id = self._next_id, ""
+        return given or new_id()
 
     def raise_prompt(self, prompt: Prompt = PROMPT, prompt_id: str = "p1") -> None:
-        self.detector.open_prompt = prompt
-        self.watch.open = (prompt_id, prompt)
+        """As if the detector had raised it a while ago: of that nothing is told and nothing remembered."""
+        before = len(self.detector.events), len(self.posted)
+        self._next_id = prompt_id
+        self.detector.answers[StructuredEventReceived] = [RaisePrompt(prompt)]
+        self.watch.handle(StructuredEventReceived("prompt", "", "the test"))
+        del self.detector.events[before[0] :], self.posted[before[1] :]
 
     def show(self, data: bytes) -> None:
         self.ring.append(data)

@@ -68,14 +68,15 @@ class TypingBench(Bench):
         self.written += self.pty.typed()
         return self.written
 
-    def run_until_raised(self, turns: int = 100) -> str:
-        """The open prompt's id; "" when nothing is raised in that many turns."""
+    def run_until_raised(self, turns: int = 100, after: str = "") -> str:
+        """The open prompt's id; "" when nothing but `after` is raised in that many turns."""
         for _ in range(turns):
             self.clock.advance(0.02)
             self.watch.absorb()
             self.watch._turn(self.clock.now())
-            if self.watch.open is not None:
-                return self.watch.open[0]
+            opened = self.watch.opened
+            if opened is not None and opened.prompt_id != after:
+                return opened.prompt_id
         return ""
 
     def typist(self) -> Typist:
@@ -83,9 +84,9 @@ class TypingBench(Bench):
             self.clock.advance(seconds)
             self._seam("pause")
 
-        def encode(prompt: Prompt, answer: Answer, screen: object) -> tuple[Step, ...]:
+        def encode(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
             self._seam("encode")
-            return encode_answer(prompt, answer, screen)  # type: ignore[arg-type]
+            return encode_answer(prompt, answer)
 
         flags = self.pty.flags
         self.pty.flags = lambda: (self._seam("flags"), flags())[1]  # type: ignore[method-assign, func-returns-value]
@@ -99,8 +100,12 @@ class TypingBench(Bench):
         return Typist(Walk(self.watch, self.inlet, self.pty, self.clock, self.settings, pause), encode)
 
     def type(self, answer: Answer) -> Outcome:
-        assert self.watch.open is not None
-        return self.typist().type(self.watch.open[0], answer)
+        return self.typist().type(self.open_id, answer)
+
+    @property
+    def open_id(self) -> str:
+        assert self.watch.opened is not None
+        return self.watch.opened.prompt_id
 
     # what can happen in between
 

@@ -52,6 +52,7 @@ async def test_a_text_that_was_on_its_way_while_the_question_came_is_asked_back(
         await on.until(lambda: record.prompt_id in on.desk.answers, "the answer, after the person said which")
         assert on.desk.answers[record.prompt_id].value == "y"
         assert on.desk.answers[record.prompt_id].nonce == record.nonce
+        assert on.buttons(await on.reads("↪ web-api")) == []
 
 
 @both

@@ -46,14 +46,15 @@ def event_of(prompt: Prompt, session_id: str, clock: Clock) -> PromptEvent:
 def prompt_of_event(event: dict[str, Any]) -> Prompt:
     """A prompt that another's adapter has detected: its answer goes to that adapter as one line."""
     kind = PromptType(event["prompt_type"])
-    excerpt = str(event["excerpt"])[:EXCERPT_BYTES]
-    digest = hashlib.blake2s(f"{event['prompt_id']}\0{excerpt}".encode(), digest_size=16).hexdigest()
+    asked = str(event["excerpt"])
+    excerpt = shorten(asked, EXCERPT_BYTES)
+    digest = hashlib.blake2s(f"{event['prompt_id']}\0{asked}".encode(), digest_size=16).hexdigest()
     score = _SCORES.get(str(event["confidence"]), 0.6)
     return Prompt(
         type=kind,
         score=score,
         excerpt=excerpt,
-        screen=excerpt,
+        screen=asked,
         choices=_choices(kind, [str(label) for label in event.get("choices", ())]),
         constraints=dict(event.get("constraints") or {}),
         evidence=(Evidence("structured", score, "its adapter detected it"),),

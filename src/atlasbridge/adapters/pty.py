@@ -1,7 +1,7 @@
-"""PtyAdapter: the frozen interface over a terminal (ptypool), the screen, the recogniser and a dialect.
+"""PtyAdapter: the frozen interface over the session's own parts: its terminal, detector, watchdog and typist.
 
-A tool's adapter is then a name and a dialect.  `atlasbridge run` does the same work in the session host without
-asyncio; this class is for programs that drive a tool themselves.
+A tool's adapter is then a name and a dialect.  `atlasbridge run` drives the same parts from the session host; this
+class is for programs that drive a tool themselves.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,25 +26,30 @@ from atlasbridge.adapters.base import (
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.adapters.event import event_of
 from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.picture import prompt_of
 from atlasbridge.core.detection.signals import MEDIUM
 from atlasbridge.core.errors import AdapterError
+from atlasbridge.core.host.bare import BareSession
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
-from atlasbridge.core.prompt.model import Evidence, Prompt, Reject
-from atlasbridge.core.prompt.step import Step, When, encode_until
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Evidence, Prompt, Reject
+from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.recognition.finding import Facts
-from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.recognition.recognise import recognise, stated
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
-from ptypool import PtyError, PtyHandle, PtyPool
-from ptypool.termination import DEFAULT_GRACE_S
+from atlasbridge.core.session.plan import child_environ
+from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.tty import Size, SpawnRefused
+from atlasbridge.os.tty import make_probe
+from atlasbridge.os.tty.posix import PosixPTY
 
 BUFFER_BYTES = 4096
+READ_BYTES = 65536
 REMEMBERED_KEYS = 32
-STEP_TIMEOUT_S = 2.0
-PRIVATE_PREFIX = "ATLASBRIDGE_"
+LOOK_S = 0.01
+JUDGED_S = 0.4  # for what looks like a prompt to be judged: an event loop needs two looks
 
 
 class PtyAdapter(BaseAdapter):
@@ -65,15 +70,15 @@ class PtyAdapter(BaseAdapter):
         self._stuck_s = stuck_timeout_seconds
         self._clock = clock or SystemClock()
         self.dialect = load_dialect(self.DIALECT, own_dialects)
-        self._screen = Screen(rows, cols)
         self._buffer = bytearray()
-        self._pool: PtyPool | None = None
-        self._handle: PtyHandle | None = None
+        self._pty: PosixPTY | None = None
+        self._session: BareSession | None = None
         self._session_id = ""
         self._without_session = new_id()
-        self._started_at = self._last_output_at = self._clock.now()
+        self._started_at = self._clock.now()
         self._keys: deque[str] = deque(maxlen=REMEMBERED_KEYS)
-        self._asked: dict[str, tuple[PromptEvent, Prompt]] = {}
+        self._asked: dict[str, tuple[PromptEvent, Prompt, str]] = {}  # and the id under which it is open
+        self._told = ""  # the last of these ids
         self._used: set[str] = set()  # nonces
         self._prompt_count = 0
         self._injecting = False
@@ -91,35 +96,39 @@ class PtyAdapter(BaseAdapter):
     # ------------------------------------------------------------ the session
 
     async def start_session(self, command: list[str], env: dict[str, str] | None = None) -> str:
-        if self._handle is not None and self._handle.is_alive():
+        if await self.healthcheck():
             raise AdapterStartError("this adapter runs a session already", "use one adapter for each session")
         if not command:
             raise AdapterStartError("no program to run was named", "")
-        program, *arguments = self.prepare_command(list(command))
-        pool = PtyPool(1, grace_s=DEFAULT_GRACE_S)
+        environ = {"TERM": "xterm-256color", **os.environ, **(env or {})}
+        size = Size(self._rows, self._cols)
         try:
-            self._handle = await pool.spawn(program, arguments, child_environ(env), None, (self._rows, self._cols))
-        except PtyError as error:
-            await pool.close()
-            raise AdapterStartError(f"{program} could not be started: {error}", "check that it is installed") from error
-        self._pool, self._session_id, self._ended = pool, new_id(), False
-        self._started_at = self._last_output_at = self._clock.now()
+            pty = PosixPTY.spawn(self.prepare_command(list(command)), child_environ(environ), None, size, None)
+        except SpawnRefused as error:
+            raise AdapterStartError(f"{command[0]} could not be started: {error}", error.hint) from error
+        detector, settings = Detector(self.dialect, self._rows, self._cols), SessionSettings()
+        probe = make_probe(pty.fileno(), pty.pid)
+        self._pty, self._session = pty, BareSession(pty, detector, probe, _encode, self._clock, settings)
+        self._session_id, self._ended, self._started_at = new_id(), False, self._clock.now()
+        self._session.start()
         await self.on_start()
         return self._session_id
 
     async def read_stream(self) -> AsyncIterator[bytes]:
-        handle = self._running()
-        async for chunk in handle:
-            self._screen.feed(chunk)
-            for answer in self._screen.take_queries():  # nobody else answers: there is no terminal behind us
-                await handle.send(answer)
+        pty, session = self._running()
+        while chunk := await _read(pty):
+            session.take_in(chunk)
             self._buffer += chunk
             del self._buffer[:-BUFFER_BYTES]
-            self._last_output_at = self._clock.now()
             yield chunk
-        await self._finish(await handle.wait())
+        while (status := pty.poll()) is None:  # a tool may close its terminal a moment before it ends
+            await asyncio.sleep(LOOK_S)
+        await self._finish(status)
 
     async def _finish(self, status: int) -> None:
+        if self._session is None:
+            return
+        await asyncio.to_thread(self._session.stop)
         if not self._ended:
             self._ended = True
             await (self.on_stop(status) if status == 0 else self.on_crash(status))
@@ -127,53 +136,73 @@ class PtyAdapter(BaseAdapter):
     async def terminate_session(self, session_id: str) -> None:
         if session_id != self._session_id:
             raise AdapterError(f"there is no session {session_id!r} here", "terminate the session that was started")
-        if self._handle is not None and self._pool is not None:
-            await self._finish(await self._handle.kill())
-            await self._pool.close()
+        if self._pty is None:
+            return
+        for pause_s in self._pty.end_steps(SessionSettings().kill_grace_s):
+            await asyncio.sleep(pause_s)
+        await self._finish(self._pty.poll() or 0)
+        self._pty.close()
 
     # ------------------------------------------------------------ prompts
 
     async def detect_prompt(self, buffer: bytes) -> PromptEvent | None:
-        live = bool(buffer) and self._handle is not None and self._buffer.endswith(buffer)
-        view = View.of(self._screen if live else _screen_of(buffer, self._rows, self._cols))
+        """Of a running tool: what the session's detector has raised.  Of mere bytes: what stands on their screen."""
+        live = bool(buffer) and await self.healthcheck() and self._buffer.endswith(buffer)
+        view = View.of(self._screen_now() if live else _screen_of(buffer, self._rows, self._cols))
         found = recognise(view, Facts(), self.dialect)
-        if found is None or found.score < MEDIUM or stated(view, self.dialect) == "busy":
+        looks_like_one = found is not None and found.score >= MEDIUM and stated(view, self.dialect) != "busy"
+        if live:
+            return await self._raised(JUDGED_S if looks_like_one else 0.0)
+        if found is None or not looks_like_one:
             return None
         evidence = [Evidence("pattern", found.score, found.rule)]
-        prompt = prompt_of(found, view, evidence, bytes(buffer[-BUFFER_BYTES:]), (), "")
+        return self._event(prompt_of(found, view, evidence, bytes(buffer[-BUFFER_BYTES:]), ()), "")
+
+    async def _raised(self, patience_s: float) -> PromptEvent | None:
+        _, session = self._running()
+        deadline = self._clock.now() + patience_s
+        while (opened := session.opened) is None or opened.prompt_id == self._told:
+            if self._clock.now() >= deadline:
+                return None
+            await asyncio.sleep(LOOK_S)
+        self._told = opened.prompt_id
+        return self._event(opened.prompt, opened.prompt_id)
+
+    def _event(self, prompt: Prompt, open_id: str) -> PromptEvent | None:
         event = event_of(prompt, self._session_id or self._without_session, self._clock)
-        if event.idempotency_key in self._keys:
+        if not open_id and event.idempotency_key in self._keys:
             return None
         self._keys.append(event.idempotency_key)
-        self._asked[event.prompt_id] = event, prompt
+        self._asked[event.prompt_id] = event, prompt, open_id
         self._prompt_count += 1
         return event
 
     async def await_input_state(self) -> bool:
-        if self._handle is None or not self._handle.is_alive():
+        if self._session is None or not await self.healthcheck():
             return False
-        silent = self._clock.now() - self._last_output_at >= self._stuck_s
-        return silent and stated(View.of(self._screen), self.dialect) != "busy"
+        if self._session.opened is not None:
+            return True
+        silent = self._clock.now() - self._session.last_output_at >= self._stuck_s
+        return silent and stated(View.of(self._session.screen), self.dialect) != "busy"
 
     async def inject_reply(self, reply: Reply) -> None:
-        event, prompt = self._claim(reply)
-        handle = self._running()
+        _, session = self._running()
+        answer, open_id = self._claim(reply)
         self._injecting = True
         try:
-            for step in self._steps(reply, event, prompt):
-                before = self._screen.version
-                await handle.send(step.keys)
-                await handle.drain()
-                await self._await_step(step, before)
-        except PtyError as error:
-            raise AdapterInjectionError(f"the reply could not be written: {error}", "the tool has ended") from error
+            outcome = await asyncio.to_thread(session.type, open_id, answer)
         finally:
             self._injecting = False
+        if outcome.outcome != "typed":
+            raise AdapterInjectionError(f"the reply was not typed: {outcome.detail}", "look at the tool's screen")
         self._buffer.clear()
-        self._last_output_at = self._clock.now()
 
-    def _claim(self, reply: Reply) -> tuple[PromptEvent, Prompt]:
-        """The prompt this reply may answer; its nonce is spent from here on."""
+    async def type_keys(self, data: bytes) -> None:
+        """Keys outside any prompt, as they are."""
+        await asyncio.to_thread(self._running()[1].type_keys, data)
+
+    def _claim(self, reply: Reply) -> tuple[Answer, str]:
+        """What this reply means, and which open prompt it may answer; its nonce is spent from here on."""
         if reply.session_id != self._session_id:
             raise AdapterInjectionError("the reply belongs to another session", "answer the session that asks")
         if reply.nonce in self._used:
@@ -181,71 +210,86 @@ class PtyAdapter(BaseAdapter):
         known = self._asked.get(reply.prompt_id)
         if known is None:
             raise AdapterInjectionError("no such prompt waits here", "it was answered, or never asked")
-        if reply.nonce != known[0].constraints["nonce"]:
+        event, prompt, open_id = known
+        if reply.nonce != event.constraints["nonce"]:
             raise ReplayAttackError("the nonce is not that of this prompt", "answer with the prompt's own nonce")
-        wrong = validate_reply(reply, known[0]) if reply.newline_policy == "append" else []
-        if wrong:
-            raise AdapterInjectionError("; ".join(wrong), "send a value that fits the prompt")
+        answer = _meaning(reply, event, prompt)
         self._used.add(reply.nonce)
         del self._asked[reply.prompt_id]
-        return known
-
-    def _steps(self, reply: Reply, event: PromptEvent, prompt: Prompt) -> tuple[Step, ...]:
-        """`append` means an ordinary answer: the dialect knows its keys.  The other two are typed as they are."""
-        if reply.newline_policy != "append":
-            return (Step(reply_bytes(reply.value, reply.newline_policy)),)
-        answer = decide_answer(prompt, reply.value or "enter")
-        if isinstance(answer, Reject):
-            raise AdapterInjectionError(answer.sentence, "send a value that fits the prompt")
-        return encode_answer(prompt, answer, self._screen)
-
-    async def _await_step(self, step: Step, before: int) -> None:
-        """What a step must show before the next one; read_stream, which somebody consumes, brings the screen."""
-        if step.until in (When.AT_ONCE, When.DRAINED):
-            return
-        give_up_at = self._clock.now() + STEP_TIMEOUT_S
-        what, _, text = encode_until(step.until).partition(":")
-        while not (self._has_come(what, text) if text else self._screen.version != before):
-            if self._clock.now() > give_up_at:
-                raise AdapterInjectionError(f"the tool did not come to {step.until!r}", "look at its screen")
-            await asyncio.sleep(0.01)
-
-    def _has_come(self, what: str, text: str) -> bool:
-        if what == "stands":
-            return any(text in line for line in self._screen.lines())
-        return is_highlighted(View.of(self._screen), text)
+        return answer, open_id
 
     # ------------------------------------------------------------ how it is
 
     async def snapshot_context(self) -> dict[str, Any]:
         alive = await self.healthcheck()
-        now = self._clock.now()
+        now, session = self._clock.now(), self._session
         waiting = "awaiting_response" if self._asked else "running"
         return {
             "session_id": self._session_id,
             "tool": self.TOOL_NAME,
-            "pid": self._handle.pid if self._handle is not None else None,
+            "pid": None if self._pty is None else self._pty.pid,
             "state": ("injecting" if self._injecting else waiting) if alive else "done",
-            "uptime_seconds": round(now - self._started_at, 3) if self._handle is not None else 0.0,
+            "uptime_seconds": round(now - self._started_at, 3) if session is not None else 0.0,
             "prompt_count": self._prompt_count,
-            "last_output_ago_seconds": round(now - self._last_output_at, 3),
+            "last_output_ago_seconds": round(now - (session.last_output_at if session else self._started_at), 3),
             "pty_alive": alive,
-            "title": self._screen.title,
+            "title": "" if session is None else session.screen.title,
         }
 
     async def healthcheck(self) -> bool:
-        return self._handle is not None and self._handle.is_alive() and not self._handle.closed
+        return self._pty is not None and not self._ended and self._pty.poll() is None
 
-    def _running(self) -> PtyHandle:
-        if self._handle is None:
+    def _running(self) -> tuple[PosixPTY, BareSession]:
+        if self._pty is None or self._session is None:
             raise AdapterError("no session was started", "call start_session first")
-        return self._handle
+        return self._pty, self._session
+
+    def _screen_now(self) -> Screen:
+        """All that was read; the session's own screen may be a moment behind."""
+        screen: Screen = self._running()[1].screen
+        return screen
 
 
-def child_environ(overrides: Mapping[str, str] | None) -> dict[str, str]:
-    """Ours with the overrides, without what is AtlasBridge's own business."""
-    environ = {**os.environ, "TERM": os.environ.get("TERM", "xterm-256color"), **(overrides or {})}
-    return {name: value for name, value in environ.items() if not name.startswith(PRIVATE_PREFIX)}
+async def _read(pty: PosixPTY) -> bytes:
+    """The next chunk; b"" once nobody will write any more."""
+    loop, fd = asyncio.get_running_loop(), pty.fileno()
+    while fd >= 0:
+        readable = asyncio.Event()
+        loop.add_reader(fd, readable.set)
+        try:
+            await readable.wait()
+        finally:
+            loop.remove_reader(fd)
+        try:
+            return os.read(fd, READ_BYTES)
+        except BlockingIOError:
+            continue
+        except OSError:
+            if pty.poll() is not None:
+                break
+            await asyncio.sleep(LOOK_S)  # nobody has the terminal open now; while the tool lives it may open it again
+    return b""
+
+
+def _meaning(reply: Reply, event: PromptEvent, prompt: Prompt) -> Answer:
+    """`append` means an ordinary answer: the dialect knows its keys.  The other two are typed as they are."""
+    if reply.newline_policy != "append":
+        return Answer(AnswerKind.KEYS, reply_bytes(reply.value, reply.newline_policy).decode("latin-1"))
+    answer = decide_answer(prompt, reply.value or "enter")
+    if isinstance(answer, Reject):
+        raise AdapterInjectionError(answer.sentence, "send a value that fits the prompt")
+    named = answer.kind is AnswerKind.CHOICE  # by its own word, where the interface has its number
+    wrong = [] if named else validate_reply(reply, event)
+    if wrong:
+        raise AdapterInjectionError("; ".join(wrong), "send a value that fits the prompt")
+    return answer
+
+
+def _encode(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
+    """Keys are bytes here, not names of keys."""
+    if answer.kind is AnswerKind.KEYS:
+        return (Step(answer.value.encode("latin-1")),)
+    return encode_answer(prompt, answer)
 
 
 def _screen_of(buffer: bytes, rows: int, cols: int) -> Screen:

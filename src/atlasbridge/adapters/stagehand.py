@@ -45,6 +45,7 @@ class Stagehand:
         self._master: int | None = None
         self._line = bytearray()  # what was typed of a line
         self._answers: asyncio.Queue[str] = asyncio.Queue()
+        self._complained: set[str] = set()
 
     async def run(self, command: list[str]) -> int:
         endings = ExitStatus()
@@ -98,8 +99,11 @@ class Stagehand:
 
     async def _look(self) -> None:
         event = await self._adapter.detect_prompt(bytes(self._buffer)) if self._buffer else None
-        if event is None or validate_event(event):
+        if event is None:
             return
+        for wrong in set(validate_event(event)) - self._complained:
+            self._complained.add(wrong)  # told once, and asked all the same: a prompt must not be lost
+            _say(f"an event of the adapter is not as the interface has it: {wrong}")
         self._open = event
         self._tell("prompt", _plain(event))
 
@@ -167,7 +171,7 @@ class Stagehand:
                 Reply(event.prompt_id, event.session_id, value, nonce, "cli:local", now, policy)
             )
         except AdapterError as error:
-            self._show(f"\r\natlasbridge: the adapter refused the reply: {error}\r\n".encode())
+            _say(f"the adapter refused the reply: {error}")
         self._tell("resolved", {})
 
     def _tell(self, kind: str, body: dict[str, Any]) -> None:
@@ -189,6 +193,11 @@ def _plain(event: PromptEvent) -> dict[str, Any]:
         "choices": list(event.choices),
         "constraints": {k: v for k, v in event.constraints.items() if isinstance(v, str | int | float | bool)},
     }
+
+
+def _say(text: str) -> None:
+    """To the person at the terminal; the adapter does not see it."""
+    _write(1, f"\r\natlasbridge: {text}\r\n".encode())
 
 
 def _write(fd: int, data: bytes) -> None:

@@ -1,6 +1,8 @@
-"""The detector of a session whose adapter comes from another package: it raises what that adapter detected.
+"""The detector of a session whose adapter somebody else wrote: that adapter's word comes first, and the usual detector
+raises what it leaves out.
 
-It judges nothing by itself; the screen is kept for those who want to see it.
+While a prompt of the adapter's is open, the usual detector only keeps watching.  What it alone has seen is raised after
+a moment in which the adapter could have spoken.
 """
 
 from __future__ import annotations
@@ -8,54 +10,102 @@ from __future__ import annotations
 import json
 
 from atlasbridge.adapters.event import prompt_of_event
-from atlasbridge.core.detection.commands import Command, RaisePrompt, WithdrawPrompt
-from atlasbridge.core.detection.events import ChildExited, Event, OutputReceived, Resized, StructuredEventReceived
+from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestWakeup, WithdrawPrompt
+from atlasbridge.core.detection.events import ChildExited, Event, ReplyTyped, StructuredEventReceived
+from atlasbridge.core.host.opened import DetectorLike
 from atlasbridge.core.prompt.model import Prompt
-from atlasbridge.core.screen.screen import Screen
+
+GRACE_S = 3.0  # an adapter that goes by silence needs more than two seconds
 
 
 class ToldDetector:
-    def __init__(self, rows: int, cols: int, secrets: tuple[str, ...] = ()) -> None:
-        self.secrets = secrets
-        self.screen = Screen(rows, cols)
-        self.open_prompt: Prompt | None = None
-        self.despite_busy = True  # what its process does is the adapter's business
+    def __init__(self, usual: DetectorLike) -> None:
+        self._usual = usual
+        self.screen = usual.screen
+        self._told: Prompt | None = None
+        self._raised = ""  # the digest of what the usual detector was allowed to raise
+        self._due: float | None = None  # when it may raise what it has seen
+
+    @property
+    def open_prompt(self) -> Prompt | None:
+        return self._told or (self._usual.open_prompt if self._raised else None)
+
+    @property
+    def despite_busy(self) -> bool:
+        """What its process does is the adapter's business."""
+        return self._told is not None or self._usual.despite_busy
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return self._usual.secrets
+
+    @secrets.setter
+    def secrets(self, values: tuple[str, ...]) -> None:
+        self._usual.secrets = values
 
     def handle(self, event: Event, now: float) -> list[Command]:
         match event:
-            case OutputReceived(data):
-                self.screen.feed(data)
-            case Resized(rows, cols):
-                self.screen.resize(rows, cols)
             case StructuredEventReceived("prompt", text):
-                return self._raise(text)
+                return self._tell(text)
             case StructuredEventReceived("resolved"):
-                return self._withdraw("answered")
+                return self._settle("answered", now)
+            case ReplyTyped() if self._told is not None:
+                return self._answered(now)
             case ChildExited():
-                return self._withdraw("exited")
-        return []
+                return [*self._settle("exited", now), *self._passed(self._usual.handle(event, now), now)]
+        return self._passed(self._usual.handle(event, now), now)
 
     def still_shows(self, digest: str) -> bool:
-        return self.open_prompt is not None and self.open_prompt.digest == digest
+        return self._usual.still_shows(digest) if self._told is None else self._told.digest == digest
 
     def has_left(self, digest: str) -> bool:
-        return not self.still_shows(digest)
+        return self._usual.has_left(digest) if self._told is None else self._told.digest != digest
 
     def begun(self, now: float) -> bool:
-        return False  # whether half a line was typed is not visible here
+        """Whether half a line was typed is not visible where an adapter reads it."""
+        return self._told is None and self._usual.begun(now)
 
     def reconsider(self) -> None:
-        self.open_prompt = None
+        self._told, self._raised, self._due = None, "", None
+        self._usual.reconsider()
 
-    def _raise(self, text: str) -> list[Command]:
+    def _tell(self, text: str) -> list[Command]:
         try:
             prompt = prompt_of_event(json.loads(text))
         except (ValueError, KeyError, TypeError):
             return []  # not an event of the frozen interface
-        gone = self._withdraw("moved_on")
-        self.open_prompt = prompt
-        return [*gone, RaisePrompt(prompt)]
+        gone = self.open_prompt
+        self._told, self._raised, self._due = prompt, "", None
+        return [*([WithdrawPrompt(gone.digest, "moved_on")] if gone else []), RaisePrompt(prompt)]
 
-    def _withdraw(self, reason: str) -> list[Command]:
-        prompt, self.open_prompt = self.open_prompt, None
-        return [WithdrawPrompt(prompt.digest, reason)] if prompt else []
+    def _settle(self, reason: str, now: float) -> list[Command]:
+        """The adapter's prompt is over; should the tool wait all the same, the usual detector sees it."""
+        told, self._told = self._told, None
+        if told is None:
+            return []
+        self._due = now + GRACE_S if self._usual.open_prompt is not None else None
+        return [WithdrawPrompt(told.digest, reason)]
+
+    def _answered(self, now: float) -> list[Command]:
+        seen = self._usual.open_prompt
+        return [] if seen is None else self._passed(self._usual.handle(ReplyTyped(seen.digest), now), now)
+
+    def _passed(self, commands: list[Command], now: float) -> list[Command]:
+        """What the usual detector says, as far as it is its turn."""
+        out: list[Command] = []
+        for command in commands:
+            match command:
+                case RaisePrompt():
+                    self._due = now + GRACE_S
+                case WithdrawPrompt(digest):
+                    out += [command] if digest == self._raised else []
+                    self._raised, self._due = "", None
+                case RequestWakeup(at) if self._due is not None:
+                    out.append(RequestWakeup(min(at, max(self._due, now))))
+                case _:
+                    out.append(command)
+        seen = self._usual.open_prompt
+        if self._due is not None and now >= self._due and self._told is None and seen is not None:
+            self._raised, self._due = seen.digest, None
+            out.append(RaisePrompt(seen))
+        return out

@@ -26,7 +26,7 @@ from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.target import Held
 from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.channels.turns import EDIT, NOTICE
-from atlasbridge.channels.wording import render_left, session_name
+from atlasbridge.channels.wording import render_brief, render_left, session_name
 from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
@@ -142,10 +142,14 @@ class ChatChannel(BaseChannel):
     def _explain(self, prompt_id: str, refusal: Reject) -> str:
         """Who lost a race hears who won, and with what."""
         record = self.desk.prompt(prompt_id)
-        by = record.decided_by if record is not None else ""
-        sentence = self._people.rename(refusal.sentence, by)
-        end = self._ends.get(record.prompt_id) if record is not None else None
-        return f"Too late. {end.title}" if end is not None and refusal.reason in LATE else sentence
+        if record is None:
+            return refusal.sentence
+        end = self._ends.get(record.prompt_id)
+        if end is None and (record.decided_value or self._given.get((record.prompt_id, record.decided_by))):
+            end = self._judge(record, Receipt("taken", "", record.decided_by))
+        if end is not None and refusal.reason in LATE:
+            return f"Too late. {end.title}"
+        return self._people.rename(refusal.sentence, record.decided_by)
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         session, places = self._session(event), self._shown.places(event.prompt_id, message_id)
@@ -167,8 +171,8 @@ class ChatChannel(BaseChannel):
 
     def _judge(self, event: PromptRecord, receipt: Receipt) -> Outcome:
         by = receipt.by or event.decided_by
-        answer = str(getattr(receipt, "answer", "") or self._given.get((event.prompt_id, by), ""))
-        at = str(getattr(receipt, "at", "") or event.decided_at)
+        answer = receipt.answer or event.decided_value or self._given.get((event.prompt_id, by), "")
+        at = receipt.at or event.decided_at
         moment = parse_iso(at) if at else self.clock.wall()
         who = self._people.call(by) if by else ""
         return render_outcome(event, receipt, answer, who, moment, receipt.stage == "expired")
@@ -216,6 +220,11 @@ class ChatChannel(BaseChannel):
     def warn(self, record: PromptRecord) -> None:
         self.desk.note("CHANNEL_RATE_LIMITED", channel=self.name, session_id=record.session_id)
         self._tasks.hold(self.notify(PAUSED, self._session(record)))
+
+    def settle_which(self, place: Place, record: PromptRecord) -> None:
+        """The question back has its answer: its buttons go."""
+        meant = f"↪ {render_brief(record.prompt, self._session(record))}"
+        self._outbox.edit(place, self._paint_notice(meant, None, place[0]))
 
     def tidy(self, place: Place, record: PromptRecord) -> None:
         """A copy whose sending was never confirmed was pressed after the end: it gets the title of the others."""

@@ -1,12 +1,8 @@
-"""How fast a channel may speak and listen: token bucket, inbound window, backoff.  Pure: time is an argument."""
+"""How fast a channel may speak: token bucket and backoff.  Pure: time is an argument."""
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
-
-INBOUND_LIMIT = 10
-INBOUND_WINDOW_S = 60.0
 
 
 @dataclass(slots=True)
@@ -26,29 +22,6 @@ class TokenBucket:
         self.updated_at = now
         self.tokens -= 1.0
         return max(0.0, -self.tokens / self.rate)
-
-
-@dataclass(slots=True)
-class InboundWindow:
-    """At most `limit` replies in any `window_s` seconds, counted for each session."""
-
-    limit: int = INBOUND_LIMIT
-    window_s: float = INBOUND_WINDOW_S
-    _seen: dict[str, deque[float]] = field(default_factory=dict)
-
-    def admit(self, session_id: str, now: float) -> float:
-        """0.0 when this reply may pass, else the seconds until the next one may."""
-        seen = self._seen.setdefault(session_id, deque())
-        while seen and seen[0] <= now - self.window_s:
-            seen.popleft()
-        if len(seen) >= self.limit:
-            return seen[0] + self.window_s - now
-        seen.append(now)
-        return 0.0
-
-    def forget_last(self, session_id: str) -> None:
-        if seen := self._seen.get(session_id):
-            seen.pop()
 
 
 @dataclass(slots=True)

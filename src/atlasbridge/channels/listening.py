@@ -10,8 +10,8 @@ import logging
 from collections import OrderedDict
 from typing import Any
 
-from atlasbridge.channels.limits import InboundWindow
 from atlasbridge.core.ports import Desk
+from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.session.model import SessionRecord, SessionState
 
 log = logging.getLogger(__name__)
@@ -77,8 +77,8 @@ class Throttle:
     """
 
     def __init__(self, replies_per_minute: int) -> None:
-        self._window = InboundWindow(replies_per_minute)
-        self._everything = InboundWindow(replies_per_minute * 6)
+        self._window = RateWindow(replies_per_minute)
+        self._everything = RateWindow(replies_per_minute * 6)
         self._warned_until: dict[str, float] = {}
 
     def admit(self, session_id: str, now: float) -> tuple[str, bool]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from atlasbridge.channels.people import is_timer
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptState
 from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.spoken import SECRET_LABEL
 from atlasbridge.core.visible import visible
 
 ANSWER_LIMIT = 60
@@ -19,6 +20,7 @@ STAGE_WORDS = {
     "answered_elsewhere": "received, being typed",
     "still_there": "typed, but the question is still there. Look at the terminal",
 }
+STAGE_MARKS = {"received": "📨", "answered_elsewhere": "📨", "typed": "⌨", "still_there": "⚠"}
 WITHDRAWN = {
     "It was answered at the terminal.": "answered at the terminal",
     "The tool moved on.": "the tool moved on",
@@ -54,8 +56,10 @@ def render_answer(prompt: Prompt, value: str) -> str:
     if found is not None:
         return _short(found.label)
     several = [find_choice(prompt, one) for one in word.split(",")]
-    if prompt.constraints.get("multi_select") and all(several):
-        return _short(", ".join(one.label for one in several if one is not None))
+    if prompt.constraints.get("multi_select"):
+        return _short(", ".join(one.label for one in several if one is not None) if all(several) else word)
+    if word == SECRET_LABEL:
+        return "a secret"
     if word.lower() in _YES:
         return _YES[word.lower()]
     return f"“{_short(word)}”" if word else "Enter"
@@ -68,7 +72,8 @@ def refuses(prompt: Prompt, value: str) -> bool:
 
 
 def find_choice(prompt: Prompt, value: str) -> Choice | None:
-    exact = [choice for choice in prompt.choices if value in (choice.value, choice.label)]
+    """By value, by label, or by both as the records write them: "2. Yes, always"."""
+    exact = [one for one in prompt.choices if value in (one.value, one.label, f"{one.value}. {one.label}")]
     low = value.lower()
     near = [choice for choice in prompt.choices if low in (choice.value.lower(), choice.label.lower())]
     return next(iter(exact or near), None)
@@ -89,7 +94,7 @@ def render_outcome(record: PromptRecord, receipt: Receipt, answer: str, who: str
         case "failed":
             return Outcome(f"⚠ {visible(receipt.sentence, keep_lines=False)}", detail)
     said = render_answer(prompt, answer) if answer else "answered"
-    mark = "⚠" if receipt.stage == "still_there" else "🛑" if answer and refuses(prompt, answer) else "✅"
+    mark = STAGE_MARKS.get(receipt.stage) or ("🛑" if answer and refuses(prompt, answer) else "✅")
     stage = STAGE_WORDS.get(receipt.stage, "")
     return Outcome(f"{mark} {said}{_by(who)} · {moment}", f"{stage}. {detail}".strip(" .") if stage else detail)
 
@@ -100,7 +105,7 @@ def render_fate(record: PromptRecord, who: str) -> str:
         case PromptState.EXPIRED if not record.decided_by:
             return "nobody answered, nothing was typed"
         case _ if is_timer(record.decided_by):
-            return f"nobody answered: {_default_said(record.prompt)} was typed"
+            return f"nobody answered: {_default_said(record)} was typed"
         case PromptState.WITHDRAWN:
             return "it is no longer on the screen"
         case PromptState.CANCELED:
@@ -109,21 +114,21 @@ def render_fate(record: PromptRecord, who: str) -> str:
             return "it could not be answered"
         case PromptState.CREATED | PromptState.ROUTED | PromptState.AWAITING_REPLY:
             return "it still waits"
-    return f"answered{_by(who)}"
+    said = render_answer(record.prompt, record.decided_value) if record.decided_value else "answered"
+    return f"{said}{_by(who)}"
 
 
 def render_anchor(receipt: Receipt) -> str:
     """The audit log's head when this was decided: whoever keeps the message can tell that the log was not rewritten."""
-    count, _, head = str(getattr(receipt, "audit_head", "") or "").rpartition(":")
+    count, _, head = receipt.audit_head.rpartition(":")
     return f"audit {count or '?'}:{head[:HEAD_CHARS]}" if head else ""
 
 
 def _timed_out(record: PromptRecord, receipt: Receipt, detail: str, again: bool) -> Outcome:
-    prompt = record.prompt
     if not is_timer(receipt.by or record.decided_by):
         waits = "still waiting" if again else "nothing was typed"
         return Outcome(f"⌛ nobody answered in time: {waits}", detail, again)
-    said = _default_said(prompt)
+    said = _default_said(record)
     match receipt.stage:
         case "still_there":
             return Outcome(f"⚠ nobody answered: {said} was typed, but the question is still there", detail)
@@ -134,8 +139,9 @@ def _timed_out(record: PromptRecord, receipt: Receipt, detail: str, again: bool)
     return Outcome(f"⏱ nobody answered: {said} was typed", detail)
 
 
-def _default_said(prompt: Prompt) -> str:
-    return render_answer(prompt, "default") if prompt.safe_default else "the default"
+def _default_said(record: PromptRecord) -> str:
+    typed = record.decided_value or ("default" if record.prompt.safe_default else "")
+    return render_answer(record.prompt, typed) if typed else "the default"
 
 
 def _default_of(prompt: Prompt) -> str:

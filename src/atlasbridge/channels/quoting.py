@@ -23,6 +23,16 @@ CAPTIONS = {
 }
 
 
+VERBS = {
+    SubjectKind.COMMAND: "Run ",
+    SubjectKind.EDIT: "Change ",
+    SubjectKind.FETCH: "Fetch ",
+    SubjectKind.PLAN: "Plan: ",
+    SubjectKind.TOOL: "Call ",
+    SubjectKind.TRUST: "Trust ",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Quote:
     """A piece of the tool's own text; `total` is how long it is whole, as the chat counts."""
@@ -101,6 +111,12 @@ def first_line(prompt: Prompt) -> str:
     lines = [flat for line in prompt.excerpt.splitlines() if (flat := _flat(line))]
     asking = [line for line in lines if "?" in line]
     return (asking or lines or ["?"])[0]
+
+
+def ask_verb(prompt: Prompt) -> str:
+    """Our own word for what is asked, to stand before the quotation."""
+    told = prompt.subject is not None and prompt.subject.shown.strip()
+    return VERBS.get(prompt.subject.kind, "") if prompt.subject is not None and told else ""
 
 
 def cut_to(text: str, room: int, size: Size) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from atlasbridge.channels.outcome import render_answer
-from atlasbridge.channels.quoting import first_line, is_ambiguous
+from atlasbridge.channels.quoting import ask_verb, cut_to, first_line, is_ambiguous
 from atlasbridge.channels.words import needs_words, takes_words
 from atlasbridge.core.clock import parse_iso
 from atlasbridge.core.ids import short_id
@@ -62,6 +62,12 @@ def session_name(session: SessionRecord) -> str:
     return (label or folder or tool_name(session))[:LABEL_LIMIT]
 
 
+def render_brief(prompt: Prompt, session: SessionRecord) -> str:
+    """A prompt on a button, or in a list: its session and how it begins."""
+    asked = "the next instruction" if prompt.idle else short_label(first_line(prompt))
+    return f"{session_name(session)}: {asked}"
+
+
 def offers_again(record: PromptRecord) -> bool:
     """Whether a look at the last output ends with the same question: what shall be done?"""
     return is_ambiguous(record.prompt) and record.state in OPEN
@@ -74,9 +80,8 @@ def render_headline(prompt: Prompt, session: SessionRecord) -> str:
         return f"🔒 A secret is asked for · {name}"
     if prompt.idle:
         return f"💬 {name} waits for your next instruction"
-    asked = first_line(prompt)
-    room = HEADLINE_LIMIT - len(name) - 8
-    return f"❓ “{asked if len(asked) <= room else asked[: room - 1] + '…'}” · {name}"
+    verb = ask_verb(prompt)
+    return f"❓ {verb}“{cut_to(first_line(prompt), HEADLINE_LIMIT - len(name) - len(verb), len)}” · {name}"
 
 
 def render_header(prompt: Prompt, session: SessionRecord, host: str) -> str:
@@ -146,7 +151,7 @@ def render_left(seconds: float) -> str:
 def render_deadline(record: PromptRecord) -> str:
     """Until when, and what happens then."""
     prompt, until = record.prompt, parse_iso(record.expires_at)
-    then = f"then {render_answer(prompt, 'default')} is typed" if prompt.safe_default else "nothing is typed by itself"
+    then = f"then: {render_answer(prompt, 'default')}" if prompt.safe_default else "nothing is typed by itself"
     far = time.strftime("%a ", time.localtime(until)) if until - parse_iso(record.created_at) > 43_200 else ""
     return f"⏳ until {far}{time.strftime('%H:%M %Z', time.localtime(until)).strip()}, {then}"
 

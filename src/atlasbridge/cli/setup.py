@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from atlasbridge.bootstrap import introduce
+from atlasbridge.bootstrap import how_to_start, introduce
 from atlasbridge.cli.printing import home
 from atlasbridge.cli.setup_file import read_table, write_table
 from atlasbridge.core.daemon.lock import lock_holder
@@ -22,12 +22,6 @@ from atlasbridge.core.values import frozen
 
 CHANNELS = ("web", "telegram", "slack")
 TOKENS = {"telegram": ("bot_token",), "slack": ("bot_token", "app_token")}
-HOW_TO_START = {
-    "telegram": "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you.",
-    "slack": "At api.slack.com/apps make an app with Socket Mode, Interactivity and the event message.im; install it.\n"
-    "Bot scopes: chat:write, im:write, im:history, users:read, files:write. App-level scope: connections:write.\n"
-    "If you like, a slash command /atlasbridge too.",
-}
 TRIES = 3
 ASK = {"bot_token": "Bot token", "app_token": "App-level token (xapp-...)"}
 
@@ -107,7 +101,7 @@ def find_token(channel: str, name: str, wish: Wish) -> Token:
         flag = name.replace("bot_token", "token").replace("_", "-")
         raise click.UsageError(f"without questions the token must come from --{flag}-env or --{flag}-file")
     if name == "bot_token":
-        click.echo(HOW_TO_START[channel])
+        click.echo(how_to_start(channel))
     value = str(click.prompt(ASK[name], hide_input=True)).strip()
     return Token(value, value)
 

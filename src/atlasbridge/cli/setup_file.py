@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.bootstrap import check_configuration
+from atlasbridge.core.durable import sync_folder
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 
@@ -50,11 +51,7 @@ def write_table(home: Home, channel: str, table: dict[str, Any]) -> None:
 
 def _take_place(fresh: Path, target: Path) -> None:
     os.replace(fresh, target)
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(target.parent)
 
 
 def replace_table(text: str, name: str, table: dict[str, Any]) -> str:

@@ -23,14 +23,15 @@ class SafeDefaults(Table):
 
     yes_no: Literal["n", "none"] = Field(default="n", description="`n` types no; `none` types nothing. `y` is refused.")
     confirm_enter: Literal["enter", "none"] = Field(
-        default="enter", description="`enter` presses Enter; `none` types nothing."
+        default="enter",
+        description="`enter` presses Enter where `Press Enter to continue` is all that is asked; `none` types nothing.",
     )
     multiple_choice: Literal["refuse", "none"] = Field(
         default="refuse",
         description="`refuse` takes the choice that refuses, where the menu has one; `none` types nothing.",
     )
     free_text: Literal["empty", "none"] = Field(
-        default="empty", description="`empty` is Enter alone; `none` types nothing."
+        default="none", description="Free text is never answered by a timer; `empty` is accepted and means the same."
     )
 
 
@@ -42,7 +43,7 @@ class Prompts(Table):
         default=86_400, description='The same for an idle input box ("what next?"), which asks nothing.'
     )
     free_text_enabled: bool = Field(
-        default=True, description="`false`: a free-text prompt is not asked; its safe default is typed at once."
+        default=True, description="`false`: a free-text prompt is not sent to channels that leave this machine."
     )
     notify_idle: bool = Field(
         default=True, description="Whether channels hear that a tool waits for its next instruction."
@@ -61,7 +62,7 @@ class Grant(Table):
     """No longer used: a standing answer compared what was shown, not what would run.  Rules stand in policy.toml."""
 
     tool: str = Field(description="The tool that asks, as `atlasbridge ps` names it.")
-    question: str = Field(min_length=8, description="The whole excerpt, word for word.")
+    question: str = Field(min_length=8, description="All of what it is about, character for character.")
     answer: str = Field(description="The answer, as `atlasbridge reply` takes it.")
 
 

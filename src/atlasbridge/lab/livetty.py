@@ -97,13 +97,6 @@ class LiveTerminal:
     async def until_ended(self) -> None:
         await self.until(lambda: self.exited, "the program ends")
 
-    async def stays_silent(self, seconds: float) -> None:
-        """Let time pass; a scenario then checks that nothing was raised."""
-        before = len(self.raised)
-        deadline = self.clock.now() + seconds
-        while self.clock.now() < deadline and len(self.raised) == before:
-            await asyncio.sleep(0.01)
-
     def explain(self) -> list[str]:
         return self.detector.explain()
 

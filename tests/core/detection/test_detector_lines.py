@@ -57,6 +57,8 @@ CONFIRM = [
     "Press Enter to continue",
     "[Press Enter]",
     "Hit ENTER to proceed",
+]
+CONFIRM_SOMETHING = [
     "Hit return to start merge resolution tool (mytool):",
     "--More--(12%)",
     "Press RETURN to continue or q to quit",
@@ -64,10 +66,17 @@ CONFIRM = [
 
 
 @pytest.mark.parametrize("question", CONFIRM)
-def test_a_line_that_wants_enter_is_a_confirmation(question: str) -> None:
+def test_a_line_that_wants_enter_and_nothing_else_is_a_confirmation_that_a_timer_may_give(question: str) -> None:
     play = Playbook()
     play >> question >> 0.2 << Raised("confirm_enter", question[:8])
     assert play.prompt.safe_default == "enter"
+
+
+@pytest.mark.parametrize("question", CONFIRM_SOMETHING)
+def test_a_line_that_says_what_enter_does_is_a_confirmation_for_a_person(question: str) -> None:
+    play = Playbook()
+    play >> question >> 0.2 << Raised("confirm_enter", question[:8])
+    assert play.prompt.safe_default == ""
 
 
 FREE = [

@@ -11,6 +11,7 @@ from atlasbridge.core.detection.events import OutputReceived, StructuredEventRec
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
 from atlasbridge.core.prompt.step import Shows, When
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
 
 ALTERNATE = "\x1b[?1049h\x1b[H"
@@ -96,7 +97,7 @@ def test_a_form_of_several_fields_is_left_to_keys() -> None:
     rows += [f"│  │ {name:<25}│  │" for name in ("User:  bob", "Password:")]
     rows += ["│  └" + "─" * 26 + "┘  │", "├" + "─" * 32 + "┤"]
     rows += ["│     \x1b[7m<  OK  >\x1b[m    <Cancel>     │", "└" + "─" * 32 + "┘"]
-    play = Playbook(RAW) >> "\n".join(rows) + "\x1b[4;13H" >> 1.0 << Raised("unknown", "User: bob")
+    play = Playbook(RAW) >> "\n".join(rows) + "\x1b[4;13H" >> 1.0 << Raised("unknown", "User:  bob")
     assert not play.prompt.constraints.get("secret")
     assert play.prompt.safe_default == ""
     assert isinstance(decide_answer(play.prompt, "carol"), Reject)
@@ -225,6 +226,11 @@ def test_a_question_below_a_list_that_counts_does_not_belong_to_the_list() -> No
     assert labels(play) == ["Red", "Blue"]
 
 
+def hooked(command: str) -> StructuredEventReceived:
+    about = Subject(SubjectKind.COMMAND, command, "/home/me/project", SubjectSource.HOOK, complete=True)
+    return StructuredEventReceived("permission", "Bash", "its hook", about)
+
+
 def test_a_blinking_bullet_does_not_hide_a_dialog() -> None:
     play = Playbook(POLLING, "claude") >> "● Creating a file\n" + CLAUDE_DIALOG
     for turn in range(6):
@@ -232,17 +238,19 @@ def test_a_blinking_bullet_does_not_hide_a_dialog() -> None:
     play << Raised("multiple_choice", "touch") << Nothing()
 
 
-def test_the_word_of_the_tool_enriches_a_prompt() -> None:
+def test_the_word_of_the_tool_in_its_output_is_a_hint_and_changes_no_text() -> None:
     message = b64encode(b"approve Bash: touch made-by-bash.txt")
     status = b"\x1b]7501;state=blocked:app=claude-code:kind=permission:msg=" + message + b"\x1b\\"
     play = Playbook(POLLING, "claude") >> OutputReceived(status) >> CLAUDE_DIALOG >> 0.4
-    play << Raised("multiple_choice", "approve Bash: touch made-by-bash.txt")
+    play << Raised("multiple_choice", "Bash command\ntouch made-by-bash.txt\nDo you want to proceed?")
+    assert play.prompt.says == "approve Bash: touch made-by-bash.txt"
+    assert "approve" not in play.prompt.excerpt + play.prompt.question + play.prompt.screen
     assert play.prompt.evidence[0].signal == "structured"
     assert play.prompt.score == 0.99
 
 
 def test_a_word_of_the_tool_that_does_not_fit_the_screen_is_dropped() -> None:
-    lie = StructuredEventReceived("permission", "Bash: ls -la\nin /home", "its hook")
+    lie = hooked("ls -la")
     play = Playbook(POLLING, "claude") >> lie >> CLAUDE_DIALOG >> 0.4
     play << Raised("multiple_choice", "touch made-by-bash.txt")
     assert "ls -la" not in play.prompt.excerpt + play.prompt.screen
@@ -250,16 +258,22 @@ def test_a_word_of_the_tool_that_does_not_fit_the_screen_is_dropped() -> None:
 
 
 def test_a_hook_says_the_folder_and_what_the_screen_has_no_room_for() -> None:
-    hook = StructuredEventReceived("permission", "Bash: touch made-by-bash.txt\nin /home/me/project", "its hook")
+    hook = hooked("touch made-by-bash.txt")
     play = Playbook(POLLING, "claude") >> hook >> hook >> CLAUDE_DIALOG >> 0.4
-    play << Raised("multiple_choice", "Bash: touch made-by-bash.txt\nin /home/me/project\nDo you want to proceed?")
-    assert play.prompt.screen.startswith("Bash: touch made-by-bash.txt\nin /home/me/project\n\n")
+    play << Raised("multiple_choice", "Bash command\nin /home/me/project\ntouch made-by-bash.txt\nDo you want")
+    assert play.prompt.subject is not None and play.prompt.subject.certain
+    assert (play.prompt.subject.text, play.prompt.subject.source) == ("touch made-by-bash.txt", "hook")
+    long = "touch made-by-bash.txt && " + "x" * 300
+    shown = CLAUDE_DIALOG.replace("touch made-by-bash.txt", "touch made-by-bash.txt && xxx…")
+    play = Playbook(POLLING, "claude") >> hooked(long) >> shown >> 0.4 << Raised("multiple_choice", "touch made")
+    assert play.prompt.subject is not None and play.prompt.subject.text == long and play.prompt.subject.complete
+    assert long in play.prompt.asked and play.prompt.screen.startswith(long)
 
 
 def test_a_hook_that_comes_too_late_changes_nothing() -> None:
     box_drawn = "● All done.\n" + "─" * 60 + "\n❯ \n" + "─" * 60 + "\n  ? for shortcuts"
     play = Playbook(POLLING, "claude") >> box_drawn
-    play >> StructuredEventReceived("permission", "Bash: touch made-by-bash.txt", "its hook") >> 1.0
+    play >> hooked("touch made-by-bash.txt") >> 1.0
     play << Raised("free_text", "All done.")
 
 
@@ -279,7 +293,7 @@ def test_a_refusal_leaves_the_review_of_hooks_in_codex_and_no_row_of_it_is_a_cho
     play = Playbook(POLLING, "codex") >> listed >> 1.0 << Raised("yes_no", "Stop")
     assert [keys_of(play, at) for at in range(2)] == [[b"\r"], [b"\x1b"]]
     one = "  Stop hooks\n› [!]  1  Unnamed hook\n\n  Command   true\n  Trust     New\n\n  t trust · esc back\x1b[?25l"
-    play = Playbook(POLLING, "codex") >> one >> 1.0 << Raised("yes_no", "Command true")
+    play = Playbook(POLLING, "codex") >> one >> 1.0 << Raised("yes_no", "Command   true")
     assert [keys_of(play, at) for at in range(2)] == [[b"t"], [b"\x1b"]]
 
 

@@ -16,6 +16,7 @@ from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.host.hub.link import HubLink
 from atlasbridge.core.host.supervisor import Beat
+from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.session.settings import SessionSettings
 
 
@@ -59,13 +60,13 @@ def hear(peer: socket.socket, kind: str) -> dict[str, Any]:
 def test_an_effect_is_not_judged_while_the_answer_is_still_being_typed() -> None:
     bench = Bench()
     bench.raise_prompt()
-    bench.watch.typed.watch_effect("p1", "d1", bench.clock.now() + 1)
-    bench.watch.typing = True
-    bench.clock.advance(2)
+    bench.watch.begin_typing("p1", "d1", several=True)
+    bench.clock.advance(bench.settings.effect_timeout_s + 1)
     bench.watch._turn(bench.clock.now())
     assert bench.posted == []
     assert bench.watch._due(bench.clock.now()) is None
-    bench.watch.typing = False
+    bench.watch.end_typing("p1", Outcome("typed"))
+    bench.clock.advance(bench.settings.effect_timeout_s + 1)
     bench.watch._turn(bench.clock.now())
     assert bench.posted == [{"m": "effect", "prompt_id": "p1", "outcome": "still_there"}]
     bench.pty.close()

@@ -15,6 +15,8 @@ from tests.support.terminal import wait_for
 
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.detection.commands import WithdrawPrompt
+from atlasbridge.core.detection.events import WakeupDue
 from atlasbridge.core.host.hub.hubside import HubSide
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.typing.steps import Walk
@@ -68,7 +70,7 @@ class Side:
         self.started: list[bool] = []
         self.killed: list[bool] = []
 
-        def encode(prompt: Prompt, answer: Answer, screen: object) -> tuple[Step, ...]:
+        def encode(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
             return (Step(b"y\r"),)
 
         bench = self.bench
@@ -140,10 +142,12 @@ def test_a_known_effect_is_told_again(side: Side, path: Path) -> None:
     hub = FakeHub(path)
     hub.next()
     side.bench.raise_prompt()
+    assert hub.next()["m"] == "raise"
     hub.say(m="type", prompt_id="p1", answer={"kind": "yes", "value": ""})
     hub.next()
     with side.bench.watch.lock:
-        side.bench.watch.typed.left_the_screen("p1")
+        side.bench.detector.answers[WakeupDue] = [WithdrawPrompt("d1", "answered")]
+        side.bench.watch.handle(WakeupDue())
     assert hub.next()["outcome"] == "taken"
     hub.say(m="ask", prompt_id="p1")
     assert [hub.next()["outcome"], hub.next()["outcome"]] == ["typed", "taken"]

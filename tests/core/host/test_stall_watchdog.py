@@ -142,7 +142,7 @@ def test_a_prompt_is_told_to_the_hub_and_withdrawn_by_its_own_id(bench: Bench) -
         "prompt_id": raised["prompt_id"],
         "reason": "answered_at_terminal",
     }
-    assert bench.watch.open is None
+    assert bench.watch.opened is None
 
 
 def test_withdrawing_what_is_not_open_says_nothing(bench: Bench) -> None:
@@ -150,7 +150,7 @@ def test_withdrawing_what_is_not_open_says_nothing(bench: Bench) -> None:
     bench.raise_prompt()
     bench.watch.handle(WakeupDue())
     assert bench.posted == []
-    assert bench.watch.open is not None
+    assert bench.watch.opened is not None
 
 
 def test_keys_and_sizes_are_told_in_order_before_the_output(bench: Bench) -> None:

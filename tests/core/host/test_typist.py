@@ -38,7 +38,7 @@ def typist(bench: Bench, *steps: Step, during: dict[int, bytes] | None = None) -
         if during and pauses in during:
             bench.show(during[pauses])
 
-    def encode(prompt: Prompt, answer: Answer, screen: object) -> tuple[Step, ...]:
+    def encode(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
         return steps
 
     return Typist(Walk(bench.watch, bench.inlet, bench.pty, bench.clock, bench.settings, pause), encode)
@@ -64,7 +64,7 @@ def test_another_prompt_than_the_open_one_is_stale(bench: Bench) -> None:
 
 
 def test_no_open_prompt_is_stale(bench: Bench) -> None:
-    bench.watch.open = None
+    bench.detector.open_prompt = None
     assert typist(bench, Step(b"y\r")).type("p1", YES).outcome == "stale"
 
 
@@ -214,15 +214,15 @@ def test_the_effect_is_told_when_the_prompt_leaves_the_screen(bench: Bench) -> N
     bench.show(b"\r\ngot=y")
     bench.watch.absorb()
     assert bench.posted == [{"m": "effect", "prompt_id": "p1", "outcome": "taken"}]
-    assert bench.watch.typed.all() == [["p1", "taken"]]
+    assert bench.watch.outcomes() == [["p1", "taken"]]
 
 
 def test_a_prompt_that_stays_is_told_once_and_never_typed_again(bench: Bench) -> None:
     hand = typist(bench, Step(b"y\r"))
     hand.type("p1", YES)
     bench.clock.advance(bench.settings.effect_timeout_s + 1)
-    bench.watch.typed.check(bench.clock.now(), bench.detector.still_shows)
-    bench.watch.typed.check(bench.clock.now(), bench.detector.still_shows)
+    bench.watch._turn(bench.clock.now())
+    bench.watch._turn(bench.clock.now())
     assert bench.posted == [{"m": "effect", "prompt_id": "p1", "outcome": "still_there"}]
     hand.type("p1", YES)
     assert bench.pty.typed() == b"y\r"

@@ -224,8 +224,8 @@ def test_a_timer_does_not_press_enter_where_enter_may_agree(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["Project name: ", "Project name [demo]: ", "What is your name? ", "Port (8080): "])
-def test_a_timer_still_presses_enter_where_text_is_asked(text: str) -> None:
-    assert raised(text, "free_text").safe_default == "enter"
+def test_a_timer_presses_nothing_where_text_is_asked(text: str) -> None:
+    assert raised(text, "free_text").safe_default == ""
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ GOOD = answer_to(RECORD)
 
 
 def reason(record: PromptRecord | None, reply: InboundReply, allowed: bool = True, now: float = 50.0) -> Refusal | None:
-    decision = decide_reply(record, reply, allowed=allowed, now=now)
+    private = reply.channel in ("local", "web")
+    decision = decide_reply(record, reply, allowed=allowed, now=now, private=private)
     return decision.reason if isinstance(decision, Reject) else None
 
 

@@ -8,6 +8,7 @@ from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.picture import prompt_of
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.redact import redact_rows
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition.finding import Facts
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.screen.screen import Screen
@@ -17,7 +18,7 @@ from atlasbridge.core.values import replace
 KEY = "sk-lab-0123456789abcdef0123456789abcdef"
 
 
-def codex(command: str, folder: str = "/home/me/project", said: str = "") -> Prompt:
+def codex(command: str, folder: str = "/home/me/project", told: Subject | None = None) -> Prompt:
     screen = Screen(40, 120)
     dialog = (
         f"  Would you like to run the following command?\n\n  Environment: local\n\n  $ {command}\n\n"
@@ -28,7 +29,7 @@ def codex(command: str, folder: str = "/home/me/project", said: str = "") -> Pro
     view = View.of(screen)
     found = recognise(view, Facts(canonical=False, echo=False), load_dialect("codex"))
     assert found is not None and found.own
-    return prompt_of(found, view, [], b"", (), said, folder)
+    return prompt_of(found, view, [], b"", (), told, folder)
 
 
 def test_the_folder_stands_below_the_first_line_where_the_dialog_does_not_name_it() -> None:
@@ -75,9 +76,10 @@ def test_a_secret_that_the_tool_has_wrapped_is_taken_out_of_both_rows() -> None:
     assert redact_rows("") == ""
 
 
-def test_what_a_hook_says_comes_instead_of_the_folder() -> None:
-    excerpt = codex("make all", said="Bash: make all\nin /elsewhere").excerpt
-    assert excerpt.startswith("Bash: make all\nin /elsewhere\n") and "/home/me" not in excerpt
+def test_the_folder_that_a_hook_says_comes_instead_of_the_sessions() -> None:
+    told = Subject(SubjectKind.COMMAND, "make all", "/elsewhere", SubjectSource.HOOK, complete=True)
+    excerpt = codex("make all", told=told).excerpt
+    assert "\nin /elsewhere\n" in excerpt and "/home/me" not in excerpt
 
 
 def test_two_lines_in_the_input_box_below_a_quoted_question_are_no_dialog() -> None:

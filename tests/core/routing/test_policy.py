@@ -10,7 +10,6 @@ from atlasbridge.core.routing.policy import (
     PolicySettings,
     decide_allowed,
     decide_audience,
-    decide_default_at_once,
     decide_reminders,
     decide_timer_default,
     decide_ttl,
@@ -48,12 +47,18 @@ def test_idle_boxes_and_muted_tools_ask_nobody():
     assert decide_audience(YES_NO, replace(SESSION, tool="bash"), CHANNELS, quiet) == Audience()
 
 
+def test_free_text_can_be_kept_on_this_machine():
+    kept = PolicySettings(free_text_enabled=False)
+    assert decide_audience(TEXT, SESSION, CHANNELS, kept) == Audience(("local", "web"))
+    assert decide_audience(YES_NO, SESSION, CHANNELS, kept) == decide_audience(YES_NO, SESSION, CHANNELS, DEFAULTS)
+
+
 def test_an_idle_box_may_wait_longer_than_a_question():
     assert decide_ttl(IDLE, DEFAULTS) > decide_ttl(YES_NO, DEFAULTS)
 
 
 @pytest.mark.parametrize(
-    ("prompt", "typed"), [(YES_NO, True), (TEXT, True), (IDLE, False), (SECRET, False), (UNKNOWN, False)]
+    ("prompt", "typed"), [(YES_NO, True), (TEXT, False), (IDLE, False), (SECRET, False), (UNKNOWN, False)]
 )
 def test_a_timer_types_a_default_only_for_a_known_question(prompt: Prompt, typed: bool):
     assert decide_timer_default(prompt, DEFAULTS) is typed
@@ -62,12 +67,6 @@ def test_a_timer_types_a_default_only_for_a_known_question(prompt: Prompt, typed
 def test_a_default_can_be_switched_off_by_type_and_needs_a_value():
     assert not decide_timer_default(YES_NO, PolicySettings(timer_types=frozenset()))
     assert not decide_timer_default(replace(YES_NO, safe_default=""), DEFAULTS)
-
-
-def test_the_old_behaviour_answers_free_text_at_once_but_never_a_secret():
-    old = PolicySettings(free_text_enabled=False)
-    assert decide_default_at_once(TEXT, old) and not decide_default_at_once(TEXT, DEFAULTS)
-    assert not decide_default_at_once(SECRET, old) and not decide_default_at_once(YES_NO, old)
 
 
 def test_only_listed_people_may_answer_and_only_in_configured_channels():

@@ -11,6 +11,7 @@ import sys
 TIMEOUT_S = 1.0
 TEXT_LIMIT = 20_000
 NAMES = {"WebFetch": "Fetch", "ExitPlanMode": "Plan", "AskUserQuestion": "Question"}
+EDITS = ("Edit", "MultiEdit", "Write", "NotebookEdit")
 
 
 def main(door: str) -> None:
@@ -26,35 +27,45 @@ def main(door: str) -> None:
 
 
 def tell(payload: dict) -> dict:  # type: ignore[type-arg]
-    """What the host is told: kind, text, source.  The text's first line stands on the screen as well."""
+    """What the host is told: the kind of dialog, a short name for it, and its subject."""
     tool, given = str(payload["tool_name"]), dict(payload["tool_input"])
-    kind = "question" if tool == "AskUserQuestion" else "permission"
-    lines = describe(tool, given)
-    if kind == "permission" and payload.get("cwd"):
-        lines.insert(1, f"in {payload['cwd']}")
-    return {"kind": kind, "text": "\n".join(lines)[:TEXT_LIMIT], "source": "claude-code (PermissionRequest hook)"}
+    kind, text, target = about(tool, given)
+    subject = {
+        "kind": kind,
+        "text": text[:TEXT_LIMIT],
+        "target": target,
+        "folder": str(payload.get("cwd") or ""),
+        "source": "hook",
+        "complete": len(text) <= TEXT_LIMIT,
+    }
+    return {
+        "kind": "question" if kind == "question" else "permission",
+        "text": NAMES.get(tool, tool),
+        "source": "claude-code (PermissionRequest hook)",
+        "subject": subject,
+    }
 
 
-def describe(tool: str, given: dict) -> list:  # type: ignore[type-arg]
-    name = NAMES.get(tool, tool)
+def about(tool: str, given: dict) -> tuple:  # type: ignore[type-arg]
+    """Kind of subject, the whole text of it, and the file or address that it is about."""
     if tool == "Bash":
-        first, *rest = str(given["command"]).split("\n")
-        return [f"{name}: {first}", *rest]
-    if tool in ("Edit", "MultiEdit", "Write", "NotebookEdit"):
-        path = str(given.get("file_path") or given.get("notebook_path"))
-        return [f"{name}: {path.rpartition('/')[2]}", path, *changes(given)]
+        return "command", str(given["command"]), ""
+    if tool in EDITS:
+        return "edit", "\n".join(changes(given)), str(given.get("file_path") or given.get("notebook_path"))
     if tool == "WebFetch":
-        return [f"{name}: {given['url']}", str(given.get("prompt", ""))]
+        return "fetch", str(given["url"]), str(given["url"])
     if tool == "AskUserQuestion":
-        return [line for question in given["questions"] for line in asked(question)]
+        return "question", "\n".join(line for question in given["questions"] for line in asked(question)), ""
     if tool == "ExitPlanMode":
-        return [line for line in str(given.get("plan", "")).split("\n") if line.strip()]
-    return [name, json.dumps(given, ensure_ascii=False)]
+        return "plan", str(given.get("plan", "")), ""
+    return "tool", json.dumps(given, ensure_ascii=False), tool
 
 
 def changes(given: dict) -> list:  # type: ignore[type-arg]
     if "content" in given:
         return [f"+{line}" for line in str(given["content"]).split("\n")]
+    if "new_source" in given:
+        return [f"+{line}" for line in str(given["new_source"]).split("\n")]
     edits = given.get("edits") or [given]
     return [
         f"{sign}{line}"

@@ -4,7 +4,6 @@
 import { connect } from "node:net"
 
 const LIMIT = 20000
-const NAMES = { bash: "Bash", edit: "Edit", webfetch: "Fetch" }
 
 export const AtlasBridge = async ({ directory }) => {
   const door = process.env.OPENCODE_ATLASBRIDGE_DOOR
@@ -27,14 +26,19 @@ function describe(event, directory) {
 }
 
 function permission(asked, directory) {
+  return { kind: "permission", name: asked.permission, subject: { ...about(asked), folder: directory } }
+}
+
+function about(asked) {
   const { command, filepath, diff, url } = asked.metadata ?? {}
-  const name = NAMES[asked.permission] ?? asked.permission
-  const what = command ?? (filepath && filepath.split("/").pop()) ?? url ?? (asked.patterns ?? []).join(" ")
-  const [first, ...rest] = String(what).split("\n")
-  const lines = [`${name}: ${first}`, `in ${directory}`, ...rest]
-  if (filepath) lines.push(filepath)
-  if (diff) lines.push(...diff.split("\n").filter((line) => /^[-+](?![-+]{2} )/.test(line)))
-  return { kind: "permission", text: lines.join("\n") }
+  if (command !== undefined) return { kind: "command", text: String(command), target: "" }
+  if (filepath) return { kind: "edit", text: changed(diff ?? ""), target: String(filepath) }
+  if (url) return { kind: "fetch", text: String(url), target: String(url) }
+  return { kind: "tool", text: (asked.patterns ?? []).join("\n"), target: String(asked.permission) }
+}
+
+function changed(diff) {
+  return diff.split("\n").filter((line) => /^[-+](?![-+]{2} )/.test(line)).join("\n")
 }
 
 function question(asked) {
@@ -42,11 +46,12 @@ function question(asked) {
     one.question,
     ...one.options.map((option) => `- ${option.label}: ${option.description ?? ""}`),
   ])
-  return { kind: "question", text: lines.join("\n") }
+  return { kind: "question", name: "question", subject: { kind: "question", text: lines.join("\n"), target: "" } }
 }
 
-function tell(door, { kind, text }) {
-  const message = { m: "structured", kind, text: text.slice(0, LIMIT), source: "opencode (its events)" }
+function tell(door, { kind, name, subject }) {
+  const whole = { ...subject, text: subject.text.slice(0, LIMIT), complete: subject.text.length <= LIMIT, source: "event" }
+  const message = { m: "structured", kind, text: name, source: "opencode (its events)", subject: whole }
   const connection = connect(door, () => connection.end(JSON.stringify(message) + "\n"))
   connection.on("error", () => {}) // no session any more
   connection.unref()

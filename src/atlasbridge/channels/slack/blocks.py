@@ -15,7 +15,6 @@ from atlasbridge.channels.quoting import (
     LAST_OUTPUT,
     count_missing,
     cut_to,
-    first_line,
     fit_quotes,
     quotes_of,
     warn_incomplete,
@@ -73,7 +72,7 @@ def render_outcome(
     record: PromptRecord, session: SessionRecord, outcome: Outcome, host: str, again: bool = False
 ) -> dict[str, Any]:
     """The same message after something became of the prompt: the title says what; its buttons are gone."""
-    blocks = _question(record, session, host, outcome.title)
+    blocks = _question(record, session, host, outcome.title, ended=True)
     if outcome.detail:
         blocks.append(context(outcome.detail))
     if again:
@@ -96,7 +95,7 @@ def render_which(
     """The question back: one button for every prompt that a text may have meant."""
     buttons = [
         button(
-            f"{wording.session_name(session)}: {wording.short_label(first_line(record.prompt))}",
+            wording.render_brief(record.prompt, session),
             encode_action(record, message_ts, THIS),
             f"which.{place}",
         )
@@ -149,9 +148,9 @@ def _hint(record: PromptRecord) -> str:
     )
 
 
-def _question(record: PromptRecord, session: SessionRecord, host: str, title: str) -> list[Block]:
+def _question(record: PromptRecord, session: SessionRecord, host: str, title: str, ended: bool = False) -> list[Block]:
     prompt = record.prompt
-    kind = wording.render_kind(prompt, session)
+    kind = "" if ended else wording.render_kind(prompt, session)
     header = wording.render_header(prompt, session, host)
     blocks = [
         {"type": "header", "text": plain(cut_to(title, HEADER_LIMIT, len))},

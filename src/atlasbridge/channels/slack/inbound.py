@@ -67,6 +67,7 @@ class Doors(Protocol):
     def show_more(self, place: Place, record: PromptRecord) -> None: ...
     def ask_which(self, origin: Origin, doubt: Doubt) -> None: ...
     def ask_again(self, origin: Origin, record: PromptRecord) -> None: ...
+    def settle_which(self, place: Place, record: PromptRecord) -> None: ...
     def tidy(self, place: Place, record: PromptRecord) -> None: ...
     async def open_modal(self, origin: Origin, trigger_id: str, record: PromptRecord, label: str) -> None: ...
     def command(self, user: str, command: Command) -> None: ...
@@ -188,6 +189,7 @@ class Inbound:
         if text is None:
             self._doors.say(origin, GONE)
             return False
+        self._doors.settle_which(place, record)
         as_text = reads_as_words(record.prompt, text)
         return self._pass_click(origin, ("", ""), replace(action, value=text), record, as_text)
 
@@ -276,8 +278,8 @@ class Inbound:
 
     def _deliver(self, origin: Origin, prompt_id: str, value: str, **fields: Any) -> bool:
         identity = f"slack:{self._settings.team_id}/{origin.user}"
-        context = {"name": self._people.call(identity)}
-        self._doors.deliver(InboundReply("slack", identity, prompt_id, value, token=origin, context=context, **fields))
+        place = f"{self._people.call(identity)} in Slack"
+        self._doors.deliver(InboundReply("slack", identity, prompt_id, value, token=origin, place=place, **fields))
         return True
 
     def _is_within_limit(self, origin: Origin, record: PromptRecord | None) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -14,6 +15,8 @@ import httpx
 from atlasbridge.channels import outbox
 from atlasbridge.channels.outbox import Params, Place, Posted, Unreachable
 
+log = logging.getLogger(__name__)
+LOOK_BACK = 8  # messages that may have come in between
 _TOKEN = re.compile(r"/bot\d+:[^/\s\"']+")
 
 
@@ -41,6 +44,9 @@ class BotApi:
         self._prefix = f"{base_url.rstrip('/')}/bot{token}/"
         self._timeout_s = timeout_s
         self._client = httpx.AsyncClient(timeout=timeout_s)
+        self._doubtful: set[str] = set()
+        self._last: dict[str, int] = {}
+        self.is_known: Callable[[Place], object] = lambda place: False  # whether this message shows an open prompt
 
     def __repr__(self) -> str:
         return "BotApi(<token>)"
@@ -72,8 +78,30 @@ class BotApi:
         rest = {name: value for name, value in params.items() if name != "document"}
         document = params.get("document")
         method = "sendMessage" if document is None else "sendDocument"
-        message = await self.call(method, {"chat_id": int(chat), **rest}, document=document)
-        return Posted(str(message["message_id"]), float(message.get("date") or 0))
+        try:
+            message = await self.call(method, {"chat_id": int(chat), **rest}, document=document)
+        except Unreachable:
+            self._doubtful.add(chat)  # it may stand there all the same, with live buttons
+            raise
+        number = int(message["message_id"])
+        if chat in self._doubtful:
+            self._doubtful.discard(chat)
+            await self._disarm(chat, range(max(self._last.get(chat, 0) + 1, number - LOOK_BACK), number))
+        self._last[chat] = number
+        return Posted(str(number), float(message.get("date") or 0))
+
+    async def _disarm(self, chat: str, numbers: range) -> None:
+        """Take the buttons off what was posted without our knowledge since the last message we know of.
+
+        Numbers that belong to people, to nobody, or to messages without buttons are refused by the server.
+        """
+        for number in numbers:
+            if self.is_known((chat, str(number))):
+                continue
+            try:
+                await self.call("editMessageReplyMarkup", {"chat_id": int(chat), "message_id": number})
+            except (Refused, Unreachable) as fault:
+                log.debug("message %s in %s keeps its looks: %s", number, chat, fault)
 
     async def edit(self, place: Place, params: Params) -> None:
         try:

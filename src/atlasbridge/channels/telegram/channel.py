@@ -53,6 +53,7 @@ class TelegramChannel(ChatChannel):
         self._topics = {str(group.chat_id): group.topic_id for group in own.groups}
         self._api = BotApi(own.bot_token.get_secret_value(), own.api_url, own.request_timeout_s)
         self._furnish(own, self._api, self._rate)
+        self._api.is_known = self._shown.prompt_at
         self._voice = Voice(self._api, self._outbox, self._delivery, self._shown, self._tasks, self._host)
         memory = Memory(self._shown, self._people, self._throttle, self._held)
         self._inbound = Inbound(own, desk, clock, memory, self._voice, self)

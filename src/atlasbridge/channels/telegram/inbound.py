@@ -56,6 +56,7 @@ class Doors(Protocol):
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None: ...
     def turn_page(self, origin: Origin, record: PromptRecord, page: int) -> None: ...
     def ask_again(self, origin: Origin, record: PromptRecord) -> None: ...
+    def settle_which(self, place: Place, record: PromptRecord) -> None: ...
     def tidy(self, place: Place, record: PromptRecord) -> None: ...
     def warn(self, record: PromptRecord) -> None: ...
     def member_changed(self, chat_id: int, present: bool) -> None: ...
@@ -188,6 +189,7 @@ class Inbound:
         if text is None:
             self._voice.say(origin, GONE)
             return False
+        self._doors.settle_which(origin.place, record)
         meant = dataclasses.replace(callback, value=text)
         return self._pass_tap(origin, meant, record, user_id, as_text=reads_as_words(record.prompt, text))
 
@@ -231,11 +233,9 @@ class Inbound:
                 self._doors.tidy(origin.place, record)
 
     def _deliver(self, origin: Origin, user_id: int, prompt_id: str, value: str, **fields: Any) -> bool:
-        context = {"name": self._people.name(str(user_id))}
         identity = f"telegram:{user_id}"
-        self._doors.deliver(
-            InboundReply("telegram", identity, prompt_id, value, token=origin, context=context, **fields)
-        )
+        place = f"{self._people.call(identity)} in Telegram"
+        self._doors.deliver(InboundReply("telegram", identity, prompt_id, value, token=origin, place=place, **fields))
         return True
 
     def _on_message(self, message: dict[str, Any], origin: Origin) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from atlasbridge.channels import wording
-from atlasbridge.channels.quoting import first_line
 from atlasbridge.channels.telegram.callbacks import AGAIN, ANSWER, PAGE, SHOW, THIS, encode_callback, encode_verb
 from atlasbridge.channels.wording import Button, Role
 from atlasbridge.core.prompt.model import Choice, PromptRecord
@@ -39,7 +38,7 @@ def render_keyboard(record: PromptRecord, page: int = 0) -> Keyboard:
 def render_which(records: Iterable[tuple[PromptRecord, SessionRecord]], message_id: int) -> Keyboard:
     """One button for every prompt that a text may have meant."""
     return [
-        [{"text": f"{wording.session_name(session)}: {_ask(record)}", "callback_data": _this(record, message_id)}]
+        [{"text": wording.render_brief(record.prompt, session), "callback_data": _this(record, message_id)}]
         for record, session in records
     ]
 
@@ -75,10 +74,6 @@ def _turning(record: PromptRecord, answers: int, page: int) -> Keyboard:
     wanted = [(f"‹ {page}/{pages}", page - 1)] if page else []
     wanted += [(f"{page + 2}/{pages} ›", page + 1)] if page + 1 < pages else []
     return [[{"text": label, "callback_data": encode_verb(record, PAGE, str(to))} for label, to in wanted]]
-
-
-def _ask(record: PromptRecord) -> str:
-    return wording.short_label(first_line(record.prompt))
 
 
 def _this(record: PromptRecord, message_id: int) -> str:

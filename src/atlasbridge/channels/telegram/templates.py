@@ -97,7 +97,7 @@ def render_outcome(
 ) -> dict[str, Any]:
     """The same message after something became of the prompt: the title says what; its buttons are gone."""
     foot = Body().line().line(outcome.detail, "italic") if outcome.detail else Body()
-    body = _quoted(record, session, host, cut_text(outcome.title, 300), utf16_units(foot.text))
+    body = _quoted(record, session, host, cut_text(outcome.title, 300), utf16_units(foot.text), ended=True)
     if outcome.detail:
         body.line().line(outcome.detail, "italic")
     return body.params(keyboard)
@@ -137,10 +137,12 @@ def cut_text(text: str, limit: int) -> str:
     return cut_to(text, limit, utf16_units)
 
 
-def _quoted(record: PromptRecord, session: SessionRecord, host: str, title: str, taken: int) -> Body:
+def _quoted(
+    record: PromptRecord, session: SessionRecord, host: str, title: str, taken: int, ended: bool = False
+) -> Body:
     """Title, origin, and the tool's own words in the room that is left."""
     prompt = record.prompt
-    body = Body().line(title, "bold").some(wording.render_kind(prompt, session), "italic")
+    body = Body().line(title, "bold").some("" if ended else wording.render_kind(prompt, session), "italic")
     body.line(cut_text(wording.render_header(prompt, session, host), 300)).line()
     room = TEXT_LIMIT - utf16_units(body.text) - taken - NOTES_ROOM
     quotes = fit_quotes(quotes_of(prompt), room, utf16_units)

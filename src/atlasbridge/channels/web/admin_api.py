@@ -13,7 +13,8 @@ from atlasbridge.channels.web.site import Site
 async def login(site: Site, call: Call) -> Response:
     peer = call.request.client.host if call.request.client else ""
     link, password = call.body.link, call.body.password
-    if site.wrong.spent(peer) if password is None else not site.wrong.allow(peer):
+    now = site.clock.now()
+    if site.wrong.wait_s(peer, now) if password is None else site.wrong.admit(peer, now):
         return problem(429, "rate_limited", "too many attempts; wait a minute")
     if (link is None) == (password is None):
         return problem(422, "bad_value", "give either a link or a password")
@@ -22,7 +23,7 @@ async def login(site: Site, call: Call) -> Response:
     entry = site.access.redeem(link) if link is not None else await site.access.enter(password)
     if entry is None:
         if link is not None:  # a guess of a password was counted before it was looked at
-            site.wrong.allow(peer)
+            site.wrong.admit(peer, now)
         return problem(401, "wrong_login", "this link or password does not open the page; a link works once")
     cookie, key, record = entry
     response = JSONResponse({"key": key, "scope": record.scope, "name": record.name})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 from importlib.resources import files
 from typing import Any
 
@@ -95,7 +94,7 @@ def _caller(site: Site, request: Request) -> Caller | Response:
     if caller is not None:
         return caller
     peer = request.client.host if request.client else ""
-    if not site.wrong.allow(peer):
+    if site.wrong.admit(peer, site.clock.now()):
         return problem(429, "rate_limited", "too many attempts; wait a minute")
     return problem(401, "unauthorized", "this token or login is not valid (any more)")
 
@@ -160,7 +159,3 @@ def _static(name: str, content: bytes) -> Any:
         return Response(content, headers=headers)
 
     return serve
-
-
-def openapi_text() -> str:
-    return json.dumps(render_openapi(), indent=2, sort_keys=True)

@@ -9,7 +9,6 @@ from atlasbridge.channels.web.catalogue import FLAG, OPERATIONS, TEXT, thing
 from atlasbridge.channels.web.operation import Operation
 
 PREFIX = "/api/v1"
-MAYBE = {"type": ["string", "null"]}
 SCHEMAS: dict[str, Any] = {
     "Error": thing(error=TEXT, message=TEXT),
     "Session": thing(

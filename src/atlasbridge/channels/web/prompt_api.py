@@ -43,7 +43,7 @@ async def reply(site: Site, call: Call) -> Response:
         return problem(*NO_PROMPT)
     if record.prompt.secret and not is_private(call):
         return problem(403, "not_private", "a secret is taken only over loopback or TLS")
-    if not site.answers.allow(call.caller.key):
+    if site.answers.admit(call.caller.key, site.clock.now()):
         return problem(429, "rate_limited", "too many answers in a short time; wait a little")
     inbound = _inbound(record, call)
     try:

@@ -9,7 +9,6 @@ from typing import Any
 
 from atlasbridge import __version__
 from atlasbridge.channels.web.access import Access, Caller
-from atlasbridge.channels.web.limit import Limiter
 from atlasbridge.channels.web.metrics import Counters
 from atlasbridge.channels.web.push import Push
 from atlasbridge.channels.web.report import Reports
@@ -20,6 +19,7 @@ from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.ports import Desk
 from atlasbridge.core.prompt.model import PromptRecord, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible
@@ -40,13 +40,12 @@ class Site:
     urls: dict[str, str] = field(default_factory=dict)  # "local" and "lan"
     watchers: int = 0
     max_watchers: int = 32
-    wrong: Limiter = field(init=False)
-    answers: Limiter = field(init=False)
+    wrong: RateWindow = field(init=False)
+    answers: RateWindow = field(init=False)
 
     def __post_init__(self) -> None:
-        self.wrong = Limiter(self.clock, per_minute=10, burst=10)
-        per_minute = self.settings.replies_per_minute
-        self.answers = Limiter(self.clock, per_minute=per_minute, burst=max(5, per_minute // 3))
+        self.wrong = RateWindow(10)
+        self.answers = RateWindow(self.settings.replies_per_minute)
 
     def command_line(self, key: str) -> Caller | None:
         """An `atlasbridge` command of a person's: the hub gave it this key a moment ago, and to nobody else."""

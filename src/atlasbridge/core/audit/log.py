@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from atlasbridge.core.durable import sync_folder
+
 _CHUNK = 4096
 
 
@@ -35,7 +37,7 @@ class AuditFile:
         fresh = not self.path.exists()
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if fresh:
-            _sync_name(self.path.parent)
+            sync_folder(self.path.parent)
         os.fchmod(self._descriptor, 0o600)
         if os.fstat(self._descriptor).st_size > size:
             os.ftruncate(self._descriptor, size)
@@ -126,13 +128,3 @@ def _write_all(descriptor: int, data: bytes, offset: int) -> None:
     while view:
         written = os.pwrite(descriptor, view, offset)
         view, offset = view[written:], offset + written
-
-
-def _sync_name(folder: Path) -> None:
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -12,6 +12,7 @@ import sys
 import termios
 from typing import Any
 
+from atlasbridge.core.detached import spawn_shell
 from atlasbridge.core.tty import Size
 
 _IFLAG, _OFLAG, _CFLAG, _LFLAG, _ISPEED, _OSPEED, _CC = range(7)
@@ -96,10 +97,7 @@ def _start_janitor(terminal_fd: int, words: str) -> int:
     ]
     command = ["sh", "-c", _JANITOR, "atlasbridge-janitor", words]
     try:
-        try:
-            os.posix_spawn("/bin/sh", command, os.environ, file_actions=actions, setsid=True)
-        except NotImplementedError:  # a C library without POSIX_SPAWN_SETSID: a process group of its own must do
-            os.posix_spawn("/bin/sh", command, os.environ, file_actions=actions, setpgroup=0)
+        spawn_shell(command, os.environ, file_actions=actions)
     except OSError:
         os.close(writer)  # no shell: the session works, only a killed client leaves its terminal raw
         return -1

@@ -60,6 +60,7 @@ LOOKING = frozenset(
         "screen",
         "audit",
         "audit.verify",
+        "notify",  # a tool may speak to its person
     }
 )  # everything else decides something, and is for people alone
 

@@ -21,7 +21,6 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.routing.policy import (
-    decide_default_at_once,
     decide_reminders,
     decide_timer_default,
     decide_ttl,
@@ -69,16 +68,12 @@ class PromptLife:
         prompt = discreet_prompt(prompt)
         for older in self._hub.ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
-        at_once = decide_default_at_once(prompt, self._hub.router.policy)
-        ttl_s = 0.0 if at_once else self._ttl_s(session.session_id, prompt)
+        ttl_s = self._ttl_s(session.session_id, prompt)
         verdict = self._hub.rules.judge(prompt, session)
         if verdict.verdict is Say.ASK:
             prompt = with_quorum(prompt, verdict)
         record = self._hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
         self._hub.stream.publish("prompt.raised", **describe_raised(record, session))
-        if at_once:
-            self.expire(prompt_id)
-            return
         self._watch(record)
         if not self._answer_by(verdict, record, session):
             self._hub.router.route(record, session)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict, deque
 from collections.abc import Callable
 
 from atlasbridge.core.daemon.parts import HubParts
@@ -19,6 +18,7 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.redact import leaves
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.store.moves import Decider
@@ -35,7 +35,7 @@ class ReplyDesk:
         self._life = life
         self._refusals = refusals
         self.settings = settings
-        self._recent: defaultdict[str, deque[float]] = defaultdict(deque)
+        self._recent = RateWindow(settings.rate_limit_per_minute)
         self.person_of: Callable[[str], str] = lambda identity: identity  # who speaks as that identity
 
     async def reply(self, reply: InboundReply) -> Receipt | Reject:
@@ -88,13 +88,17 @@ class ReplyDesk:
         """All that happens before typing, without waiting: no other reply can come in between."""
         if record is not None and self._too_fast(record, reply):
             return Reject(Refusal.RATE_LIMITED, "Too many replies to this session within a minute; wait a little.")
-        decision = decide_reply(record, reply, allowed=self._allowed(record, reply), now=self._hub.clock.now())
+        allowed, now = self._allowed(record, reply), self._hub.clock.now()
+        private = not self._hub.router.remote(reply.channel)
+        decision = decide_reply(record, reply, allowed=allowed, now=now, private=private)
         if record is None or isinstance(decision, Reject):
             return decision if isinstance(decision, Reject) else _UNKNOWN
         if isinstance(decision, Cancel):
             return self._cancel(record, reply)
         if self._hub.hosts.get(record.session_id) is None:
             return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
+        if self._hub.router.remote(reply.channel) and (times := self._recent.get(record.session_id)):
+            times.pop()  # a good answer is no flood: each prompt takes only one
         quorum = quorum_of(record.prompt.constraints)
         if quorum is None or not agrees(record.prompt, decision):
             return self._write(record, reply, decision, _decider(reply))
@@ -163,14 +167,8 @@ class ReplyDesk:
         """More than the limit within a minute, through channels that leave this machine."""
         if not self._hub.router.remote(reply.channel):
             return False
-        now = self._hub.clock.now()
-        times = self._recent[record.session_id]
-        while times and times[0] <= now - 60:
-            times.popleft()
-        if len(times) >= self.settings.rate_limit_per_minute:
-            return True
-        times.append(now)
-        return False
+        self._recent.limit = self.settings.rate_limit_per_minute
+        return self._recent.admit(record.session_id, self._hub.clock.now()) > 0
 
     def _refused(self, record: PromptRecord | None, reply: InboundReply, why: Answer | Receipt | Reject) -> Reject:
         refusal = why if isinstance(why, Reject) else _UNKNOWN
@@ -196,7 +194,7 @@ class ReplyDesk:
         self._refusals.close_window()
 
     def forget(self, session_id: str) -> None:
-        self._recent.pop(session_id, None)
+        self._recent.forget(session_id)
 
 
 _NO_WORD = "Accepted and recorded, but the session has not yet said that it was typed. Look at it."

@@ -24,7 +24,7 @@ from atlasbridge.core.detection.events import (
     WakeupDue,
 )
 from atlasbridge.core.detection.eye import Eye
-from atlasbridge.core.detection.picture import digest_of, prompt_of
+from atlasbridge.core.detection.picture import digest_of, prompt_of, rewrapped
 from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, Patience, decide_raise, gather, reads_unseen
 from atlasbridge.core.detection.structured import ToolSays
 from atlasbridge.core.prompt.model import Prompt
@@ -73,7 +73,8 @@ class Detector:
         self.despite_busy = False  # the open prompt was raised although no reader could be seen
         self.tool = ToolSays()
         self._open_place = 0
-        self._open_core = self._open_excerpt = ""
+        self._open_core = self._open_excerpt = self._open_question = self._open_wrap = ""
+        self._resized = False  # since the open prompt was raised: the tool may have wrapped it anew
         self._lines_since = 0  # written since it was raised
         self._sent = False  # Enter was typed since the prompt was raised, by a person or by us
         self._open_filled = ""
@@ -110,6 +111,7 @@ class Detector:
                 return self._look_soon(now)
             case Resized(rows, cols):
                 self.screen.resize(rows, cols)
+                self._resized = True
                 return self._look_soon(now)
             case ChildExited():
                 self._exited = True
@@ -120,7 +122,7 @@ class Detector:
         if self.open_prompt is None or self.open_prompt.digest != digest or self._exited:
             return False
         found = self._recognise_open()
-        if found is None or digest_of(found) != digest or found.filled != self._open_filled:
+        if found is None or not self._has_digest(found, digest) or found.filled != self._open_filled:
             return False
         if self._asks_of_another(found):
             return False
@@ -133,10 +135,14 @@ class Detector:
         question stands there once more, or a whole screen went by.  The words of a dialog say what it is about."""
         if found.structural or found.constraints.get("idle"):
             return False
-        if _uncounted("".join(found.excerpt.split())) != _uncounted("".join(self._open_excerpt.split())):
+        if found.question != self._open_question and not (self._resized and rewrapped(found) == self._open_wrap):
             return True
         once_more = self.eye.place(found) != self._open_place and self.eye.stands_at(self._open_place, found.core)
         return once_more or self._lines_since > self.screen.rows
+
+    def _has_digest(self, found: Finding, digest: str) -> bool:
+        """The same to the last blank; after the window was resized, also wrapped in another way."""
+        return digest_of(found) == digest or (self._resized and rewrapped(found) == self._open_wrap)
 
     def has_left(self, digest: str) -> bool:
         """Is it gone?  Unlike `still_shows`, half an answer behind it does not make it gone."""
@@ -270,7 +276,7 @@ class Detector:
         touched = self._answered is not None or self._keys_since_raise
         if found.constraints.get("idle") and self._sent and found.excerpt != self._open_excerpt:
             return False  # a whole turn went by between two looks: there is something new to tell
-        if digest_of(found) == prompt.digest:
+        if self._has_digest(found, prompt.digest):
             return found.structural or self.eye.place(found) == self._open_place or not touched
         if self._answered is not None and found.own and _question(found.core) == _question(self._open_core):
             return True  # our own words stand in one of its choices, until the tool takes them
@@ -302,17 +308,20 @@ class Detector:
             self._why.insert(1, f"rule {found.rule} sees {found.type.value}: {found.excerpt!r}")
         if not verdict or found is None:
             return []
-        shown = view.text()
+        shown = _dialog(found, view)
         evidence = gather(found, probe, moment, self.tool.asks(shown, now), self.settings.patience)
-        said = self.tool.words(shown, now)
+        told = self.tool.subject(shown, now)
+        if found.subject is not None and self.tool.contradicts(shown, now):
+            found = replace(found, subject=replace(found.subject, complete=False))
         raw, settings = bytes(self._raw[-RAW_LIMIT:]), self.settings
-        prompt = prompt_of(found, view, evidence, raw, self.secrets, said, settings.folder)
+        prompt = prompt_of(found, view, evidence, raw, self.secrets, told, settings.folder, self.tool.hint)
         self.open_prompt = prompt
         said_idle = bool(found.constraints.get("idle")) and self.tool.state == "idle"
         self.despite_busy |= said_idle or self._own_dialog(found, view)
         self._open_place, self._open_core, self._open_facts = self.eye.place(found), found.core, self._facts
         self._open_filled = found.filled
-        self._open_excerpt, self._sent = found.excerpt, False
+        self._open_excerpt, self._open_question, self._sent = found.excerpt, found.question, False
+        self._open_wrap, self._resized = rewrapped(found), False
         self._lines_since, self._answered, self._keys_since_raise = 0, None, False
         return [RaisePrompt(prompt)]
 
@@ -334,13 +343,14 @@ class Detector:
         if probe.state is not ProbeState.UNKNOWN and len(self._votes) < 2:
             return False, "one look is not enough"
         probe = ProbeAnswer(ProbeState.POLLING, echo=probe.echo, canonical=probe.canonical) if own_word else probe
-        asks = self.tool.asks(view.text(), now)
+        asks = self.tool.asks(_dialog(found, view), now)
         return decide_raise(found, probe, moment, self.dialect, asks, self.settings.patience)
 
     def _awaits_hook(self, found: Finding | None, view: View, moment: Moment, now: float) -> bool:
         """A tool that was started with a hook gets a moment for it: it knows more than the screen shows."""
-        waiting = found is not None and found.own and moment.settled_s < self.settings.hook_s
-        return waiting and self.tool.state == "blocked" and not self.tool.hooked(view.text(), now)
+        if found is None or not found.own or moment.settled_s >= self.settings.hook_s:
+            return False
+        return self.tool.state == "blocked" and not self.tool.hooked(_dialog(found, view), now)
 
     def _next_command(self, found: Finding) -> bool:
         """The same prompt for a command again, while somebody sits in front of it and types them."""
@@ -382,6 +392,11 @@ def _facts_of(probe: ProbeAnswer, row: int) -> Facts:
     around = 0 < probe.rows <= row
     canonical, echo = (False, False) if around else (probe.canonical, probe.echo)
     return Facts(canonical, echo, probe.state is ProbeState.READING, probe.command)
+
+
+def _dialog(found: Finding, view: View) -> str:
+    """What a hook must be about: the dialog itself, where its beginning is known; else all that is shown."""
+    return found.question if found.own and found.whole else view.text()
 
 
 def _question(core: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from atlasbridge.core.prompt.subject import Subject
 from atlasbridge.core.values import frozen
 
 
@@ -55,8 +56,9 @@ class StructuredEventReceived:
     """The tool said something itself, beside the stream: a hook or an event API."""
 
     kind: str  # "permission", "question", "idle", "working", "done"
-    text: str = ""  # the full command or question
+    text: str = ""
     source: str = ""
+    subject: Subject | None = None  # the whole command, edit, page, plan or question that is asked about
 
 
 @frozen

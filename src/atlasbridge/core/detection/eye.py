@@ -91,8 +91,7 @@ class Eye:
 
     def cursor_line(self) -> str:
         """The row with the cursor, up to the cursor."""
-        row, col = self.screen.cursor
-        return self.screen.text(row, 0, col).strip()
+        return self.screen.cursor_text().strip()
 
     def remember_answered(self, line: str) -> None:
         """This line is history from now on: no excerpt goes beyond it."""

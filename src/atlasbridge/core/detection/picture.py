@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from _blake2 import blake2s  # as hashlib has it, but without loading OpenSSL into every session
+from collections.abc import Callable
 
 from atlasbridge.core.detection.signals import combine
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, PromptType
 from atlasbridge.core.prompt.redact import redact_rows
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, digest_text
+from atlasbridge.core.prompt.timer import is_bare_enter
+from atlasbridge.core.recognition.asked import CONTEXT_ROWS
 from atlasbridge.core.recognition.dialect import Dialect, compiled, steady
-from atlasbridge.core.recognition.finding import CONTEXT_ROWS, Finding, cut
+from atlasbridge.core.recognition.finding import Finding, cut
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible
@@ -27,10 +31,6 @@ _ASKS_TO_STOP = (
     r"(?:^|[.:!]\s+|\b(?:want|like|wish) to\s+|\b(?:should i|shall (?:i|we)|really)\s+)(?:abort|cancel)\b"
     r"|\by\W+to (?:abort|cancel)\b"
 )
-_OR_ABORT = r"ctrl|\^c\b|\b(?:abort|cancel|any other key)\b"
-_CONSENT = r"(?:y|yes|j|ja|s|si|sí|sim|o|oui|ok|okay|true|on|д|да|tak|hai|はい|是)"
-_ENTER_AGREES = rf"[\[(](?:default(?: is|s to)?:?\s*)?{_CONSENT}[\])]\W*$|\bdefault(?: is|s to)?:?\s*{_CONSENT}\b"
-_ASKS_WHAT = r"\b(?:what|which|where|who|whose|when|how|why)\b"
 
 
 def picture_key(view: View, dialect: Dialect) -> str:
@@ -40,11 +40,26 @@ def picture_key(view: View, dialect: Dialect) -> str:
     return f"{text}\n{place}\n{int(view.alternate)}"
 
 
-def digest_of(found: Finding) -> str:
-    """Where it stands, what is highlighted and how lines wrap do not change which prompt it is."""
-    labels = "\0".join(choice.label for choice in found.choices)
-    what = f"{found.type.value}\0{''.join(found.core.split())}\0{labels}\0{bool(found.constraints.get('secret'))}"
+def digest_of(found: Finding, core: str | None = None) -> str:
+    """Every character and blank of the question and its choices; where it stands and what is highlighted is no part of
+    it.  What moves by itself was left out of `core` by the dialect."""
+    labels = "\0".join(f"{choice.label}\0{choice.detail}" for choice in found.choices)
+    text = found.core if core is None else core
+    what = f"{found.type.value}\0{text}\0{labels}\0{bool(found.constraints.get('secret'))}"
     return blake2s(what.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def rewrapped(found: Finding) -> str:
+    """Its digest with every line break as one blank: the same for a dialog that a window of another size wraps anew."""
+    choices = tuple(
+        replace(choice, label=f"{choice.label} {choice.detail}".strip(), detail="") for choice in found.choices
+    )
+    flat = replace(found, choices=tuple(replace(choice, label=_flat(choice.label)) for choice in choices))
+    return digest_of(flat, _flat(found.core.replace("\0", " ")))
+
+
+def _flat(text: str) -> str:
+    return " ".join(row.strip() for row in text.split("\n") if row.strip())
 
 
 def prompt_of(
@@ -53,25 +68,31 @@ def prompt_of(
     evidence: list[Evidence],
     raw: bytes,
     secrets: tuple[str, ...],
-    said: str,
+    told: Subject | None = None,
     folder: str = "",
+    hint: str = "",
 ) -> Prompt:
+    """`told`: what a hook said it is about; it has been compared with the screen.  `hint`: what the stream said."""
+
     def safe(text: str) -> str:
         return visible(redact_rows(text, secrets))
 
     excerpt, shown = safe(found.excerpt), view.text()  # redacted before it is cut: half a secret is none of its shapes
-    if said and "".join(said.split()) not in "".join(excerpt.split()):
-        excerpt = _headed(safe(said), excerpt)
+    subject = _subject(told or found.subject or _question(found), folder, safe)
+    where = safe(subject.folder if subject and subject.folder else folder)
+    if told and "".join(told.text.split()) not in "".join(found.excerpt.split()):
+        excerpt = _headed(_placed(subject.shown if subject else "", where), excerpt)
+        shown = f"{told.text}\n\n{shown}"
     elif found.own:
-        excerpt = _shortened(_placed(excerpt, safe(folder)) if found.permission else excerpt)
-    if said and "".join(said.split()) not in "".join(shown.split()):
-        shown = f"{said}\n\n{shown}"
+        excerpt = _shortened(_placed(excerpt, where) if found.permission else excerpt)
     return Prompt(
         type=found.type,
         score=combine(evidence) if evidence else found.score,
         excerpt=cut(excerpt),
         screen=safe(shown),
-        choices=tuple(replace(choice, label=safe(choice.label)) for choice in found.choices),
+        choices=tuple(
+            replace(choice, label=safe(choice.label), detail=safe(choice.detail)) for choice in found.choices
+        ),
         constraints=dict(found.constraints),
         evidence=tuple(evidence),
         safe_default="" if _is_cut(found, view) else safe_default(found),
@@ -82,7 +103,26 @@ def prompt_of(
         words_end=found.words_end,
         multiline=found.multiline,
         raw=raw,
+        subject=subject,
+        question=safe(found.question or found.excerpt),
+        whole=found.whole,
+        says=safe(hint),
     )
+
+
+def _question(found: Finding) -> Subject | None:
+    """A question that stands for itself is its own subject: nothing above it could be what it is about."""
+    plain = found.type in (PromptType.TYPE_YES_NO, PromptType.TYPE_CONFIRM_ENTER, PromptType.TYPE_MULTIPLE_CHOICE)
+    if not (plain and found.alone and found.whole) or found.bare or found.constraints.get("secret"):
+        return None
+    return Subject(SubjectKind.QUESTION, found.question, complete=True)
+
+
+def _subject(subject: Subject | None, folder: str, safe: Callable[[str], str]) -> Subject | None:
+    if subject is None:
+        return None
+    shown = safe(subject.text)
+    return replace(subject, shown=shown, folder=subject.folder or folder, digest=digest_text(subject.text))
 
 
 def _is_cut(found: Finding, view: View) -> bool:
@@ -114,18 +154,16 @@ def _shortened(excerpt: str) -> str:
 
 
 def safe_default(found: Finding) -> str:
-    """What a timer may say: the refusing choice, `n`, Enter where Enter is all that is asked; else nothing.
+    """What a timer may say: what refuses, or Enter where a bare "press Enter to continue" is all that is asked.
 
-    Nothing also wherever that might agree: a timer that is silent does no harm.
+    Nothing wherever that might agree, or where a shell might read it: a timer that is silent does no harm.
     """
-    if found.constraints.get("secret") or found.type is PromptType.TYPE_UNKNOWN:
+    if found.constraints.get("secret") or found.constraints.get("idle") or found.bare:
         return ""
     if found.type is PromptType.TYPE_CONFIRM_ENTER:
-        return "" if compiled(_OR_ABORT).search(found.core) else "enter"
-    if found.type is PromptType.TYPE_FREE_TEXT:
-        # A program that reads keys may hold half a text already: Enter would send it.
-        known = found.line_mode and not (found.constraints.get("idle") or found.structural)
-        return "enter" if known and not _enter_may_agree(found) else ""
+        return "enter" if found.alone and found.whole and is_bare_enter(found.question or found.excerpt) else ""
+    if found.type in (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN):
+        return ""
     if found.type is PromptType.TYPE_YES_NO and compiled(_ASKS_TO_STOP).search(found.core):
         return ""
     refusing = [choice for choice in found.choices if choice.refuses and choice.steps and not choice.always]
@@ -139,11 +177,3 @@ def _goes_on(label: str) -> bool:
     if compiled(_NEGATED).search(label):
         return compiled(_NOT_STOPPING).match(label) is not None
     return compiled(_NO_BUT).search(label) is not None
-
-
-def _enter_may_agree(found: Finding) -> bool:
-    """Its default is a yes, or it is a question of which nothing is known, in whatever language."""
-    text = found.core.strip()
-    if compiled(_ENTER_AGREES).search(text) or compiled(_CONSENT).fullmatch(str(found.constraints.get("default", ""))):
-        return True
-    return text.endswith(("?", "？")) and not compiled(_ASKS_WHAT).search(text)

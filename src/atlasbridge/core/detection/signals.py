@@ -120,7 +120,7 @@ def _around(found: Finding, probe: ProbeAnswer) -> bool:
 
 def _may_count_down(found: Finding) -> bool:
     """A row of the dialog is a number and nothing else."""
-    return found.structural and any(row.isdecimal() for row in found.excerpt.split("\n"))
+    return found.structural and any(row.strip(" │┃║|").isdecimal() for row in found.excerpt.split("\n"))
 
 
 def _polling(

@@ -1,7 +1,8 @@
 """What the tool says about itself: OSC 7501 program status, desktop notifications, hooks and event APIs.
 
 None of these covers every dialog and all can be late, lost, doubled or wrong, so they raise confidence and enrich a
-prompt; they are never the only way to raise it or to withdraw it, and words that do not fit the screen are dropped.
+prompt; they are never the only way to raise it or to withdraw it.  Words in the stream are hints that anything which
+is shown could have written: they stand apart.  A hook's subject counts only if it is what the dialog shows.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ import base64
 import binascii
 
 from atlasbridge.core.detection.events import StructuredEventReceived
-from atlasbridge.core.recognition.menu import unframed
+from atlasbridge.core.detection.fitting import fits
+from atlasbridge.core.prompt.subject import Subject
 
 FRESH_S = 10.0  # a hook speaks when its dialog appears
-CHECKED_CHARACTERS = 60
 _STATES = {"idle": "idle", "done": "idle", "working": "working"}
 
 
@@ -51,14 +52,26 @@ class ToolSays:
 
     def hooked(self, shown: str, now: float) -> bool:
         """Whether a hook has announced the dialog that is shown."""
-        beside = self._beside
-        return beside is not None and now - self._beside_at < FRESH_S and fits(beside.text, shown)
+        beside = self._fresh(now)
+        return beside is not None and beside.subject is not None and fits(beside.subject, shown)
 
-    def words(self, shown: str, now: float) -> str:
-        """What the tool said about the dialog that is shown: the hook's words, else the status message's."""
-        if self._beside is not None and self.hooked(shown, now):
-            return self._beside.text
-        return self._text if self.state == "blocked" and fits(self._text, shown) else ""
+    def subject(self, shown: str, now: float) -> Subject | None:
+        """What a hook said that the dialog which is shown is about."""
+        beside = self._fresh(now)
+        return beside.subject if beside is not None and self.hooked(shown, now) else None
+
+    def contradicts(self, shown: str, now: float) -> bool:
+        """A hook has just announced something else than what is shown: then the screen alone is not to be relied on."""
+        beside = self._fresh(now)
+        return beside is not None and beside.subject is not None and not fits(beside.subject, shown)
+
+    @property
+    def hint(self) -> str:
+        """What it said in the stream about the moment it waits at: anything that it shows may have written that."""
+        return self._text if self.state == "blocked" else ""
+
+    def _fresh(self, now: float) -> StructuredEventReceived | None:
+        return self._beside if now - self._beside_at < FRESH_S else None
 
     def forget(self) -> None:
         """The prompt is gone; what was said about it is old."""
@@ -75,13 +88,6 @@ class ToolSays:
         self.state = {"blocked": "blocked", "working": "working", "idle": "idle", "done": "idle"}.get(state, "")
         self.source = f"{parts.get('app', 'the tool')} (program status)"
         self._text = _decoded(parts.get("msg", "")) if self.state == "blocked" else ""
-
-
-def fits(words: str, shown: str) -> bool:
-    """Whether what was said stands on the screen: the first line behind its label, however it is wrapped or framed."""
-    first = words.strip().partition("\n")[0]
-    wanted = "".join((first.partition(": ")[2] or first).split())[:CHECKED_CHARACTERS]
-    return bool(wanted) and wanted in "".join(unframed(shown).split())
 
 
 def _decoded(message: str) -> str:

@@ -10,8 +10,8 @@ from atlasbridge.core.tty import Pty, Size
 from atlasbridge.core.values import frozen
 
 if TYPE_CHECKING:
+    from atlasbridge.core.host.opened import DetectorLike
     from atlasbridge.core.host.typing.typist import Encode
-    from atlasbridge.core.host.watchdog import DetectorLike
     from atlasbridge.core.ports import WaitingProbe
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.host.edges import HostParts
 from atlasbridge.core.host.judgement import Judgement
-from atlasbridge.core.host.logbook import Journal
+from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.host.orphans import reap_orphans
 from atlasbridge.core.host.supervisor import Supervisor
 from atlasbridge.core.host.terminal.attachment import Attachment
@@ -59,7 +59,7 @@ class SessionHost:
         parts: HostParts,
         settings: SessionSettings,
         clock: Clock,
-        journal: Journal,
+        journal: Logbook,
     ) -> None:
         self._plan = plan
         self._pty = pty
@@ -242,7 +242,7 @@ class SessionHost:
             case "pause":
                 self._seat.vacate(caller.attachment, "paused")
             case "structured":
-                self._judgement.tool_said(*(str(message.get(name, "")) for name in ("kind", "text", "source")))
+                self._judgement.tool_said(message)
             case "continue":
                 self._pty.signal(signal.SIGCONT)
             case "signal":

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from atlasbridge.core.host.logbook import Journal
+from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.tty import Size
 
@@ -29,7 +29,7 @@ class Judgement:
         size: Size,
         hub: bool,
         start_hub_task: Callable[[Callable[[Beat], None]], None],
-        journal: Journal,
+        journal: Logbook,
     ) -> None:
         self._build = build
         self._journal = journal
@@ -74,10 +74,14 @@ class Judgement:
         """Remembers what a person typed and wakes nobody: called between a key and its echo."""
         return self._events.append
 
-    def tool_said(self, kind: str, text: str, source: str) -> None:
-        """By a hook, beside the terminal."""
-        if self._parts is not None:
-            self._parts[0].tool_said(kind, text, source)
+    def tool_said(self, message: Mapping[str, Any]) -> None:
+        """By a hook, beside the terminal; also what is said before anybody can judge is kept."""
+        from atlasbridge.core.detection.events import StructuredEventReceived
+        from atlasbridge.core.prompt.subject import told_subject
+
+        kind, text, source = (str(message.get(name, "")) for name in ("kind", "text", "source"))
+        self._events.append(StructuredEventReceived(kind, text, source, told_subject(message.get("subject"))))
+        self.notice()
 
     def changed(self, size: Size, attached: bool) -> None:
         """The terminal's size, or whether one is attached."""

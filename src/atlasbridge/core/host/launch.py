@@ -16,7 +16,7 @@ from atlasbridge.core import wire
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.edges import HostParts
-from atlasbridge.core.host.logbook import Journal
+from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.session.plan import SETTINGS_SUFFIX, Plan
 from atlasbridge.core.session.settings import SessionSettings
@@ -91,7 +91,7 @@ def _run_host(
 ) -> None:
     """Never returns: the interpreter that was forked belongs to the client's command line."""
     clock = SystemClock()
-    journal = Journal(home.sessions / f"{short_id(plan.session_id)}.log", clock)
+    journal = Logbook(home.sessions / f"{short_id(plan.session_id)}.log", clock)
     try:
         try:
             _host_session(plan, home, parts, settings, size, attributes, client, clock, journal)
@@ -113,7 +113,7 @@ def _host_session(
     attributes: list[Any] | None,
     client: socket.socket,
     clock: Clock,
-    journal: Journal,
+    journal: Logbook,
 ) -> None:
     try:
         pty = parts.spawn(plan, size, attributes)

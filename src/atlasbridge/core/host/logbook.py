@@ -11,7 +11,7 @@ from atlasbridge.core.clock import Clock, iso
 _MAX_BYTES = 1_000_000
 
 
-class Journal:
+class Logbook:
     def __init__(self, path: Path | None, clock: Clock) -> None:
         self._clock = clock
         self._room = _MAX_BYTES

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
@@ -21,16 +21,17 @@ from atlasbridge.core.detection.events import (
     ProbeAnswer,
     ProbeAnswered,
     ProbeState,
+    ReplyTyped,
     Resized,
-    StructuredEventReceived,
     WakeupDue,
 )
+from atlasbridge.core.host.opened import DetectorLike, Opened
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.terminal.inlet import Inlet
 from atlasbridge.core.host.terminal.relay import OutputRelay
 from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.host.terminal.wakeup import Wakeup
-from atlasbridge.core.host.typing.typed import TypedBook
+from atlasbridge.core.host.typing.typed import Outcome, TypedBook
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.ports import WaitingProbe
@@ -45,21 +46,6 @@ _MOST_PUT_OFF = 5  # judgements in a row; a tool that never stops to write is ju
 _LONGEST_SECRET = 4096
 _LINE_ENDS = (b"\r", b"\n")
 _MAX_COMMANDS = 64  # of one event: a detector that keeps asking is cut short until the next event
-
-
-class DetectorLike(Protocol):
-    """What the session needs of `core.detection.detector.Detector`."""
-
-    screen: Any
-    open_prompt: Prompt | None
-    despite_busy: bool
-    secrets: tuple[str, ...]
-
-    def handle(self, event: Event, now: float) -> list[Command]: ...
-    def still_shows(self, digest: str) -> bool: ...
-    def begun(self, now: float) -> bool: ...
-    def reconsider(self) -> None: ...
-    def has_left(self, digest: str) -> bool: ...
 
 
 Viewer = Callable[[float, Any], float | None]
@@ -78,8 +64,10 @@ class StallWatchdog:
         settings: SessionSettings,
         events: deque[Event | bytes],
         unread: Callable[[], int] = lambda: 0,
+        make_id: Callable[[], str] = new_id,
     ) -> None:
-        self.detector = detector
+        self._detector = detector
+        self._make_id = make_id
         self._unread = unread  # bytes that were typed and that the tool has not read; below 0: nobody knows
         self._probe = probe
         self._output = output
@@ -96,18 +84,100 @@ class StallWatchdog:
         self._view_at: float | None = None
         self._put_off = 0
         self.lock = threading.RLock()  # the detector's: one thread at a time
-        self.to_hub: Callable[[dict[str, Any]], None] = lambda message: None
-        self.typed = TypedBook(self._post)
-        self.open: tuple[str, Prompt] | None = None
+        self._to_hub: Callable[[dict[str, Any]], None] = lambda message: None
+        self._typed = TypedBook(self._post)
+        self._open_id = self._open_digest = ""  # of the prompt that the detector has open
         self._heard = b""  # of a line that a person types while a secret is asked
-        self.typing = False  # an answer of several keys is on its way: what shows up in between is no prompt
+        self._typing = False  # an answer of several keys is on its way: what shows up in between is no prompt
 
     @property
     def screen(self) -> Any:
-        return self.detector.screen
+        return self._detector.screen
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that must not leave: of the environment, and what was typed as a secret."""
+        return self._detector.secrets
+
+    def tell_hub_by(self, post: Callable[[dict[str, Any]], None]) -> None:
+        self._to_hub = post
 
     def _post(self, message: dict[str, Any]) -> None:
-        self.to_hub(message)
+        self._to_hub(message)
+
+    # What others ask of it; who asks twice holds the lock
+
+    @property
+    def opened(self) -> Opened | None:
+        """The prompt that may be answered now, with keys that fit the highlight as it was last seen."""
+        prompt = self._detector.open_prompt
+        return Opened(self._open_id, prompt) if self._open_id and prompt is not None else None
+
+    def known(self, prompt_id: str) -> Outcome | None:
+        """What became of the answer to this prompt; None: there was none."""
+        with self.lock:
+            return self._typed.get(prompt_id)
+
+    def outcomes(self) -> list[list[str]]:
+        """Of all answers, for a hub that may have missed some."""
+        with self.lock:
+            return self._typed.all()
+
+    def answerable(self, prompt_id: str) -> Prompt | Outcome:
+        """The prompt, if it stands on the screen as it was shown and nobody else is answering it; or why not."""
+        self.absorb()
+        opened = self.opened
+        if opened is None or opened.prompt_id != prompt_id:
+            return Outcome("stale", "the tool no longer asks this")
+        if not self._detector.still_shows(opened.prompt.digest):
+            return Outcome("stale", "the prompt is no longer on the screen")
+        if self._detector.begun(self._clock.now()):
+            return Outcome("stale", "somebody is answering at the terminal")
+        return self._detector.open_prompt or opened.prompt
+
+    def has_left(self, digest: str) -> bool:
+        """Is this prompt gone from the screen, as far as output was taken in?"""
+        return self._detector.has_left(digest)
+
+    def works(self) -> str:
+        """Why the tool cannot be waiting for keys; "": it may be."""
+        looked = self.look()
+        return looked.why or "it works" if looked.state is ProbeState.BUSY and not self._detector.despite_busy else ""
+
+    # What the typist does
+
+    def begin_typing(self, prompt_id: str, digest: str, several: bool) -> None:
+        """From here on the answer counts as typed, whatever happens: it is never typed a second time."""
+        self._typed.record(prompt_id, Outcome("typed"))
+        self.handle(ReplyTyped(digest))
+        self._typing = several
+        self._typed.watch_effect(prompt_id, digest, self._clock.now() + self._settings.effect_timeout_s)
+
+    def end_typing(self, prompt_id: str, outcome: Outcome) -> None:
+        with self.lock:
+            self._typing = False
+            if outcome.outcome == "failed":
+                self._typed.record(prompt_id, outcome)
+            self._typed.watch_until(prompt_id, self._clock.now() + self._settings.effect_timeout_s)
+        self.wake()
+
+    def refuse(self, prompt_id: str, why: Outcome) -> Outcome:
+        """Nothing is typed and this id is spent.  Should the tool ask all the same, it is raised under a new id."""
+        with self.lock:
+            self._typed.record(prompt_id, why)
+            if self._open_id == prompt_id:
+                self._open_id = ""
+                self._detector.reconsider()
+                self._wakeup_at = self._clock.now()
+                self.wake()
+        return why
+
+    def renew(self, prompt_id: str) -> None:
+        """The prompt that is still here is asked once more; the old id stays spent."""
+        with self.lock:
+            opened = self.opened
+            if opened is not None and opened.prompt_id == prompt_id and self._typed.get(prompt_id) is None:
+                self._announce(opened.prompt)
 
     # What others tell it
 
@@ -127,9 +197,6 @@ class StallWatchdog:
 
     def keys_typed(self, data: bytes) -> None:
         self._tell(data)
-
-    def tool_said(self, kind: str, text: str, source: str) -> None:
-        self._tell(StructuredEventReceived(kind, text, source))
 
     def resized(self, rows: int, cols: int) -> None:
         self._tell(Resized(rows, cols))
@@ -173,7 +240,7 @@ class StallWatchdog:
                 self._pending_since = now
             return self._feed_at(now)  # nothing can be judged before the output that waits is fed
         self._pending_since = None
-        judging = () if self.typing else (self._wakeup_at, self.typed.due_at)
+        judging = () if self._typing else (self._wakeup_at, self._typed.due_at)
         due = (*judging, self._view_at)
         moments = [at for at in due if at is not None]
         return min(moments, default=None)
@@ -189,11 +256,11 @@ class StallWatchdog:
     def _turn(self, now: float) -> None:
         if (self._ring.size or self._events) and self._feed_at(now) <= now:
             self.absorb()
-        if self._wakeup_at is not None and now >= self._wakeup_at and not (self._ring.size or self.typing):
+        if self._wakeup_at is not None and now >= self._wakeup_at and not (self._ring.size or self._typing):
             self._wakeup_at = None
             self._handle(WakeupDue(), now)
-        if not self.typing:  # half an answer has no effect yet
-            self.typed.check(now, self.detector.still_shows)
+        if not self._typing:  # half an answer has no effect yet
+            self._typed.check(now, self._detector.still_shows)
         self._view_at = min((at for view in self._viewers if (at := view(now, self.screen)) is not None), default=None)
 
     # The detector
@@ -225,7 +292,8 @@ class StallWatchdog:
 
     def _hear(self, keys: bytes) -> None:
         """A secret that is typed at the keyboard is one as much as one that is typed by us."""
-        asked = self.open is not None and self.open[1].secret
+        opened = self.opened
+        asked = opened is not None and opened.prompt.secret
         if asked or self._heard:
             self._heard = (self._heard + keys)[-_LONGEST_SECRET:]
             if self._heard.endswith(_LINE_ENDS):
@@ -234,20 +302,12 @@ class StallWatchdog:
 
     def remember_secret(self, value: str) -> None:
         """Looked for from now on in all that leaves this session; kept nowhere but here."""
-        self.detector.secrets = remembered(self.detector.secrets, value)
+        self._detector.secrets = remembered(self._detector.secrets, value)
 
     @property
     def behind(self) -> bool:
         """Is there something that the detector has not seen yet?"""
         return self._output.pending or bool(self._ring.size or self._events)
-
-    def let_go(self, prompt_id: str) -> None:
-        """The open prompt is answered no more under this id; should it stand there, it is raised anew."""
-        if self.open is not None and self.open[0] == prompt_id:
-            self.open = None
-            self.detector.reconsider()
-            self._wakeup_at = self._clock.now()
-            self.wake()
 
     def _terminal_answers(self) -> bool:
         attachment = self._output.attachment
@@ -259,7 +319,7 @@ class StallWatchdog:
 
     def _handle(self, event: Event, now: float) -> None:
         self._handled_at = now = max(now, self._handled_at)  # the detector's time never goes back
-        commands = deque(self.detector.handle(event, now))
+        commands = deque(self._detector.handle(event, now))
         for _ in range(_MAX_COMMANDS):
             if not commands:
                 return
@@ -285,7 +345,7 @@ class StallWatchdog:
             self._wakeup_at = now + self._settings.quiet_ms / 1000
             return []
         self._put_off = 0
-        return self.detector.handle(ProbeAnswered(answer), now)
+        return self._detector.handle(ProbeAnswered(answer), now)
 
     def look(self) -> ProbeAnswer:
         """Ask the operating system what the tool does."""
@@ -300,19 +360,20 @@ class StallWatchdog:
         return answer
 
     def _raise(self, prompt: Prompt) -> None:
-        self.typed.superseded(prompt.digest)
-        prompt_id = new_id()
-        self.open = (prompt_id, prompt)
-        self._post({"m": "raise", "prompt_id": prompt_id, "prompt": self.told(prompt)})
+        self._typed.superseded(prompt.digest)
+        self._announce(prompt)
+
+    def _announce(self, prompt: Prompt) -> None:
+        self._open_id, self._open_digest = self._make_id(), prompt.digest
+        self._post({"m": "raise", "prompt_id": self._open_id, "prompt": self.told(prompt)})
 
     def told(self, prompt: Prompt) -> dict[str, Any]:
         """What the hub, and through it everybody, is told of a prompt."""
-        return encode_prompt(discreet_prompt(prompt, self.detector.secrets))
+        return encode_prompt(discreet_prompt(prompt, self._detector.secrets))
 
     def _withdraw(self, digest: str, reason: str) -> None:
-        if self.open is None or self.open[1].digest != digest:
+        if not self._open_id or self._open_digest != digest:
             return
-        prompt_id, _ = self.open
-        self.open = None
-        if not self.typed.left_the_screen(prompt_id):
+        prompt_id, self._open_id = self._open_id, ""
+        if not self._typed.left_the_screen(prompt_id):
             self._post({"m": "withdraw", "prompt_id": prompt_id, "reason": reason})

@@ -7,7 +7,6 @@ they name one of its choices, or are refused with the list.
 from __future__ import annotations
 
 import re
-from typing import Protocol
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, parse_keys
@@ -16,6 +15,7 @@ from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.visible import is_plain_line
 
 TEXT_LIMIT = 1000
+INSTRUCTION_LIMIT = 4096  # of what an idle tool is told to do next
 CANONICAL_LIMIT = 4095  # bytes; a longer line is cut silently by the line discipline
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _YES = {"y", "yes", "yeah", "yep", "ok", "okay", "true", "allow", "approve", "accept"}
@@ -24,13 +24,6 @@ _AGREES = lazy(r"\W*(?:yes|allow|approve|accept|ok|okay|proceed|trust|submit|con
 _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
 _COUNTED = lazy(r"^\d{1,3}: ")  # the number of a list that does not count its places
 _DECLINES = lazy(r"(?:don['’]?t|do not|not|never|stop|cancel|abort|quit|exit)\b")
-
-
-class Modes(Protocol):
-    """What encoding needs of the screen."""
-
-    @property
-    def modes(self) -> object: ...
 
 
 def decide_answer(prompt: Prompt, value: str, *, as_text: bool = False, as_keys: bool = False) -> Answer | Reject:
@@ -56,7 +49,7 @@ def decide_answer(prompt: Prompt, value: str, *, as_text: bool = False, as_keys:
     return _text(prompt, value)
 
 
-def encode_answer(prompt: Prompt, answer: Answer, screen: Modes | None = None) -> tuple[Step, ...]:
+def encode_answer(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
     """The keys, in steps.  Text and its Enter are two events: raw programs take one write for a paste."""
     match answer.kind:
         case AnswerKind.KEYS:
@@ -247,14 +240,24 @@ def _bad_text(prompt: Prompt, text: str) -> Reject | None:
             else ("Text must be one line without control, bidirectional or invisible characters")
         )
         return _bad(what + ".")
-    if len(text) > TEXT_LIMIT:
-        return _bad(f"Text may have at most {TEXT_LIMIT} characters; this has {len(text)}.")
+    most = INSTRUCTION_LIMIT if prompt.idle else TEXT_LIMIT
+    if len(text) > most:
+        return _bad(f"Text may have at most {most} characters; this has {len(text)}.")
     if prompt.line_mode and len(text.encode()) >= CANONICAL_LIMIT:
         return _bad(f"A line may have at most {CANONICAL_LIMIT - 1} bytes here; this has {len(text.encode())}.")
+    if prompt.type is PromptType.TYPE_FREE_TEXT and _is_outside(prompt, text.strip()):
+        low, high = prompt.constraints["min_choice"], prompt.constraints["max_choice"]
+        return _bad(f"The question asks for a number from {low} to {high}.")
     limit = prompt.constraints.get("max_length")
     if isinstance(limit, int) and len(text) > limit:
         return _bad(f"The question asks for at most {limit} characters; this has {len(text)}.")
     return None
+
+
+def _is_outside(prompt: Prompt, text: str) -> bool:
+    """A number, and not one of those that the question names; other words it may take as well."""
+    low, high = prompt.constraints.get("min_choice"), prompt.constraints.get("max_choice")
+    return isinstance(low, int) and isinstance(high, int) and text.isdigit() and not low <= int(text) <= high
 
 
 def _offer(prompt: Prompt) -> str:

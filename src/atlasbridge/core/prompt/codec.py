@@ -53,6 +53,9 @@ def decode_prompt(data: Mapping[str, Any]) -> Prompt:
         multiline=bool(data.get("multiline", False)),
         raw=str(data.get("raw", "")).encode("latin-1"),
         subject=_decode_subject(data.get("subject")),
+        question=str(data.get("question", "")),
+        whole=bool(data.get("whole", True)),
+        says=str(data.get("says", "")),
     )
 
 
@@ -76,7 +79,13 @@ def _decode_evidence(data: Any) -> Evidence:
 
 def _decode_choice(data: Mapping[str, Any]) -> Choice:
     flags = {name: bool(data.get(name, False)) for name in _FLAGS}
-    return Choice(str(data["value"]), str(data["label"]), _decode_steps(data.get("steps", ())), **flags)
+    return Choice(
+        str(data["value"]),
+        str(data["label"]),
+        _decode_steps(data.get("steps", ())),
+        **flags,
+        detail=str(data.get("detail", "")),
+    )
 
 
 def _decode_subject(data: Mapping[str, Any] | None) -> Subject | None:

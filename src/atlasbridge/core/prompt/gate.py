@@ -19,7 +19,6 @@ from atlasbridge.core.values import frozen
 
 SHORT_ID: Final = 8  # the least of an id that a medium may carry
 SHORT_NONCE: Final = 16  # 64 bits: what fits into a Telegram button
-SECRET_CHANNELS: Final = frozenset({"local", "web", "memory"})  # never a chat; the web page adds its own conditions
 KEY_CHANNELS: Final = frozenset({"local"})
 
 OTHER_USER: Final = "other_user"  # it may ask and look here, no more
@@ -32,10 +31,13 @@ class Cancel:
 
 
 def decide_reply(
-    record: PromptRecord | None, reply: InboundReply, *, allowed: bool, now: float
+    record: PromptRecord | None, reply: InboundReply, *, allowed: bool, now: float, private: bool = False
 ) -> Answer | Cancel | Reject:
-    """The one decision on a reply: who, which prompt, when, and what it means there."""
-    refusal = _refuse(record, reply, allowed=allowed, now=now)
+    """The one decision on a reply: who, which prompt, when, and what it means there.
+
+    `private`: its channel says of itself that nothing it shows leaves this machine.
+    """
+    refusal = _refuse(record, reply, allowed=allowed, now=now, private=private)
     if refusal is not None or record is None:
         return refusal or _UNKNOWN
     if _cancels(record, reply):
@@ -43,7 +45,9 @@ def decide_reply(
     return decide_answer(record.prompt, reply.value, as_text=reply.as_text, as_keys=reply.as_keys)
 
 
-def _refuse(record: PromptRecord | None, reply: InboundReply, *, allowed: bool, now: float) -> Reject | None:
+def _refuse(
+    record: PromptRecord | None, reply: InboundReply, *, allowed: bool, now: float, private: bool
+) -> Reject | None:
     """Everything but the value."""
     if record is None or not _names(record.prompt_id, reply.prompt_id):
         return _UNKNOWN
@@ -53,7 +57,7 @@ def _refuse(record: PromptRecord | None, reply: InboundReply, *, allowed: bool, 
         return refuse_kin(reply.kin)
     if not allowed:
         return Reject(Refusal.NOT_ALLOWED, "You are not on the list of those who may answer.")
-    if record.prompt.secret and reply.channel not in SECRET_CHANNELS:
+    if record.prompt.secret and not private:
         return Reject(
             Refusal.NOT_ALLOWED, "A secret is never taken from a chat: answer on the web page or in a terminal."
         )

@@ -59,9 +59,12 @@ class Choice:
     refuses: bool = False
     always: bool = False
     default: bool = False
+    detail: str = ""  # the words beside and below it that explain it, or with which its label goes on
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {"value": self.value, "label": self.label}
+        if self.detail:
+            out["detail"] = self.detail
         for name in ("refuses", "always", "default"):
             if getattr(self, name):
                 out[name] = True
@@ -82,7 +85,10 @@ class Evidence:
 
 @frozen
 class Prompt:
-    """A waiting moment as it stands on the screen.  All text but `subject.text` is visible-safe and redacted."""
+    """A waiting moment as it stands on the screen.  All text but `subject.text` is visible-safe and redacted.
+
+    `excerpt` is for a notification; `question` is all that is asked, and `asked` all that a person must have read.
+    """
 
     type: PromptType
     score: float
@@ -100,6 +106,24 @@ class Prompt:
     multiline: bool = False  # the tool takes bracketed paste here
     raw: bytes = b""  # the bytes that drew it; never leaves this machine
     subject: Subject | None = None  # what the answer is about, where that could be told
+    question: str = ""  # the whole text of the question, row by row as it stands; "": the excerpt is all there is
+    whole: bool = True  # nothing of it has left the screen, or was cut by the tool itself
+    says: str = ""  # a hint that the tool wrote into its output: anything that it shows could have written it
+
+    @property
+    def asked(self) -> str:
+        """What must be shown before somebody answers: the subject, where the question does not hold it, the question,
+        and what explains the choices."""
+        question = self.question or self.excerpt
+        about = self.subject.shown if self.subject is not None else ""
+        parts = [about] if about and about not in question else []
+        explained = [f"{choice.label}: {choice.detail}" for choice in self.choices if choice.detail]
+        return "\n\n".join(part for part in (*parts, question, "\n".join(explained)) if part)
+
+    @property
+    def asked_whole(self) -> bool:
+        """Whether `asked` is all of it; else a person must be told that something is missing."""
+        return self.whole or (self.subject is not None and self.subject.complete)
 
     @property
     def confidence(self) -> Confidence:
@@ -124,6 +148,9 @@ class Prompt:
             "constraints": {"secret": False, "idle": False, **self.constraints},
             "evidence": [item.to_json() for item in self.evidence],
             "safe_default": self.safe_default,
+            "question": self.question or self.excerpt,
+            "whole": self.asked_whole,
+            "says": self.says,
             "subject": None if self.subject is None else self.subject.to_json(),
         }
 

@@ -65,5 +65,18 @@ class Subject:
         }
 
 
+def told_subject(data: object) -> Subject | None:
+    """What a hook or an event said, as it came over a socket; None when it is not what we know.  What is shown of it
+    is left to who redacts."""
+    if not isinstance(data, dict):
+        return None
+    try:
+        kind, source = SubjectKind(data["kind"]), SubjectSource(data.get("source", "hook"))
+    except (KeyError, ValueError):
+        return None
+    texts = {name: str(data.get(name, "")) for name in ("text", "folder", "target")}
+    return Subject(kind, source=source, complete=data.get("complete") is True, **texts)
+
+
 def digest_text(text: str) -> str:
     return blake2s(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition.choice_list import inline_choices
 from atlasbridge.core.recognition.finding import Facts
-from atlasbridge.core.recognition.menu import unframed
+from atlasbridge.core.screen.frames import is_drawn
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
@@ -39,7 +39,7 @@ def asking_line(view: View, facts: Facts) -> Line | None:
     start = view.line_start(view.row)
     if not view.cursor_visible and facts.canonical is False:
         before = _ANSWER_SO_FAR.sub("", view.lines[view.row])  # a hidden cursor says nothing
-    if unframed(before).strip():
+    if not is_drawn(before):
         filled = _prefilled(before) if facts.canonical is False and not before.endswith(" ") else None
         value = (filled["value"] or filled["word"]) if filled else ""
         if filled and value[-1] not in ":?>])…%#$" and not before.endswith("...") and _may_be_filled(filled):
@@ -73,7 +73,7 @@ def _below_its_question(view: View, before: str, start: int, facts: Facts) -> Li
 
 def _last_words(view: View, row: int) -> Line | None:
     for at in range(row - 1, -1, -1):
-        if unframed(view.lines[at]).strip():
+        if not is_drawn(view.lines[at]):
             start = view.line_start(at)
             return Line(view.joined_text(start, at + 1).strip(), start, detached=True)
     return None

@@ -21,13 +21,19 @@ _LETTERED = lazy(
     r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
 )
 _CHOOSING = lazy(
-    r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|enter an?|your answer|type)\b"
+    r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|your answer)\b"
+    r"|\b(?:enter|type) (?:an?|the|one|your)? ?(?:of the )?"
+    r"(?:value|letter|digit|key|item|entry|code|index|id|above)s?\b"
     r"|#\?|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|[\[(]\d+\s*[-–]\s*\d+[\]),]|\bdefault\b|\((?:\w|\d+)\):?$",
     re.IGNORECASE,
 )
 _CHOSEN = lazy(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
 _HEADS = lazy(r"\b(?:what|how)\b[^?]*\?\W*$|\b(?:options|menu|actions|commands)\W*$", re.IGNORECASE)
 _BARE = lazy(r"^\W*$")
+_SHELL = lazy(
+    r"^[^\w\s]{0,3}(?:\$|%|#|>>>|\.\.\.|❯|=>|➜|λ)$|^\S*(?:[@:~/]\S*)?\s?[$%#]$|^(?:irb|pry|iex|ghci|node|sqlite|mysql|psql|gdb|lldb)\S*>$"
+    r"|^(?:In|irb)\s?[\[(].*[\])]\S*[:>]$|^\(?(?:gdb|lldb|pdb|Pdb|ipdb)\)?>?$|^\w+[=-][>#]$"
+)
 _GROUP = lazy(
     r"[\[({<]((?:\[?\(?[\w?.*+!-]{1,24}\)?\]?(?:\s*[,/|]\s*|\s+or\s+)){1,30}\[?\(?[\w?.*+!-]{1,24}\)?\]?)[\])}>]"
 )
@@ -47,17 +53,18 @@ class Listed:
     kind: str  # "numbers" or "letters"
     items: tuple[tuple[str, str], ...]
     current: str = ""
-    row: int = 0
+    row: int = 0  # of its first item
+    bottom: int = 0
 
 
 def listed_choices(view: View, row: int, question: str) -> Listed | None:
     """The list that ends shortly above `row`, if the line or the list's head asks to choose of it."""
     for pattern, kind in ((_NUMBERED, "numbers"), (_TABLED, "numbers"), (_LETTERED, "letters")):
         found = _collect(view, row, pattern, kind)
-        if found and _asks_to_choose(view, found.row, question, kind):
+        if found and _asks_to_choose(view, found, row, question):
             return found
     found = _collect(view, row, _NUMBER_FIRST, "numbers")
-    return found if found and _is_complete(found, row) and _asks_to_choose(view, found.row, question, "") else None
+    return found if found and _is_complete(found, row) and _asks_to_choose(view, found, row, question) else None
 
 
 def _is_complete(found: Listed, row: int) -> bool:
@@ -68,7 +75,7 @@ def _is_complete(found: Listed, row: int) -> bool:
 
 def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str) -> Listed | None:
     items: dict[str, str] = {}
-    gap, top, current, seen = 0, row, "", False
+    gap, top, bottom, current, seen = 0, row, row, "", False
     for at in range(row - 1, max(-1, row - LIST_ROWS), -1):
         text = view.lines[at]
         found = [tuple(part for part in match.groups() if part) for match in pattern.finditer(text)]
@@ -77,7 +84,7 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str) -> Liste
                 items.setdefault(key, " ".join(label.split()))
                 if re.match(rf"\s*[*>+]\s*\W?{key}\b", text):
                     current = key
-            top, seen = at, True
+            top, bottom, seen = at, bottom if seen else at, True
             continue
         if seen and (not text.strip() or not text.startswith("   ")):
             break
@@ -87,7 +94,7 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str) -> Liste
         if gap > GAP_ROWS:
             break
     ordered = _in_order(items) if kind == "numbers" else tuple(reversed(items.items()))
-    return Listed(kind, ordered, current, top) if len(ordered) >= 2 else None
+    return Listed(kind, ordered, current, top, bottom) if len(ordered) >= 2 else None
 
 
 def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
@@ -101,11 +108,25 @@ def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(by_number[number] for number in numbers)
 
 
-def _asks_to_choose(view: View, top: int, question: str, kind: str) -> bool:
-    if _CHOOSING.search(question) or (kind == "numbers" and _BARE.match(question)):
+def is_bare(question: str) -> bool:
+    """A mark and nothing else: a shell, a calculator or a program that takes anything."""
+    return _BARE.match(question) is not None or is_shell(question)
+
+
+def is_shell(question: str) -> bool:
+    """The line of something that takes commands: what is typed there is run."""
+    return _SHELL.search(question) is not None
+
+
+def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
+    """The line asks for one of a list; or it is a mark without words, right below a list whose head asks."""
+    if _CHOOSING.search(question):
         return True
-    head = " ".join(view.lines[max(0, top - 6) : top])
-    if _BARE.match(question) and kind == "letters" and _HEADS.search(head):
+    last_row = bool(found.items) and question.endswith(found.items[-1][1])  # nothing stands below the list
+    if not (_BARE.match(question) or last_row) or any(view.lines[at].strip() for at in range(found.bottom + 1, row)):
+        return False
+    head = " ".join(view.lines[max(0, found.row - 6) : found.row])
+    if found.kind == "letters" and _HEADS.search(head):
         return True
     return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE))
 

@@ -16,6 +16,7 @@ from atlasbridge.core.values import frozen, replace
 
 REGIONS = ("line", "tail", "footer", "screen", "title")
 TYPES = ("yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown")
+KINDS = ("command", "edit", "fetch", "plan", "question", "tool", "trust")
 CHOOSE = ("digit", "digit_enter", "digit_shows", "arrows", "hotkey")
 
 
@@ -51,6 +52,8 @@ class MenuRule:
     needs: str = ""  # a pattern in the menu's surroundings
     pointed: bool = True  # it has a pointer; false: rows that count from 1 are enough
     top: str = ""  # the line above the menu where its dialog begins
+    topmost: bool = False  # of several such lines the first: what the dialog is about may look like one
+    boxed: bool = False  # the dialog shows what it is about in a box of its own
     choose: str = "arrows"
     priority: int = 50
     score: float = 0.9
@@ -69,6 +72,22 @@ class MenuRule:
     permission: bool = False  # it asks whether something may be done: people want to know in which folder
     follow: str = ""  # a choice label that opens a second dialog
     follow_keys: str = ""
+
+
+@frozen
+class SubjectRule:
+    """Where a dialog says what it is about.  With neither `after` nor `first` it stands in the dialog's own box."""
+
+    menus: str  # a pattern for the ids of the menus
+    kind: str  # of subject
+    when: str = ""  # a pattern in the dialog's text
+    after: str = ""  # it begins below this row
+    first: str = ""  # it begins in this row, behind what matches; the rows below are set in as far
+    until: str = ""  # it ends above the last row like this; "": above the menu
+    indent: int = 0  # columns that the tool leaves free on either side
+    margin: int = 0  # and more of them on the right
+    boxed: bool = False
+    target: str = ""  # group 1: the file or the address
 
 
 @frozen
@@ -112,6 +131,7 @@ class Dialect:
     marks: tuple[Mark, ...] = ()
     rules: tuple[Rule, ...] = ()
     menus: tuple[MenuRule, ...] = ()
+    subjects: tuple[SubjectRule, ...] = ()
 
     @property
     def idles(self) -> bool:
@@ -124,6 +144,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
 
 
+@lru_cache(maxsize=512)  # labels and rows stand on the screen for many looks
 def matches_any(patterns: tuple[str, ...], text: str) -> bool:
     return any(compiled(pattern).search(text) for pattern in patterns)
 
@@ -135,10 +156,15 @@ def _blanks(blinking: str) -> dict[int, str]:
 
 def steady(dialect: Dialect, text: str) -> str:
     """The text without what blinks and counts by itself."""
-    text = text.translate(_blanks(dialect.blinking))
-    for pattern in dialect.counting:
-        text = compiled(pattern).sub(" ", text)
-    return text
+    return "\n".join([_steady_row(dialect.blinking, dialect.counting, row) for row in text.split("\n")])
+
+
+@lru_cache(maxsize=256)
+def _steady_row(blinking: str, counting: tuple[str, ...], row: str) -> str:
+    row = row.translate(_blanks(blinking))
+    for pattern in counting:
+        row = compiled(pattern).sub(" ", row)
+    return row
 
 
 def extend(child: Dialect, parent: Dialect) -> Dialect:
@@ -156,6 +182,7 @@ def extend(child: Dialect, parent: Dialect) -> Dialect:
         "marks",
         "rules",
         "menus",
+        "subjects",
     )
     merged = {name: getattr(child, name) + getattr(parent, name) for name in (*lists, "blinking", "pointers")}
     merged["rules"] = tuple(sorted(merged["rules"], key=lambda rule: -rule.priority))
@@ -211,7 +238,7 @@ class _Reader:
         return DialectError(f"{place}: {reason}", "Correct the file, or remove it to use the packaged rules.")
 
     def dialect(self, data: dict[str, Any]) -> Dialect:
-        known = {*_TOP, "words", "busy", "title", "rule", "menu"}
+        known = {*_TOP, "words", "busy", "title", "rule", "menu", "subject"}
         for key in data:
             if key not in known:
                 raise self.fail(key, f"unknown setting {key!r}; known are {', '.join(sorted(known))}")
@@ -230,6 +257,7 @@ class _Reader:
         values["marks"] = (*busy, *titles)
         values["rules"] = self._tables(data, "rule", Rule)
         values["menus"] = self._tables(data, "menu", MenuRule)
+        values["subjects"] = self._tables(data, "subject", SubjectRule)
         return Dialect(**values)
 
     def _typed(self, table: dict[str, Any], key: str, kind: type) -> Any:
@@ -279,14 +307,22 @@ class _Reader:
             "top",
             "labels",
             "refuse",
+            "menus",
+            "when",
+            "after",
+            "first",
+            "until",
+            "target",
         ):
             if table.get(key):
                 self._check_pattern(table[key], key, needle, number)
-        for key, allowed in (("region", REGIONS), ("type", TYPES), ("choose", CHOOSE)):
+        for key, allowed in (("region", REGIONS), ("type", TYPES), ("choose", CHOOSE), ("kind", KINDS)):
             if key in table and table[key] not in allowed:
                 raise self.fail(needle, f"`{key}` is {table[key]!r}; allowed are {', '.join(allowed)}", number)
         try:
             return kind(**{**fixed, **table})
         except TypeError:
-            lacking = ", ".join(name for name in ("id", "pattern", "type") if name in kinds and name not in table)
+            lacking = ", ".join(
+                name for name in ("id", "pattern", "type", "menus", "kind") if name in kinds and name not in table
+            )
             raise self.fail(needle, f"[[{section}]] number {number + 1} lacks {lacking}", number) from None

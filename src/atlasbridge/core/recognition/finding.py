@@ -8,10 +8,8 @@ from typing import Any
 from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType
 from atlasbridge.core.prompt.step import Step, When
-from atlasbridge.core.screen.view import View
+from atlasbridge.core.prompt.subject import Subject
 from atlasbridge.core.values import field, frozen
-
-CONTEXT_ROWS = 8
 
 
 @frozen
@@ -53,6 +51,11 @@ class Finding:
     permission: bool = False
     barred: bool = False  # in a reversed bar at the foot of a full screen
     own: bool = False  # a dialog that the tool's own dialect knows: it stands there until it is answered
+    question: str = ""  # all of what is asked, as it stands on the screen; "": the excerpt is all
+    whole: bool = True  # nothing of the question has left the screen or was cut by the tool
+    alone: bool = False  # nothing stands right above it that could belong to it
+    bare: bool = False  # the line is a mark like `>` alone: a shell may well read it
+    subject: Subject | None = None  # what it is about, as far as the screen says it
 
 
 def typed_line(words: str) -> tuple[Step, ...]:
@@ -60,34 +63,7 @@ def typed_line(words: str) -> tuple[Step, ...]:
     return (Step(words.encode(), When.DRAINED), Step(ENTER))
 
 
-def excerpt_of(view: View, row: int, question: str) -> str:
-    """The question with as much of its own paragraph as fits.  A bare `>` says nothing: it takes what stands above."""
-    asked = " ".join(question.split())
-    bare = sum(char.isalpha() for char in asked) < 10
-    taken: list[str] = []
-    size = len(asked)
-    for at in range(row - 1, max(-1, row - 1 - CONTEXT_ROWS), -1):
-        text = " ".join(_frameless(view.lines[at]).split())
-        if view.is_answered(at):
-            break
-        if not text:
-            if bare and size < 60:
-                continue
-            break
-        if not any(map(str.isalnum, text)):
-            continue  # a rule, or the `~` of an empty row
-        taken.append(text)
-        size += len(text) + 1
-        if size >= EXCERPT_LIMIT:
-            break
-    return cut("\n".join([*reversed(taken), asked]))
-
-
 def cut(text: str) -> str:
     """At most 200 characters; the end is what matters."""
     text = text.strip()
     return text if len(text) <= EXCERPT_LIMIT else "…" + text[-(EXCERPT_LIMIT - 1) :]
-
-
-def _frameless(line: str) -> str:
-    return "".join(" " if "\u2500" <= char <= "\u259f" else char for char in line)

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.recognition.asked import Asked, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.menu import Item, Menu, unframed
-from atlasbridge.core.recognition.recognise_menu import menu_finding, question_above
+from atlasbridge.core.recognition.menu import Item, Menu
+from atlasbridge.core.recognition.recognise_menu import menu_finding
+from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import BACKGROUND, View
 
@@ -33,13 +35,14 @@ def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | 
         return _in_the_text(view, facts, dialect)
     menu = None if facts.command in dialect.screen_programs else find_lit_list(view)
     if menu is not None:
-        question, row = question_above(view, menu.top)
-        return menu_finding(view, menu, _RULE, question, row, dialect) if question else None
+        asked = question_above(view, menu.top)
+        return menu_finding(view, menu, _RULE, asked, dialect) if asked.text else None
     bar = find_button_bar(view)
     if bar is None:
         return None
-    question, row = question_above(view, bar.top)
-    return menu_finding(view, bar, _BAR_RULE, question or view.lines[bar.top].strip(), row, dialect)
+    asked = question_above(view, bar.top)
+    asked = asked if asked.text else Asked(view.lines[bar.top].strip(), asked.row)
+    return menu_finding(view, bar, _BAR_RULE, asked, dialect)
 
 
 def _in_the_text(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -49,8 +52,8 @@ def _in_the_text(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
         menu, rule = find_words_here(view), _BAR_RULE
     if menu is None or dialect.idles or facts.canonical is not False:
         return None
-    question, row = question_above(view, menu.top)
-    return menu_finding(view, menu, rule, question, row, dialect) if question else None
+    asked = question_above(view, menu.top)
+    return menu_finding(view, menu, rule, asked, dialect) if asked.text else None
 
 
 def find_lit_here(view: View) -> Menu | None:
@@ -84,9 +87,9 @@ def find_button_bar(view: View) -> Menu | None:
 
 def _plain_bar(view: View) -> Menu | None:
     """`Quit     Cancel` and hardly anything else on the screen, one of them reversed."""
-    rows = [at for at, line in enumerate(view.lines) if unframed(line).strip()]
+    rows = [at for at, line in enumerate(unframed(view.lines)) if line.strip()]
     at = rows[-1] if rows else 0
-    found = [Item(at, match.start(), match.group()) for match in _APART.finditer(unframed(view.lines[at]))]
+    found = [Item(at, match.start(), match.group()) for match in _APART.finditer(unframed(view.lines)[at])]
     lit = [place for place, item in enumerate(found) if view.style(at, item.col) & REVERSE]
     few = 2 <= len(found) <= MOST_BUTTONS and len(rows) - 1 <= MOST_OTHER_ROWS and not view.cursor_visible
     return Menu(tuple(found), lit[0], "colour") if few and len(lit) == 1 else None
@@ -114,8 +117,7 @@ def _on_a_bar(view: View, block: list[Item]) -> int:
 def _blocks(view: View) -> Iterator[list[Item]]:
     """Short labels that begin in the same column of rows below each other."""
     block: list[Item] = []
-    for at, line in enumerate(view.lines):
-        text = unframed(line)
+    for at, text in enumerate(unframed(view.lines)):
         pushed = _PUSHED.fullmatch(text)
         label, col = (pushed[1], pushed.start(1)) if pushed else (text.strip(), len(text) - len(text.lstrip()))
         plain = label and len(label) <= LONGEST_LABEL and "  " not in label and not any(map(str.isdigit, label))

@@ -6,7 +6,8 @@ Which of them may be believed, and which keys take a choice, is left to `recogni
 from __future__ import annotations
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.recognition.menu import Item, Menu, odd_one, unframed
+from atlasbridge.core.recognition.menu import Item, Menu, odd_one
+from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.view import View
 
 NEAR_ROWS = 2  # what may stand below such a list: a hint
@@ -22,7 +23,7 @@ def find_marked(view: View) -> Menu | None:
     """
     lowest = view.bottom()
     for at in range(lowest, -1, -1):
-        match = _MARKED.match(unframed(view.lines[at]))
+        match = _MARKED.match(unframed(view.lines)[at])
         if match is None:
             continue
         column = match.start("label")
@@ -39,7 +40,7 @@ def find_marked(view: View) -> Menu | None:
 def _aligned(view: View, order: range, column: int) -> list[Item]:
     found: list[Item] = []
     for at in order:
-        text = unframed(view.lines[at])
+        text = unframed(view.lines)[at]
         label = text.strip()
         if not label or len(text) - len(text.lstrip()) != column or len(label) > LONGEST_LABEL:
             break
@@ -51,7 +52,7 @@ def find_counted(view: View) -> Menu | None:
     """A fuzzy finder that marks by colour alone: a line to type into, beside it a count, then the matches."""
     for step in (-1, 1):
         count = view.row + step
-        if 0 <= count < len(view.lines) and _COUNTED.match(unframed(view.lines[count])):
+        if 0 <= count < len(view.lines) and _COUNTED.match(unframed(view.lines)[count]):
             items = _matches(view, count, step)
             current = odd_one(view, [(item.row, item.col) for item in items]) if len(items) >= 2 else -1
             if current >= 0:
@@ -62,8 +63,8 @@ def find_counted(view: View) -> Menu | None:
 def _matches(view: View, count: int, step: int) -> list[Item]:
     items: list[Item] = []
     for at in range(count + step, len(view.lines) if step > 0 else -1, step):
-        text = unframed(view.lines[at])
+        text = unframed(view.lines)[at]
         if not text.strip():
             break
-        items.append(Item(at, len(text) - len(text.lstrip()), " ".join(text.split())))
+        items.append(Item(at, len(text) - len(text.lstrip()), text.strip()))
     return items

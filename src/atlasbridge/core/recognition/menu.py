@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition.dialect import compiled
+from atlasbridge.core.screen.frames import peeled, unframed
 from atlasbridge.core.screen.style import DIM
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
@@ -19,7 +20,6 @@ MAX_ITEMS = 60
 EXPLAINED_ROWS = 6
 GREY = 0x1000008  # the foreground "bright black"
 GROUP_INDENT = 3  # boxes of a group stand a little to the right of the group's own
-_FRAMES = {**dict.fromkeys(range(0x2500, 0x25A0), " "), **dict.fromkeys(map(ord, "|◆◇▲▼"), " ")}
 _BOXES = "◌◯○◉●◎◻◼☐☑☒⬡⬢□■▢▣✔✓✘"
 CHECKED = "◉●◼☑☒⬢■▣✔✓xX*"
 _ROW = (
@@ -31,6 +31,7 @@ _ROW = (
 
 
 _MARKED = lazy(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
+_APART = lazy(r"\s{2,}")  # between a label and what explains it
 _COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
 _TOGGLE = lazy(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
 _SWITCH = lazy(r"^\?\s.*\s(Yes)\s?/\s?(No)\s*$", re.IGNORECASE)  # one of them is lit, and no cursor is shown
@@ -47,7 +48,8 @@ class Item:
     number: str = ""
     pointed: bool = False
     box: str = ""  # the mark in front of it, if it has one
-    detail: str = ""  # the lines below it that explain it
+    detail: str = ""  # the words beside it and the lines below it that explain it
+    start: int = -1  # where its label begins in the row, in characters; -1: its label is as it stands there
 
     @property
     def checked(self) -> bool:
@@ -89,23 +91,50 @@ def _row_pattern(pointers: str) -> re.Pattern[str]:
     return re.compile(_ROW.replace("{pointers}", re.escape(pointers)))
 
 
-@lru_cache(maxsize=256)  # most rows of a screen stand there at the next look, too
-def unframed(line: str) -> str:
-    """The line with the drawing of boxes as spaces, every column in its place."""
-    return line.translate(_FRAMES)
-
-
 def find_menu(view: View, pointers: str) -> Menu | None:
     """The lowest menu on the screen."""
     pattern = _row_pattern(pointers)
-    rows = [_SEPARATOR.sub(r"\1- -", line) if _SEPARATOR.match(line) else unframed(line) for line in view.lines]
+    rows = [
+        _SEPARATOR.sub(r"\1- -", line) if _SEPARATOR.match(line) else sketch
+        for line, sketch in zip(view.lines, unframed(view.lines), strict=True)
+    ]
     for at in range(len(rows) - 1, -1, -1):
         start = pattern.match(rows[at])
         if start and start["pointer"]:
             menu = _around(view, rows, pattern, at, start)
             if menu:
-                return menu
-    return _starred(view, rows, pointers) or _radio(view, rows, pattern)
+                return verbatim(view, menu)
+    return verbatim(view, _starred(view, rows, pointers) or _radio(view, rows, pattern))
+
+
+def verbatim(view: View, menu: Menu | None) -> Menu | None:
+    """With labels as they stand on the screen, and what stands beside and below each of them."""
+    if menu is None:
+        return None
+    rows = peeled(view.lines, menu.items[max(menu.current, 0)].row)
+    return replace(menu, items=tuple(_as_written(rows, menu, at) for at in range(len(menu.items))))
+
+
+def _as_written(rows: tuple[str, ...], menu: Menu, at: int) -> Item:
+    item = menu.items[at]
+    if item.start < 0:
+        return item
+    label, *beside = _APART.split(rows[item.row][item.start :].rstrip(), maxsplit=1)
+    return replace(item, label=label, detail="\n".join([*beside, *_below(rows, menu, at)]))
+
+
+def _below(rows: tuple[str, ...], menu: Menu, at: int) -> list[str]:
+    """The rows between a choice and the next, or right below the last, that stand where its label stands."""
+    item = menu.items[at]
+    below = [other.row for other in menu.items if other.row > item.row]
+    out: list[str] = []
+    for row in range(item.row + 1, min(below, default=min(len(rows), item.row + 1 + EXPLAINED_ROWS))):
+        text = rows[row]
+        deep = len(text) - len(text.lstrip()) >= item.start if item.number else bool(below)
+        if not text.strip() or not deep or _HINT_ROW.match(text):
+            break
+        out.append(text.strip())
+    return out
 
 
 def _starred(view: View, rows: list[str], pointers: str) -> Menu | None:
@@ -119,14 +148,15 @@ def _starred(view: View, rows: list[str], pointers: str) -> Menu | None:
 def find_numbered(view: View, pointers: str) -> Menu | None:
     """The lowest rows that count from 1, with no pointer: only a dialect can say that they are a menu."""
     pattern = _row_pattern(pointers)
-    rows = [unframed(line) for line in view.lines]
+    rows = list(unframed(view.lines))
     for at in range(len(rows) - 1, -1, -1):
         start = pattern.match(rows[at])
         if start and start["number"]:
             above = _walk(rows, pattern, range(at - 1, -1, -1), _column(start), True, bool(start["box"]))
-            items = [*reversed(above), _item(rows, at, start)]
+            items = [*reversed(above), _item(at, start)]
             if len(items) >= 2 and _counts(items) and items[0].number == "1":
-                return Menu(tuple(items), odd_one(view, [(item.row, item.col) for item in items]), "colour")
+                current = odd_one(view, [(item.row, item.col) for item in items])
+                return verbatim(view, Menu(tuple(items), current, "colour"))
     return None
 
 
@@ -139,16 +169,15 @@ def find_across(view: View, labels: str) -> Menu | None:
     return None
 
 
-def _item(rows: list[str], at: int, match: re.Match[str]) -> Item:
-    label = re.split(r"\s{2,}", match["label"].strip())
+def _item(at: int, match: re.Match[str]) -> Item:
     return Item(
         at,
         match.start("number") if match["number"] else match.start("label"),
-        label[0],
+        _APART.split(match["label"].strip(), maxsplit=1)[0],
         match["number"] or "",
         bool(match["pointer"]),
         match["box"] or match["late"] or "",
-        " ".join(label[1:]),
+        start=match.start("label"),
     )
 
 
@@ -158,7 +187,7 @@ def _column(match: re.Match[str]) -> int:
 
 def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, start: re.Match[str]) -> Menu | None:
     """The rows above and below a pointer that are aligned with what it points at."""
-    first = _item(rows, at, start)
+    first = _item(at, start)
     column = _column(start)
     above = _walk(rows, pattern, range(at - 1, -1, -1), column, bool(first.number), bool(start["box"]))
     below_from = at + 1 + _explained_by(view, rows, pattern, at, column)
@@ -220,7 +249,7 @@ def _walk(
         if match and not numbered and not any(map(str.isalnum, match["label"])):
             continue
         if match and _column(match) == column and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
-            found.append(_item(rows, at, match))
+            found.append(_item(at, match))
             blanks = 0
         elif not numbered and _DISABLED.match(rows[at]) and len(rows[at]) - len(rows[at].lstrip()) >= column - 2:
             continue  # a line between groups, or a choice that cannot be taken
@@ -264,8 +293,8 @@ def _radio(view: View, rows: list[str], pattern: re.Pattern[str]) -> Menu | None
     for at in range(len(rows) - 1, -1, -1):
         match = pattern.match(rows[at])
         marked = match and (match["box"] or (match["pointer"] and match["pointer"] in _BOXES))
-        if match and marked and (not block or abs(_item(rows, at, match).col - block[-1].col) <= GROUP_INDENT):
-            block.append(_boxed(_item(rows, at, match), match))
+        if match and marked and (not block or abs(_item(at, match).col - block[-1].col) <= GROUP_INDENT):
+            block.append(_boxed(_item(at, match), match))
         elif len(block) >= 2:
             break
         elif rows[at].strip():
@@ -287,7 +316,7 @@ def _honest(items: list[Item]) -> list[Item]:
 
 def _boxed(item: Item, match: re.Match[str]) -> Item:
     box = item.box or match["pointer"] or ""
-    return Item(item.row, item.col, item.label, item.number, False, box, item.detail)
+    return replace(item, pointed=False, box=box)
 
 
 def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
@@ -307,12 +336,11 @@ def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
 def find_below(view: View) -> Menu | None:
     """A list directly under the line with the cursor, of which one row is coloured: what a filter offers."""
     items: list[Item] = []
-    for at in range(view.row + 1, len(view.lines)):
-        text = unframed(view.lines[at])
+    for at, text in enumerate(unframed(view.lines)[view.row + 1 :], view.row + 1):
         col = len(text) - len(text.lstrip())
         if not text.strip() or _HINT_ROW.match(text) or (items and col != items[0].col):
             break
-        items.append(Item(at, col, " ".join(text.split())))
+        items.append(Item(at, col, text.strip()))
     current = odd_one(view, [(item.row, item.col) for item in items]) if len(items) >= 2 else -1
     return Menu(tuple(items), current, "colour") if current >= 0 else None
 

@@ -11,11 +11,11 @@ from atlasbridge.core.recognition.asking_line import Line
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any, steady
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
 from atlasbridge.core.recognition.lit_list import recognise_lit_list
-from atlasbridge.core.recognition.menu import unframed
 from atlasbridge.core.recognition.recognise_box import recognise_box, recognise_keys
 from atlasbridge.core.recognition.recognise_line import finding_of, recognise_footer, recognise_line
 from atlasbridge.core.recognition.recognise_menu import recognise_dialog, recognise_menu
 from atlasbridge.core.recognition.secrecy import asks_for_secret, with_secrecy
+from atlasbridge.core.screen.frames import is_drawn, unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
@@ -109,24 +109,26 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
         found = replace(found, constraints={**found.constraints, "secret": True})
     if rule.idle:
         said = last_words(view, row, dialect)
-        return replace(found, excerpt=said or cut(" ".join(unframed(asked).split())), core=rule.id)
+        plain = " ".join(" ".join(unframed(tuple(asked.split("\n")))).split())
+        return replace(found, excerpt=said or cut(plain), question=said, core=rule.id)
     if rule.type != "free_text":
         return found
-    lines = [" ".join(unframed(line).split()) for line in asked.split("\n")]
+    lines = [line.strip() for line in unframed(tuple(asked.split("\n")))]
     question = next((line for line in reversed(lines) if line), asked)  # what stands above it may turn or count
-    return replace(found, excerpt=last_words(view, row + 1, dialect), core=f"{rule.id}: {question}")
+    said = last_words(view, row + 1, dialect)
+    return replace(found, excerpt=said, question=said, core=f"{rule.id}: {question}")
 
 
 def last_words(view: View, row: int, dialect: Dialect) -> str:
     """What the tool said last above its input box: what a person wants to know before the next instruction."""
     taken: list[str] = []
     for at in range(row - 1, max(-1, row - 40), -1):
-        text = " ".join(unframed(view.lines[at]).split())
+        text = unframed(view.lines)[at].strip()
         if sum(char.isalpha() for char in text) > 3 and not matches_any(dialect.noise, text):
             taken.insert(0, text)
         elif taken and sum(map(len, taken)) > 80:
             break
-    return cut("\n".join(taken))
+    return "\n".join(taken)
 
 
 def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:
@@ -134,15 +136,15 @@ def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:
     name = f" ({facts.command})" if facts.command else ""
     row = min(view.row, max(0, view.bottom()))
     return Finding(
-        "whole-screen" + name, PromptType.TYPE_UNKNOWN, 0.62, _glimpse(view, row), view.text(), row, line_mode=False
-    )
+        "whole-screen" + name, PromptType.TYPE_UNKNOWN, 0.62, _glimpse(view, row), view.text(), row, line_mode=False,
+        question=view.text(),
+    )  # fmt: skip
 
 
 def _glimpse(view: View, row: int) -> str:
     """What stands around the cursor, as much as fits; from the cursor on where it is high up, else up to it."""
-    words = [" ".join(unframed(line).split()) for line in view.lines]
-    below = [text for text in words[row:] if text]
-    above = [text for text in words[:row] if text]
+    below = [line.rstrip() for line in view.lines[row:] if not is_drawn(line)]
+    above = [line.rstrip() for line in view.lines[:row] if not is_drawn(line)]
     if sum(map(len, below)) + len(below) >= EXCERPT_LIMIT:
         return "\n".join(below)[:EXCERPT_LIMIT].strip()
     return cut("\n".join([*above, *below]))

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.prompt.step import Step, When
+from atlasbridge.core.recognition.asked import Asked, block, compact, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, matches_any
-from atlasbridge.core.recognition.finding import Facts, Finding, cut
-from atlasbridge.core.recognition.menu import Item, Menu, odd_one, unframed
+from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.menu import Item, Menu, odd_one
 from atlasbridge.core.recognition.recognise_line import BACKSPACE
-from atlasbridge.core.recognition.recognise_menu import menu_finding, move_steps, question_above
+from atlasbridge.core.recognition.recognise_menu import menu_finding, move_steps
 from atlasbridge.core.recognition.secrecy import asks_for_secret
+from atlasbridge.core.screen.frames import Frame, find_frames, inside, is_drawn, unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
-from atlasbridge.core.values import frozen, replace
+from atlasbridge.core.values import replace
 
 _BUTTON = lazy(r"<\s*+([^<>\s](?:[^<>]{0,22}?[^<>\s])?)\s*+>|\[\s++([^\[\]\s](?:[^\[\]]{0,22}?[^\[\]\s])?)\s++\]")
 _GUTTER_KEY = lazy(r"^│\s+(\w)\s{2,}([^\s│][^│]*)$")
@@ -29,38 +30,28 @@ _OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|appl
 _BOX_MENU = MenuRule("box-list")
 
 
+_TITLE_EDGE = lazy(r"^[\s─━═┌╭╔┏+|lq-]+(?=\s|$)|(?:(?<=\s)|^)[\s─━═┐╮╗┓┤├+|kq-]+$|^[┌╭╔┏][─━═]*|[─━═]+$")
 _LABEL = lazy(r"[^:]+:(?=\s|_|$)")  # of a field, in its row
-
-
-@frozen
-class Frame:
-    """The rows and columns inside a box."""
-
-    top: int
-    bottom: int
-    left: int
-    right: int
 
 
 def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     frame = find_frame(view)
     if frame is None:
         return None
-    inside = [view.lines[at][frame.left + 1 : frame.right] for at in range(frame.top + 1, frame.bottom)]
-    words = " ".join(" ".join(unframed(line).split()) for line in inside)
+    words = " ".join(" ".join(line.split()) for line in inside(unframed(view.lines), frame))
     buttons = find_buttons(view, frame)
     listed = find_list(view, frame, buttons)
     field = _field(view, frame, buttons) and view.cursor_visible
     sheet = field and _is_sheet(view, frame)
-    text = _question(view, frame, inside, buttons, listed, view.row if field and not sheet and listed is None else -1)
+    text = _question(view, frame, buttons, listed, view.row if field and not sheet and listed is None else -1)
     focus = re.search(r"[─━]\| .* \|[─━]", view.lines[frame.top]) is not None  # drawn by prompt_toolkit
     if listed is not None and focus and listed.items[0].box:
         return _focused_list(view, listed, text, frame, dialect)
     if listed is not None and not (field and view.row not in {item.row for item in listed.items}):
-        return replace(menu_finding(view, listed, _BOX_MENU, text, frame.top, dialect), score=0.9)
+        return replace(menu_finding(view, listed, _BOX_MENU, Asked(text, frame.top), dialect), score=0.9)
     if sheet:
-        kind, text = PromptType.TYPE_UNKNOWN, text or " ".join(words.split())
-        return Finding("box-sheet", kind, 0.9, cut(text), text, frame.top, line_mode=False, structural=True)
+        kind, text = PromptType.TYPE_UNKNOWN, text or words
+        return Finding("box-sheet", kind, 0.9, compact(text), text, frame.top, line_mode=False, structural=True)
     if buttons and asks_for_secret(words, dialect):
         return _input(text, frame, {"secret": True})
     if len(buttons) >= 2 and field:
@@ -70,46 +61,22 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
         return _buttons(view, buttons, text, frame, dialect)
     if len(buttons) == 1:
         kind = PromptType.TYPE_CONFIRM_ENTER
-        return Finding("box-message", kind, 0.9, cut(text), text, frame.top, line_mode=False, structural=True)
+        return Finding("box-message", kind, 0.9, compact(text), text, frame.top, line_mode=False, structural=True)
     return None
 
 
 def find_frame(view: View) -> Frame | None:
     """The smallest box with buttons, else the smallest box; the lowest of several."""
-    frames = list(_frames(view))
+    frames = list(find_frames(view.lines))
     with_buttons = [frame for frame in frames if find_buttons(view, frame)]
     candidates = with_buttons or frames
     return min(candidates, key=lambda frame: (frame.bottom - frame.top, -frame.bottom)) if candidates else None
 
 
-def _frames(view: View) -> Iterator[Frame]:
-    for at, line in enumerate(view.lines):
-        for match in re.finditer(r"[┌╭╔+l](?:[^┐╮╗]*?)[┐╮╗+k]", line):
-            bar = line[match.start() + 1 : match.end() - 1]
-            drawn = sum(char in "─━═-q" for char in bar)
-            if len(bar) < 6 or drawn < (2 if line[match.start()] in "┌╭╔" else len(bar) // 3):
-                continue
-            bottom = _floor(view, at, match.start(), match.end() - 1)
-            if bottom:
-                yield Frame(at, bottom, match.start(), match.end() - 1)
-
-
-def _floor(view: View, top: int, left: int, right: int) -> int:
-    for at in range(top + 2, len(view.lines)):
-        line = view.lines[at].ljust(right + 1)
-        if line[left] in "└╰╚+m" and line[right] in "┘╯╝+j":
-            return at
-        if line[left] not in "│┃║|x├┤╠╣" and line[left] == " ":
-            return 0
-    return 0
-
-
-def _question(
-    view: View, frame: Frame, inside: list[str], buttons: list[Item], listed: Menu | None, field_row: int
-) -> str:
-    title = " ".join(unframed(view.lines[frame.top][frame.left : frame.right]).strip("+-| ").split())
-    text = "\n".join(part for part in (title, _text_of(inside, buttons, listed, frame, field_row)) if part)
-    return text or question_above(view, frame.top)[0]
+def _question(view: View, frame: Frame, buttons: list[Item], listed: Menu | None, field_row: int) -> str:
+    title = _TITLE_EDGE.sub("", view.lines[frame.top][frame.left : frame.right])
+    text = "\n".join(part for part in (title, _text_of(view, buttons, listed, frame, field_row)) if part)
+    return text or question_above(view, frame.top).text
 
 
 def find_buttons(view: View, frame: Frame) -> list[Item]:
@@ -130,8 +97,8 @@ def find_buttons(view: View, frame: Frame) -> list[Item]:
 
 
 def _plain_buttons(view: View, at: int, frame: Frame) -> list[Item]:
-    inside = unframed(view.lines[at][: frame.right])
-    words = [Item(at, match.start(), match.group()) for match in _WORDS.finditer(inside, frame.left + 1)]
+    row = unframed(view.lines)[at][: frame.right]
+    words = [Item(at, match.start(), match.group()) for match in _WORDS.finditer(row, frame.left + 1)]
     if len(words) == 1 and not _ALONE.fullmatch(words[0].label):
         return []
     if not 1 <= len(words) <= 4 or any(len(item.label) > 24 for item in words):
@@ -147,9 +114,9 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
     rows: list[Item] = []
     groups: list[list[Item]] = []
     for at in range(frame.top + 1, last):
-        inside = unframed(view.lines[at][frame.left + 1 : frame.right])
-        text = inside.strip()
-        column = frame.left + 1 + len(inside) - len(inside.lstrip())
+        row = unframed(view.lines)[at][frame.left + 1 : frame.right]
+        text = row.strip()
+        column = frame.left + 1 + len(row) - len(row.lstrip())
         if text and not _NO_ROW.fullmatch(text):
             rows.append(_list_item(at, column, text))
         elif rows:
@@ -177,8 +144,8 @@ def _current_row(view: View, group: list[Item]) -> int:
 def _list_item(at: int, column: int, text: str) -> Item:
     box = re.match(r"(\[[ xX*]\]|\([ xX*]\))\s*(.*)", text)
     if box:
-        return Item(at, column + 4, " ".join(box[2].split()), box=box[1])
-    return Item(at, column, " ".join(text.split()))
+        return Item(at, column + 4, box[2].strip(), box=box[1])
+    return Item(at, column, text)
 
 
 def _same_width(group: list[Item]) -> bool:
@@ -197,14 +164,14 @@ def _is_sheet(view: View, frame: Frame) -> bool:
     text and Enter would fill in half of it, and send it."""
     return any(
         frame.top < one.top < view.row < one.bottom < frame.bottom and one.left < view.col < one.right
-        for one in _frames(view)
+        for one in find_frames(view.lines)
         if one.bottom - one.top > 2
     )
 
 
 def _focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Dialect) -> Finding:
     """prompt_toolkit's lists: Enter only marks; the focus must go to the first button and Enter again."""
-    found = menu_finding(view, listed, _BOX_MENU, text, frame.top, dialect)
+    found = menu_finding(view, listed, _BOX_MENU, Asked(text, frame.top), dialect)
     leave = (Step(b"\t", When.CHANGED), Step(ENTER))
     if found.constraints.get("multi_select"):
         return replace(found, end_steps=leave)
@@ -219,7 +186,7 @@ def _focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Di
 
 def _input(text: str, frame: Frame, constraints: dict[str, object]) -> Finding:
     return Finding(
-        "box-input", PromptType.TYPE_FREE_TEXT, 0.9, cut(text), text, frame.top, constraints=constraints,
+        "box-input", PromptType.TYPE_FREE_TEXT, 0.9, compact(text), text, frame.top, constraints=constraints,
         line_mode=False, structural=True,
     )  # fmt: skip
 
@@ -249,7 +216,7 @@ def _buttons(view: View, buttons: list[Item], text: str, frame: Frame, dialect: 
     )
     kind = PromptType.TYPE_YES_NO if yes_no else PromptType.TYPE_MULTIPLE_CHOICE
     core = text + "\0" + "\0".join(names)
-    return Finding("box-buttons", kind, 0.92, cut(text), core, frame.top, choices, line_mode=False, structural=True)
+    return Finding("box-buttons", kind, 0.92, compact(text), core, frame.top, choices, line_mode=False, structural=True)
 
 
 def current_button(view: View, buttons: list[Item]) -> int:
@@ -271,18 +238,18 @@ def _edges(line: str, button: Item) -> tuple[int, int]:
     return (button.col - 2, button.col + len(button.label) + 1) if bare else (left, min(ends))
 
 
-def _text_of(inside: list[str], buttons: list[Item], listed: Menu | None, frame: Frame, field_row: int) -> str:
+def _text_of(view: View, buttons: list[Item], listed: Menu | None, frame: Frame, field_row: int) -> str:
     """The words in the box that are neither its list nor its buttons nor what was typed into its field."""
     skip = {item.row for item in buttons} | ({item.row for item in listed.items} if listed else set())
     lines = []
-    for at, line in enumerate(inside, frame.top + 1):
-        words = " ".join(unframed(line).split())
+    for at, line in enumerate(inside(view.lines, frame), frame.top + 1):
         if at == field_row:
-            label = _LABEL.match(words)
-            words = label[0] if label else ""
-        if at not in skip and any(map(str.isalnum, words)):
-            lines.append(words)
-    return "\n".join(lines)
+            label = _LABEL.match(unframed((line,))[0].strip())
+            line = label[0] if label else ""
+        divides = line.strip() != "" and is_drawn(line) and " " not in line
+        if at not in skip and not divides:
+            lines.append(line)
+    return block(lines)
 
 
 def recognise_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -308,13 +275,13 @@ def recognise_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None
         for _, match in rows
     )
     top = rows[0][0]
-    head = " ".join(view.lines[top - 1].split()) if top else ""
-    question = "\n".join([head, *(" ".join(view.lines[at].split()) for at, _ in rows)]).strip()
+    head = view.lines[top - 1] if top else ""
+    question = block([head, *(view.lines[at] for at, _ in rows)])
     return Finding(
         "key-menu",
         PromptType.TYPE_MULTIPLE_CHOICE,
         0.8,
-        question[:200],
+        compact(question),
         question,
         top,
         choices,

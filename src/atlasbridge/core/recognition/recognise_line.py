@@ -12,13 +12,21 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.prompt.step import Step, When
+from atlasbridge.core.recognition.asked import block, compact, context_above, question_above, stands_alone
 from atlasbridge.core.recognition.asking_line import Line, asking_line
-from atlasbridge.core.recognition.choice_list import Listed, inline_choices, listed_choices, marked_words
+from atlasbridge.core.recognition.choice_list import (
+    Listed,
+    inline_choices,
+    is_bare,
+    is_shell,
+    listed_choices,
+    marked_words,
+)
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
-from atlasbridge.core.recognition.finding import Facts, Finding, excerpt_of, typed_line
-from atlasbridge.core.recognition.menu import unframed
+from atlasbridge.core.recognition.finding import Facts, Finding, typed_line
 from atlasbridge.core.recognition.secrecy import asks_for_secret
 from atlasbridge.core.recognition.yes_no import typing_hint, yes_no_choices
+from atlasbridge.core.screen.frames import is_drawn
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
@@ -106,18 +114,20 @@ def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     clear = (Step(BACKSPACE * len(filled), When.REDRAWN),) if filled else ()
     if asks_for_secret(found.core, dialect):
         found = replace(found, constraints={**found.constraints, "secret": True})
-    return replace(found, excerpt=found.core, line_mode=False, filled=filled, text_steps=clear)
+    return replace(found, excerpt=found.core, question=found.core, line_mode=False, filled=filled, text_steps=clear)
 
 
 def _stands_apart(view: View) -> bool:
     """Near the foot of the screen, with nothing right above and below it but frames."""
     beside = [view.lines[at] for at in (view.row - 1, view.row + 1) if 0 <= at < len(view.lines)]
-    return view.row >= len(view.lines) - FOOT_ROWS and not any(unframed(line).strip() for line in beside)
+    return view.row >= len(view.lines) - FOOT_ROWS and all(is_drawn(line) for line in beside)
 
 
 def _base(view: View, line: Line, facts: Facts, rule: str, kind: PromptType, score: float) -> Finding:
     row = view.line_start(view.row) if line.detached else line.row
-    found = Finding(rule, kind, score, excerpt_of(view, line.row, line.text), line.text, row)
+    asked = context_above(view, line.row, line.text)
+    found = Finding(rule, kind, score, compact(asked.text), line.text, row, question=asked.text, whole=asked.whole)
+    found = replace(found, alone=stands_alone(view, line.row), bare=is_bare(line.text))
     found = replace(
         found, line_mode=facts.canonical is not False, constraints=limits(line.text), detached=line.detached
     )
@@ -176,6 +186,8 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
 
 def _listed(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
     """A list above, and a line that asks for one of it."""
+    if is_shell(line.text):
+        return None
     listed = listed_choices(view, view.row if line.detached else line.row, line.text)
     if not listed and line.filled.isdigit():  # a number stands there already: the default, if the list has it
         listed = listed_choices(view, line.row, f"{line.text} ({line.filled})")
@@ -197,11 +209,21 @@ def _listed(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
         )
         for at, (key, label) in enumerate(listed.items, 1)
     )
-    core = line.text + "".join(label for _, label in listed.items)
+    head = question_above(view, listed.row)
+    own = block([*_between(view, listed, line), line.text])
+    question = "\n".join(part for part in (head.text, own) if part)
+    core = f"{question}\0" + "\0".join(label for _, label in listed.items)
     limit = {**found.constraints, "min_choice": 1, "max_choice": len(choices)}
-    found = replace(found, choices=choices, core=core, constraints=limit, structural=True)
+    found = replace(found, choices=choices, core=core, constraints=limit, structural=True, whole=head.whole)
+    found = replace(found, question=question, excerpt=compact(question))
     said = " ".join(view.lines[listed.row : line.row + 1])
     return _several(found, listed) if _TAKES_SEVERAL.search(said) and not line.filled else found
+
+
+def _between(view: View, listed: Listed, line: Line) -> list[str]:
+    """The words between a list and the line that asks for one of it."""
+    rows = view.lines[listed.bottom + 1 : line.row]
+    return [row.rstrip() for row in rows if row.strip()]
 
 
 def _several(found: Finding, listed: Listed) -> Finding:

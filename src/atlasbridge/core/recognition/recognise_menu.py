@@ -11,6 +11,7 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, arrow, parse_keys
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.prompt.step import Only, Reach, Shows, Step, Until, When
+from atlasbridge.core.recognition.asked import Asked, block, compact, dialog_above, dialog_top, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled, matches_any
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.marked_list import find_counted, find_marked
@@ -21,15 +22,14 @@ from atlasbridge.core.recognition.menu import (
     find_menu,
     find_numbered,
     find_row,
-    unframed,
 )
+from atlasbridge.core.recognition.screen_subject import subject_on_screen
+from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
-QUESTION_ROWS = 14
 DIALOG_ROWS = 30
-TALL_ROWS = 80  # a dialog may show a whole script
 NEAR_ROWS = 6
 _HINT = lazy(
     r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
@@ -57,21 +57,21 @@ def recognise_menu(view: View, facts: Facts, dialect: Dialect) -> Finding | None
 def _marked(view: View, dialect: Dialect) -> Finding | None:
     """A mark that text uses as well: only of a program that reads, and with words above it."""
     menu = find_marked(view)
-    question, row = question_above(view, menu.top) if menu else ("", 0)
-    return menu_finding(view, menu, _DEFAULT_RULE, question, row, dialect) if menu and question else None
+    asked = question_above(view, menu.top) if menu else Asked()
+    return menu_finding(view, menu, _DEFAULT_RULE, asked, dialect) if menu and asked.text else None
 
 
 def _filtered(view: View, dialect: Dialect) -> Finding | None:
     """A line to type into, and below it what matches: a list with a highlight, or numbers to type."""
-    asked = " ".join(view.before_cursor().split())
+    asked = view.before_cursor().strip()
     if not asked or view.alternate:
         return None
     menu = find_below(view)
     if menu and (len(asked) > 3 or _is_reversed(view, menu)):
-        return menu_finding(view, menu, _DEFAULT_RULE, asked, view.row, dialect)
+        return menu_finding(view, menu, _DEFAULT_RULE, Asked(asked, view.row), dialect)
     counted = find_numbered(view, dialect.pointers) if len(asked) > 3 else None
     if counted and view.row < counted.top <= view.row + 2 and view.bottom() - counted.bottom <= 2:
-        return menu_finding(view, counted, _TYPED_RULE, asked, view.row, dialect)
+        return menu_finding(view, counted, _TYPED_RULE, Asked(asked, view.row), dialect)
     return None
 
 
@@ -84,10 +84,10 @@ def _side_by_side(view: View, dialect: Dialect) -> Finding | None:
     menu = find_row(view)
     if menu is None:
         return None
-    question, row = question_above(view, menu.top)
+    asked = question_above(view, menu.top)
     if menu.how == "colour":  # the question stands in the same row
-        question, row = " ".join(view.lines[menu.top].split()), menu.top
-    found = menu_finding(view, menu, _ROW_RULE, question, row, dialect)
+        asked = Asked(view.lines[menu.top].strip(), menu.top)
+    found = menu_finding(view, menu, _ROW_RULE, asked, dialect)
     names = [item.label.lower() for item in menu.items]
     if sorted(names) != ["no", "yes"]:
         return found
@@ -102,11 +102,10 @@ def _by_looks(view: View, dialect: Dialect) -> Finding | None:
         return None
     if not _believable(view, menu, hinted=dialect.idles and not menu.numbered) or _asked_below(view, menu):
         return None
-    question, row = question_above(view, menu.top)
-    if not question:
-        below = [" ".join(unframed(line).split()) for line in view.lines[menu.bottom + 1 :]]
-        question = "\n".join(line for line in below if line)
-    return menu_finding(view, menu, _DEFAULT_RULE, question, row, dialect)
+    asked = question_above(view, menu.top)
+    if not asked.text:
+        asked = Asked(block(unframed(view.lines)[menu.bottom + 1 :]), asked.row)
+    return menu_finding(view, menu, _DEFAULT_RULE, asked, dialect)
 
 
 def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -120,15 +119,19 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         menu = find_across(view, rule.labels) if rule.labels else listed
         if menu is None or view.bottom() - menu.bottom > 2 * NEAR_ROWS or not _surrounds(view, menu, rule):
             continue
-        question, row = dialog_text(view, menu.top, rule.top) or question_above(view, menu.top)
-        if not question:
+        asked = dialog_above(view, menu.top, rule)
+        if asked is None:  # its head is not there, or it has none
+            above = question_above(view, menu.top)
+            asked = replace(above, whole=above.whole and not rule.top)
+        if not asked.text:
             continue  # a dialog has words: this is what somebody writes into the input box
-        found = menu_finding(view, menu, rule, question, row, dialect)
-        return replace(found, own=dialect.idles, permission=rule.permission)
+        found = menu_finding(view, menu, rule, asked, dialect)
+        about = subject_on_screen(view, menu.top, asked, rule, dialect)
+        return replace(found, own=dialect.idles, permission=rule.permission, subject=about)
     return None
 
 
-def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int, dialect: Dialect) -> Finding:
+def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: Dialect) -> Finding:
     several = menu.several or (any(item.box for item in menu.items) and _toggles(view, menu))
     refuse = (rule.refuse,) if rule.refuse else dialect.refuse
     values = _values(menu, any(matches_any(refuse, item.label) for item in menu.items))
@@ -148,6 +151,7 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int
                 refuses=matches_any(refuse, label),
                 always=matches_any(dialect.always, label),
                 default=item.checked if several else at == menu.current,
+                detail=item.detail,
             )
         )
     if rule.cancel and not any(choice.refuses for choice in choices):
@@ -163,11 +167,12 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, question: str, row: int
     text_steps = _text_steps(view, menu, rule) if takes_words else ()
     if text_steps:
         constraints["allows_other"] = True
-    core = question + "\0" + "\0".join(item.label for item in menu.items)
+    core = asked.text + "\0" + "\0".join(f"{item.label}\0{item.detail}" for item in menu.items)
     return Finding(
-        rule.id, PromptType.TYPE_MULTIPLE_CHOICE, rule.score, question, core, row,
+        rule.id, PromptType.TYPE_MULTIPLE_CHOICE, rule.score, compact(asked.text), core, asked.row,
         tuple(choices), constraints, line_mode=False, structural=True, text_steps=text_steps, end_steps=ending,
         words_end=named_steps(view, rule.text_submit, last=When.REDRAWN) if several else (),
+        question=asked.text, whole=asked.whole,
     )  # fmt: skip
 
 
@@ -222,7 +227,7 @@ def move_steps(
         distance = -distance
     forward, back = ("right", "left") if across else ("down", "up")
     key = arrow(forward if distance > 0 else back, view.application_cursor)
-    return (*(Step(key, When.CHANGED) for _ in range(abs(distance) - 1)), Step(key, shows))
+    return (*(Step(key, When.CHANGED),) * (abs(distance) - 1), Step(key, shows))
 
 
 def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:
@@ -271,7 +276,9 @@ def _text_steps(view: View, menu: Menu, rule: MenuRule) -> tuple[Step, ...]:
 
 def _surrounds(view: View, menu: Menu, rule: MenuRule) -> bool:
     top = max(0, menu.top - DIALOG_ROWS)
-    around = "\n".join(unframed(line) for line in view.lines[top : view.bottom() + 1])
+    head = dialog_top(view, menu.top, rule)
+    top = min(top, head) if head >= 0 else top
+    around = "\n".join(unframed(view.lines)[top : view.bottom() + 1])
     return not rule.needs or compiled(rule.needs).search(around) is not None
 
 
@@ -295,39 +302,3 @@ def _asked_below(view: View, menu: Menu) -> bool:
     below = view.cursor_visible and view.row > menu.bottom and not menu.upwards
     asks = re.search(r"[^\W\d_]{3}.*[?:)\]>]", view.before_cursor())  # half an answer may stand behind it
     return below and asks is not None and not _ARROWS.search("\n".join(view.lines))
-
-
-def dialog_text(view: View, top: int, begins: str) -> tuple[str, int] | None:
-    """Everything between the line where the dialog begins and its menu; None when that line is not there."""
-    if not begins:
-        return None
-    for at in range(top - 1, max(-1, top - 1 - TALL_ROWS), -1):
-        if compiled(begins).search(view.lines[at]):
-            words = [" ".join(unframed(line).split()) for line in view.lines[at:top]]
-            return "\n".join(line for line in words if any(char.isalnum() for char in line)), at
-    return None
-
-
-def question_above(view: View, top: int) -> tuple[str, int]:
-    """The words above a menu: its paragraph, and the one before when that is the question."""
-    taken: list[str] = []
-    row, blanks = top, 0
-    for at in range(top - 1, max(-1, top - 1 - QUESTION_ROWS), -1):
-        text = " ".join(unframed(view.lines[at]).split())
-        if not text or not any(char.isalnum() for char in text):
-            blanks += 1
-            if taken and (blanks > 1 or _enough(taken)):
-                break
-            continue
-        if taken and (view.is_answered(at) or view.is_ticked(at)):
-            break
-        blanks = 0
-        taken.insert(0, text)
-        row = at
-        if sum(map(len, taken)) > 200:
-            break
-    return "\n".join(taken), row
-
-
-def _enough(taken: list[str]) -> bool:
-    return any(len(text) > 8 for text in taken) and any(text.rstrip().endswith(("?", ":")) for text in taken)

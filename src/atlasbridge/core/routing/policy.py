@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from atlasbridge.core.prompt.model import Prompt, PromptType
+from atlasbridge.core.prompt.timer import timer_may_say
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import field, frozen
 
@@ -26,7 +27,6 @@ class PolicySettings:
             PromptType.TYPE_YES_NO,
             PromptType.TYPE_CONFIRM_ENTER,
             PromptType.TYPE_MULTIPLE_CHOICE,
-            PromptType.TYPE_FREE_TEXT,
         }
     )
     allowed: Mapping[str, frozenset[str] | None] = field(default_factory=dict)  # None: it knows its people itself
@@ -47,6 +47,8 @@ def decide_audience(
     chosen = [(name, remote) for name, remote in channels if session.channels is None or name in session.channels]
     if session.tool in settings.muted_tools or (prompt.idle and not settings.notify_idle):
         chosen = []
+    if prompt.type is PromptType.TYPE_FREE_TEXT and not settings.free_text_enabled and not prompt.secret:
+        chosen = [(name, remote) for name, remote in chosen if not remote]
     return Audience(
         ask=tuple(name for name, remote in chosen if not (remote and prompt.secret)),
         tell=tuple(name for name, remote in chosen if remote and prompt.secret),
@@ -60,16 +62,7 @@ def decide_ttl(prompt: Prompt, settings: PolicySettings) -> float:
 
 def decide_timer_default(prompt: Prompt, settings: PolicySettings) -> bool:
     """Whether the safe default may be typed when nobody answered."""
-    return bool(prompt.safe_default) and prompt.type in settings.timer_types and not prompt.secret and not prompt.idle
-
-
-def decide_default_at_once(prompt: Prompt, settings: PolicySettings) -> bool:
-    """The specification's old behaviour for free text: nobody is asked, the safe default is typed."""
-    return (
-        not settings.free_text_enabled
-        and prompt.type is PromptType.TYPE_FREE_TEXT
-        and decide_timer_default(prompt, settings)
-    )
+    return prompt.type in settings.timer_types and timer_may_say(prompt)
 
 
 def decide_allowed(channel: str, identity: str, *, remote: bool, prompt: Prompt, settings: PolicySettings) -> bool:

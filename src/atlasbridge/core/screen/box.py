@@ -29,7 +29,7 @@ def push_right(line: Line, x: int, end: int, cells: str, inks: str) -> tuple[Lin
     row, old, marks = line
     row = heal(row, x, end)
     moved = row[:x] + cells + row[x:end]
-    lost = bool(moved[end:].strip(" \0"))
+    lost = bool(moved[end:].strip(" "))
     kept = first_columns(moved, end)
     return (kept + row[end:], (old[:x] + inks + old[x:end])[:end] + old[end:], marks & ~SOFT), lost
 

@@ -12,17 +12,7 @@ from atlasbridge.core.screen.box import lift, pull_left, push_right, sink
 from atlasbridge.core.screen.lines import CUT, FILLED, SOFT, Line, as_cut, fit, heal
 from atlasbridge.core.screen.reflow import Point, reflow, shown, stand
 from atlasbridge.core.screen.style import PLAIN, Inks, background_only
-from atlasbridge.core.screen.width import (
-    MAX_CLUSTER_LENGTH,
-    TAIL,
-    TONES,
-    ZWJ,
-    Clusters,
-    is_narrow,
-    segments,
-    takes_tone,
-    width,
-)
+from atlasbridge.core.screen.width import MAX_CLUSTER_LENGTH, TAIL, Clusters, is_narrow, joins, segments, width
 
 MAX_ROWS, MAX_COLS = 2000, 10000
 HISTORY_CELLS = 20000  # about 64 KB of lines above the screen, whatever its width
@@ -203,7 +193,7 @@ class Grid:
 
     def _put_single(self, char: str) -> None:
         columns = width(char)
-        if columns == 0 or (columns == 2 and self._joins(char)):
+        if columns == 0 or (columns == 2 and joins(self.last_cell(), char)):
             self._combine(char)
         elif columns == 2:
             self._put_wide(char)
@@ -219,11 +209,6 @@ class Grid:
         """The text of the cell written last, empty when there is none on this line."""
         at = self._target()
         return self.clusters.expand(self.lines[self.y][0][at]) if at >= 0 else ""
-
-    def _joins(self, char: str) -> bool:
-        """Whether a wide character is part of the one before it: behind a joiner, or as the tone of its skin."""
-        last = self.last_cell()
-        return last.endswith(ZWJ) or (char in TONES and bool(last) and takes_tone(last.rstrip("\ufe0f")[-1:]))
 
     def _combine(self, mark: str) -> None:
         at = self._target()

@@ -170,6 +170,11 @@ class Screen:
         """Row and column; after the last column of a full row the cursor stays on it."""
         return self._terminal.y, self._terminal.x
 
+    def cursor_text(self) -> str:
+        """The cursor's row up to the cursor; a full row is all of it, although the cursor stands on its last cell."""
+        terminal = self._terminal
+        return self.text(terminal.y, 0, terminal.x + terminal.wrap_due)
+
     @property
     def cursor_visible(self) -> bool:
         return 25 in self._terminal.modes

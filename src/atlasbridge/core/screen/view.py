@@ -34,8 +34,10 @@ class ScreenLike(Protocol):
     def modes(self) -> Iterable[int]: ...
     @property
     def cols(self) -> int: ...
+    @property
+    def scrolled(self) -> int: ...
     def drawn(self) -> list[tuple[str, tuple[int, ...]]]: ...
-    def text(self, row: int, start: int = 0, end: int | None = None) -> str: ...
+    def cursor_text(self) -> str: ...
     def wrapped(self, row: int) -> bool: ...
     def wrapped_text(self, row: int) -> str: ...
     def cut(self, row: int) -> bool: ...
@@ -57,6 +59,7 @@ class View:
     spaced: tuple[tuple[int, str], ...] = ()  # rows that go on and end in blanks, with them
     cut: frozenset[int] = field(default_factory=frozenset)  # rows of which some text is gone
     before: str | None = None  # the cursor's row up to the cursor: columns are not characters where text is wide
+    scrolled: int = 0  # rows that have left the screen at its top
     answered: tuple[str, ...] = ()  # beginnings of lines that have had their answer
 
     @classmethod
@@ -81,7 +84,8 @@ class View:
             joined=frozenset(joined),
             spaced=tuple((at, text) for at, text in whole if text != lines[at]),
             cut=frozenset(at for at in range(len(lines)) if screen.cut(at)),
-            before=screen.text(row, 0, col),
+            before=screen.cursor_text(),
+            scrolled=screen.scrolled,
         )
 
     @classmethod

@@ -73,9 +73,11 @@ def _measure(char: str) -> int:
     return int(COLUMNS[bisect_right(BEGINS, char) - 1])
 
 
-def takes_tone(char: str) -> bool:
-    """Whether a skin tone behind it is part of it."""
-    return bisect_right(_TONED, char) % 2 == 1
+def joins(last: str, char: str) -> bool:
+    """Whether a wide character is part of the cell before it: behind a joiner, or as the tone of its skin."""
+    if char in TONES:
+        return bisect_right(_TONED, last.rstrip("\ufe0f")[-1:]) % 2 == 1
+    return last.endswith(ZWJ)
 
 
 class Clusters:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from atlasbridge.core.durable import sync_folder
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.store.fault import store_error
 
@@ -111,17 +112,6 @@ def _create_private(path: Path) -> None:
         return
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make new, renamed or removed names in `folder` survive a power loss (where the system can)."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def engine_version() -> tuple[int, ...]:

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from atlasbridge.core.audit.events import EVENT_OF_MOVE, AuditEvent
 from atlasbridge.core.prompt.machine import OPEN, PromptMoved
-from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, PromptType
+from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState
 from atlasbridge.core.prompt.spoken import TIMER, label_answer
+from atlasbridge.core.prompt.timer import timer_may_say
 from atlasbridge.core.store import prompts, replies, requests
 from atlasbridge.core.store.journal import Work
 from atlasbridge.core.values import field, frozen
@@ -102,8 +103,7 @@ def expire(work: Work, prompt_id: str, default: Answer | None, boot_id: str) -> 
 
 
 def timer_may_answer(record: PromptRecord) -> bool:
-    prompt = record.prompt
-    return prompt.type is not PromptType.TYPE_UNKNOWN and not prompt.secret and bool(prompt.safe_default)
+    return timer_may_say(record.prompt)
 
 
 def _keep(work: Work, record: PromptRecord, answer: Answer, decider: Decider, event: AuditEvent) -> None:

@@ -15,7 +15,6 @@ from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.typing.typist import Typist
 from atlasbridge.core.host.watchdog import StallWatchdog
-from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import Answer
 from atlasbridge.core.prompt.redact import leaves, mask_rows, mask_styled
 from atlasbridge.core.session.model import SessionRecord
@@ -48,7 +47,7 @@ class HubSide:
         self._end: Message | None = None
         self._link = HubLink(path, clock, settings, self._greet, self._receive, start_hub)
         self._running = False
-        watch.to_hub = self.post
+        watch.tell_hub_by(self.post)
         watch.add_viewer(self._viewer.turn)
 
     def run(self, beat: Beat) -> None:
@@ -64,13 +63,13 @@ class HubSide:
 
     def _greet(self, say: Callable[[Message], None]) -> None:
         with self._watch.lock:
-            opened = self._watch.open
+            opened = self._watch.opened
             say(
                 {
                     "m": "hello",
-                    "session": replace(self._record, open_prompt=opened[0] if opened else "").to_wire(),
-                    "open": None if opened is None else {"prompt_id": opened[0], "prompt": self._watch.told(opened[1])},
-                    "typed": self._watch.typed.all(),
+                    "session": replace(self._record, open_prompt=opened.prompt_id if opened else "").to_wire(),
+                    "open": opened and {"prompt_id": opened.prompt_id, "prompt": self._watch.told(opened.prompt)},
+                    "typed": self._watch.outcomes(),
                     "ttl_s": self._ttl_s,
                 }
             )
@@ -84,11 +83,9 @@ class HubSide:
                 self._type(str(message["prompt_id"]), Answer.from_json(message["answer"]))
             case "ask":
                 prompt_id = str(message["prompt_id"])
-                with self._watch.lock:
-                    known = self._watch.typed.get(prompt_id)
-                self._report(prompt_id, known or Outcome("none"))
+                self._report(prompt_id, self._watch.known(prompt_id) or Outcome("none"))
             case "renew":
-                self._renew(str(message["prompt_id"]))
+                self._watch.renew(str(message["prompt_id"]))
             case "keys":
                 self._typist.type_keys(str(message["data"]).encode("latin-1", "replace"))
             case "capture":
@@ -104,15 +101,6 @@ class HubSide:
     def _type(self, prompt_id: str, answer: Answer) -> None:
         self._report(prompt_id, self._typist.type(prompt_id, answer))
 
-    def _renew(self, prompt_id: str) -> None:
-        """The prompt that is still here is asked once more; the old id stays spent."""
-        with self._watch.lock:
-            opened = self._watch.open
-            if opened is None or opened[0] != prompt_id or self._watch.typed.get(prompt_id) is not None:
-                return
-            self._watch.open = (new_id(), opened[1])
-            self.post({"m": "raise", "prompt_id": self._watch.open[0], "prompt": self._watch.told(opened[1])})
-
     def _report(self, prompt_id: str, known: Outcome) -> None:
         late = known.outcome in _AFTER_TYPING
         outcome = "typed" if late else known.outcome
@@ -124,7 +112,7 @@ class HubSide:
         """Returns the screen's version, by which a viewer knows whether it has changed."""
         with self._watch.lock:
             self._watch.absorb()
-            screen, secrets = self._watch.screen, self._watch.detector.secrets
+            screen, secrets = self._watch.screen, self._watch.secrets
             version: int = screen.version
             message: Message = {
                 "m": "screen",
@@ -147,7 +135,7 @@ class HubSide:
             return
         with self._watch.lock:
             end: Message = {"m": "end", "exit_code": status if status >= 0 else 128 - status, "status": status}
-            end["typed"] = self._watch.typed.all()  # a tool may end over its last answer before the typist has reported
+            end["typed"] = self._watch.outcomes()  # a tool may end over its last answer before the typist has reported
             self._end = end
             self.post(end)
         pause = threading.Event()

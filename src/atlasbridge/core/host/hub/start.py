@@ -8,10 +8,11 @@ from __future__ import annotations
 import fcntl
 import os
 
+from atlasbridge.core.detached import spawn_shell
 from atlasbridge.core.home import Home
 from atlasbridge.core.own_python import own_environ, own_python
 
-# The shell ends at once, so that the hub becomes nobody's child and is never a zombie of the session's.
+# The shell ends at once: nobody waits for the hub.  Where the session adopts orphans it is ours then, and reaped by us.
 _SHELL = 'cd / && "$@" </dev/null >/dev/null 2>&1 &'
 
 
@@ -23,11 +24,7 @@ def start_hub(home: Home) -> None:
     command = ["sh", "-c", _SHELL, "atlasbridge-hub", *own_python("atlasbridge.core.daemon")]
     command += ["--starting-fd", str(starting)]
     try:
-        try:
-            shell = os.posix_spawn("/bin/sh", command, environ, setsid=True, setsigdef=_DEFAULTS)
-        except NotImplementedError:  # a C library without POSIX_SPAWN_SETSID
-            shell = os.posix_spawn("/bin/sh", command, environ, setpgroup=0, setsigdef=_DEFAULTS)
-        os.waitpid(shell, 0)
+        os.waitpid(spawn_shell(command, environ, setsigdef=_DEFAULTS), 0)
     except OSError:
         pass  # no shell or no process to be had: the session goes on alone and tries to connect
     finally:

@@ -124,6 +124,11 @@ class OutputRelay:
             self._lost(lost)  # outside the lock: whoever takes the seat waits for it
         return more
 
+    def take_in(self, chunk: bytes) -> None:
+        """What somebody else has read from the terminal; it is shown nowhere."""
+        self.last_output_at = self._clock.now()
+        self._ring.append(chunk, self._scan(chunk))
+
     def _without_returns(self, chunk: bytes) -> bytes:
         return self._returns.feed(chunk, self._pty.flags().adds_returns)
 

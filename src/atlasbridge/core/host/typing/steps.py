@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Literal, assert_never
 
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.detection.events import ProbeState
 from atlasbridge.core.host.terminal.inlet import Inlet
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.watchdog import StallWatchdog
@@ -107,8 +106,8 @@ class Walk:
         guarded = typed.until in _UNSEEN and not (typing.prompt.constraints.get("idle") or typing.prompt.text_steps)
         with self.watch.lock:
             self.watch.absorb()
-            gone = guarded and self.watch.detector.has_left(typing.prompt.digest)
-            drawn = self.watch.open is not None and self._stands(typed.keys)
+            gone = guarded and self.watch.has_left(typing.prompt.digest)
+            drawn = self.watch.opened is not None and self._stands(typed.keys)
         return "the tool moved on" if gone and not drawn else ""
 
     def _same_reader(self, typing: Typing) -> bool:
@@ -137,22 +136,18 @@ class Walk:
             self.pause(LOOK_S)
             with self.watch.lock:
                 self.watch.absorb()
-                if self.watch.detector.has_left(typing.prompt.digest):
+                if self.watch.has_left(typing.prompt.digest):
                     return Outcome("typed")
             if wait_until is None and drained():
                 wait_until = self.clock.now() + _TAKEN_S
             if wait_until is not None and self.clock.now() >= wait_until:
                 if not self._same_reader(typing):
                     return Outcome("typed")  # it reads no more keys: this one was taken
-                if not self._works():
+                if not self.watch.works():
                     return None
         if wait_until is None:
             return Outcome("failed", f"stopped after key {number} of {count}: the tool does not read it")
         return Outcome("typed", "the tool works on it; no Enter was added")
-
-    def _works(self) -> bool:
-        with self.watch.lock:
-            return self.watch.look().state is ProbeState.BUSY and not self.watch.detector.despite_busy
 
     # Conditions
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atlasbridge.core.detection.events import ProbeState, ReplyTyped
 from atlasbridge.core.host.terminal.inlet import GateTimeout
 from atlasbridge.core.host.typing.steps import GONE, LOOK_S, Typing, Walk
 from atlasbridge.core.host.typing.typed import Outcome
@@ -21,7 +20,7 @@ _BUSY_LOOKS, _BUSY_PAUSE_S = 4, 0.03
 _FRESH_LOOKS = 5
 _LINE_END = lazy(rb"[\r\n]")
 
-Encode = Callable[[Prompt, Answer, object], tuple[Step, ...]]
+Encode = Callable[[Prompt, Answer], tuple[Step, ...]]
 Compared = tuple[Prompt, LineFlags, tuple[Step, ...]]
 
 
@@ -34,12 +33,11 @@ class Typist:
         self._walk = walk
         self._encode = encode
         self._watch, self._inlet, self._pty = walk.watch, walk.inlet, walk.pty
-        self._clock, self._settings = walk.clock, walk.settings
+        self._settings = walk.settings
 
     def type(self, prompt_id: str, answer: Answer) -> Outcome:
         """Answer the open prompt.  The same id again returns what is remembered and types nothing."""
-        with self._watch.lock:
-            known = self._watch.typed.get(prompt_id)
+        known = self._watch.known(prompt_id)
         if known is not None:
             return known
         try:
@@ -48,7 +46,7 @@ class Typist:
         except GateTimeout:
             with self._watch.lock:
                 late = Outcome("failed", "another answer was being typed for too long")
-                return self._watch.typed.get(prompt_id) or self._refuse(prompt_id, late)
+                return self._watch.known(prompt_id) or self._watch.refuse(prompt_id, late)
 
     def _type_once(self, prompt_id: str, answer: Answer) -> Outcome:
         for _ in range(_BUSY_LOOKS):
@@ -56,46 +54,30 @@ class Typist:
             if not isinstance(outcome, _AtWork):
                 return outcome
             self._walk.pause(_BUSY_PAUSE_S)  # an event loop may be caught in the middle of a turn
-        with self._watch.lock:
-            return self._refuse(prompt_id, outcome)
+        return self._watch.refuse(prompt_id, outcome)
 
     def _type_now(self, prompt_id: str, answer: Answer) -> Outcome:
         with self._watch.lock:
-            known = self._watch.typed.get(prompt_id)
+            known = self._watch.known(prompt_id)
             if known is not None:  # typed by another thread while this one waited for the gate
                 return known
             compared = self._compare_freshly(prompt_id, answer)
             if isinstance(compared, _AtWork):
                 return compared
             if isinstance(compared, Outcome):
-                return self._refuse(prompt_id, compared)
-            # From here on the answer counts as typed, whatever happens: it is never typed a second time.
-            self._watch.typed.record(prompt_id, Outcome("typed"))
+                return self._watch.refuse(prompt_id, compared)
             prompt, flags, steps = compared
             if prompt.secret:
                 self._watch.remember_secret(answer.value)  # before it is typed: its echo may be looked at at once
             typing = Typing(prompt, flags, self._watch.screen.version)
-            self._watch.handle(ReplyTyped(prompt.digest))
-            self._watch.typing = len(steps) > 1
+            self._watch.begin_typing(prompt_id, prompt.digest, several=len(steps) > 1)
             reached = self._inlet.send(steps[0].keys)
-            until = self._clock.now() + self._settings.effect_timeout_s
-            self._watch.typed.watch_effect(prompt_id, prompt.digest, until)
+        outcome = Outcome("failed", "the typing broke off")
         try:
             outcome = self._walk.go(steps, typing) if reached else GONE
         finally:
-            self._watch.typing = False
-        with self._watch.lock:
-            if outcome.outcome == "failed":
-                self._watch.typed.record(prompt_id, outcome)
-            self._watch.typed.watch_until(prompt_id, self._clock.now() + self._settings.effect_timeout_s)
-        self._watch.wake()
+            self._watch.end_typing(prompt_id, outcome)
         return outcome
-
-    def _refuse(self, prompt_id: str, why: Outcome) -> Outcome:
-        """Nothing is typed and this id is spent.  Should the tool ask all the same, it is raised under a new id."""
-        self._watch.typed.record(prompt_id, why)
-        self._watch.let_go(prompt_id)
-        return why
 
     def _compare_freshly(self, prompt_id: str, answer: Answer) -> Compared | Outcome:
         """Again while there is something to be seen that was not compared; a tool that never stops to write is taken
@@ -109,19 +91,13 @@ class Typist:
 
     def _compare(self, prompt_id: str, answer: Answer) -> Compared | Outcome:
         """What to type, or why nothing may be typed."""
-        watch = self._watch
-        watch.absorb()
-        if watch.open is None or watch.open[0] != prompt_id:
-            return Outcome("stale", "the tool no longer asks this")
-        if not watch.detector.still_shows(watch.open[1].digest):
-            return Outcome("stale", "the prompt is no longer on the screen")
-        if watch.detector.begun(self._clock.now()):
-            return Outcome("stale", "somebody is answering at the terminal")
-        prompt = watch.detector.open_prompt or watch.open[1]  # with keys that fit the highlight as it is now
-        looked = watch.look()
-        if looked.state is ProbeState.BUSY and not watch.detector.despite_busy:
-            return _AtWork("stale", f"the tool does not wait any more ({looked.why})")
-        steps = tuple(self._encode(prompt, answer, watch.screen))
+        prompt = self._watch.answerable(prompt_id)
+        if isinstance(prompt, Outcome):
+            return prompt
+        working = self._watch.works()
+        if working:
+            return _AtWork("stale", f"the tool does not wait any more ({working})")
+        steps = tuple(self._encode(prompt, answer))
         if not steps:
             return Outcome("failed", "this answer has no keys")
         return _fit(prompt, self._pty.flags(), steps)

@@ -1,0 +1,97 @@
+"""Is what a hook told the very thing that the dialog on the screen shows?  Compared character by character.
+
+A tool may wrap its rows, put a mark in front of the first, and cut what is too long; nothing else may differ.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.subject import Subject, SubjectKind
+from atlasbridge.core.recognition.asked import HIDDEN
+
+LEAST_SEEN = 12  # characters that must agree before a cut
+_MARK = lazy(r"^[^\w\s]{1,3}\s+")  # `$ `, `> `, `# ` in front of what is asked
+_CUT = lazy(r"\s*(?:…|\.{3})\s*$")
+
+
+def fits(subject: Subject, shown: str) -> bool:
+    """Whether `shown`, the text of a dialog, is about this."""
+    rows = [row.strip() for row in shown.split("\n")]
+    match subject.kind:
+        case SubjectKind.EDIT:
+            name = subject.target.rpartition("/")[2]
+            changed = [line[1:].strip() for line in subject.text.split("\n")]
+            lines = [line for line in changed if line]
+            return _named(name, shown) and (not lines or any(line in shown for line in lines))
+        case SubjectKind.TOOL:
+            return _named(subject.target, shown)
+        case SubjectKind.PLAN:
+            return _told(subject.text, shown)
+        case SubjectKind.QUESTION:
+            first = subject.text.partition("\n")[0]
+            return stands_in(first, rows)
+        case SubjectKind.FETCH:
+            return stands_in(subject.target or subject.text, rows) or _named(subject.target, shown)
+    return stands_in(subject.text, rows)
+
+
+def stands_in(text: str, rows: list[str]) -> bool:
+    """Whether the text stands there whole, from the beginning of a row to the end of one; or up to where it was cut."""
+    wanted = _drawn(text)
+    if not wanted:
+        return False
+    for at, row in enumerate(rows):
+        for begin in {0, *(match.end() for match in (_MARK.match(row),) if match)}:
+            if row[begin:] and _matches(wanted, [row[begin:], *rows[at + 1 :]]):
+                return True
+    return False
+
+
+def _matches(wanted: str, rows: list[str]) -> bool:
+    at = 0
+    for row in rows:
+        if not row:
+            continue
+        if HIDDEN.search(row):
+            return at >= min(LEAST_SEEN, len(wanted))
+        end = _CUT.search(row)
+        if end and wanted[at : at + end.start()] == row[: end.start()] and at + end.start() < len(wanted):
+            return at + end.start() >= LEAST_SEEN
+        if wanted[at : at + len(row)] != row:
+            return False
+        at += len(row)
+        while at < len(wanted) and wanted[at].isspace():
+            at += 1
+        if at >= len(wanted):
+            return True
+    return False
+
+
+def _drawn(text: str) -> str:
+    """As a terminal draws it: tabs as blanks, and nothing of what takes no room."""
+    text = text.expandtabs(8) if "\t" in text else text
+    return "".join(char for char in text if unicodedata.category(char) not in ("Cf", "Cc") or char == "\n").strip()
+
+
+def _named(name: str, shown: str) -> bool:
+    """The name stands there, and is not a part of a longer one."""
+    at = shown.find(name) if name else -1
+    while at >= 0:
+        before, behind = shown[at - 1 : at] if at else "", shown[at + len(name) : at + len(name) + 1]
+        if not (before.isalnum() or behind.isalnum()):
+            return True
+        at = shown.find(name, at + 1)
+    return False
+
+
+def _told(text: str, shown: str) -> bool:
+    """The words agree, whatever became of their marks: a plan is drawn, not printed."""
+    said, seen = (_words(line) for line in (text, shown))
+    begin = said[:80]
+    return len(begin) >= min(LEAST_SEEN, len(said)) > 0 and begin in seen
+
+
+def _words(text: str) -> str:
+    return "".join(filter(str.isalnum, text))

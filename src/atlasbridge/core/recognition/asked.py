@@ -1,0 +1,182 @@
+"""What is asked, as text: the screen's own characters in reading order, row by row, with nothing left out between.
+
+Rows are joined only where the terminal wrapped them.  Where a question begins is decided here; what it is, elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.recognition.dialect import MenuRule, compiled
+from atlasbridge.core.screen.frames import find_frames, is_drawn, is_rule, peeled, without
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import frozen
+
+QUESTION_ROWS = 14
+TALL_ROWS = 200  # a dialog may show a whole script
+CONTEXT_ROWS = 8
+ENOUGH = 2000
+MARGIN = 4
+HIDDEN = lazy(
+    r"(?:…|\.{3})\s*[+(]?\d+ (?:more |hidden )?(?:lines?|rows?|characters?)|\b\d+ (?:more|hidden) lines?\b"
+    r"|\blines? hidden\b|[+…]\s?\d+ lines\b|\bctrl\+[a-z] to (?:expand|see|show|view) (?:all|more|full)",
+)
+
+
+@frozen
+class Asked:
+    """`text` begins in `row`; not `whole`: something of it is not on the screen."""
+
+    text: str = ""
+    row: int = 0
+    whole: bool = True
+
+
+def block(rows: Sequence[str]) -> str:
+    """Rows as they stand, without the margin that all of them have and the empty ones around them."""
+    kept = [row.rstrip() for row in rows]
+    while kept and not kept[0]:
+        kept.pop(0)
+    while kept and not kept[-1]:
+        kept.pop()
+    margin = min((len(row) - len(row.lstrip(" ")) for row in kept if row), default=0)
+    return "\n".join(row[margin:] for row in kept)
+
+
+def compact(text: str) -> str:
+    """For a notification: without its empty rows."""
+    return "\n".join(row for row in text.split("\n") if row.strip())
+
+
+def logical_rows(view: View, rows: Sequence[str], first: int, end: int) -> list[str]:
+    """These rows, joined where the terminal wrapped them."""
+    spaced = dict(view.spaced)
+    out: list[str] = []
+    begun = ""
+    for at in range(first, end):
+        if at in view.joined and at + 1 < end:
+            begun += spaced.get(at, rows[at])
+        else:
+            out.append(begun + rows[at])
+            begun = ""
+    return out
+
+
+def _lacks(view: View, first: int, end: int) -> bool:
+    """Some text of these rows is gone."""
+    return any(first <= row < end for row in view.cut)
+
+
+def dialog_above(view: View, top: int, rule: MenuRule) -> Asked | None:
+    """Everything between the line where the dialog begins and its menu; None when no such line is named or there."""
+    rows = peeled(view.lines, top)
+    first = dialog_top(view, top, rule)
+    gone = first < 0 and bool(rule.top) and view.lines[0].strip() != ""  # its head has left the screen
+    if first < 0 and not gone:
+        return None
+    first = max(first, 0)
+    if rule.boxed:
+        rows = _unboxed(rows, first, top)
+    taken = logical_rows(view, rows, first, top)
+    margin = min((_indent(row) for row in taken if row.strip() and not is_rule(row)), default=0)
+    kept = [row for row in taken if not (is_rule(row) and _indent(row) < max(1, margin))]
+    text = block(kept[1:] if kept and is_drawn(kept[0]) else kept)
+    return Asked(text, first, not gone and not _lacks(view, first, top) and not HIDDEN.search(text))
+
+
+def dialog_top(view: View, top: int, rule: MenuRule) -> int:
+    """The row where the dialog of a menu begins, -1 where no such row is named or there."""
+    begins = [at for at in range(max(0, top - TALL_ROWS), top) if rule.top and _begins(view, at, top, rule.top)]
+    return -1 if not begins else begins[0] if rule.topmost else begins[-1]
+
+
+def _begins(view: View, at: int, top: int, pattern: str) -> bool:
+    """A bar begins a dialog only if it stands out to the left of what it heads: text is set further in."""
+    line = view.lines[at]
+    if not compiled(pattern).search(line):
+        return False
+    return not is_rule(line) or _indent(line) < max(1, _indent(view.lines[top]))
+
+
+def _indent(row: str) -> int:
+    return len(row) - len(row.lstrip(" "))
+
+
+def _unboxed(rows: tuple[str, ...], first: int, end: int) -> tuple[str, ...]:
+    """The first box inside the dialog is the tool's own: its lines are no text."""
+    frame = next((frame for frame in find_frames(rows) if first < frame.top and frame.bottom < end), None)
+    return without(rows, frame) if frame else rows
+
+
+def question_above(view: View, top: int) -> Asked:
+    """The words above a menu: its paragraph, and the one before when that is the question."""
+    rows = peeled(view.lines, top)
+    first, row, blanks, size = top, top, 0, 0
+    for at in range(top - 1, max(-1, top - 1 - max(QUESTION_ROWS, len(rows))), -1):
+        if not rows[at].strip() or _divides(view, rows[at]) or (first == top and is_drawn(rows[at])):
+            blanks += 1
+            taken = block(rows[first:top])
+            if taken and (blanks > 1 or _enough(taken)):
+                break
+            if not taken and top - at > QUESTION_ROWS:
+                break
+            continue
+        if first < top and (view.is_answered(at) or view.is_ticked(at)):
+            break
+        blanks = 0
+        first = row = at
+        size += len(rows[at])
+        if size > ENOUGH:
+            break
+    text = block(logical_rows(view, rows, first, top))
+    missing = size > ENOUGH or _may_go_on(view, first) or _lacks(view, first, top)
+    return Asked(text, row, not missing and not HIDDEN.search(text))
+
+
+def _divides(view: View, row: str) -> bool:
+    """A bar from one side of the screen to the other."""
+    return is_rule(row) and len(row.strip()) >= view.cols - 2 * MARGIN
+
+
+def _may_go_on(view: View, first: int) -> bool:
+    """The text begins in the first row of a screen that has scrolled: what stood above it is gone."""
+    return first == 0 and view.scrolled > 0
+
+
+def stands_alone(view: View, row: int) -> bool:
+    """Nothing but empty rows and what has been answered stands above it."""
+    for at in range(row - 1, max(-1, row - 1 - CONTEXT_ROWS), -1):
+        if view.is_answered(at):
+            return True
+        if view.lines[at].strip():
+            return False
+    return True
+
+
+def _enough(text: str) -> bool:
+    lines = [line.strip() for line in text.split("\n")]
+    return any(len(line) > 8 for line in lines) and any(line.endswith(("?", ":")) for line in lines)
+
+
+def context_above(view: View, row: int, question: str) -> Asked:
+    """The paragraph that a line stands in, down to the line.  A bare `>` says nothing: it takes what stands above."""
+    bare = sum(char.isalpha() for char in question) < 10
+    rows = peeled(view.lines, row)
+    first, size, rows_seen = row, len(question), 0
+    for at in range(row - 1, -1, -1):
+        if view.is_answered(at):
+            break
+        if not rows[at].strip():
+            if bare and size < 60 and rows_seen < CONTEXT_ROWS:
+                rows_seen += 1
+                continue
+            break
+        first = at
+        rows_seen += 1
+        size += len(rows[at].strip()) + 1
+        if size > ENOUGH or (bare and size >= 200):
+            break
+    text = block([*logical_rows(view, rows, first, row), question])
+    missing = size > ENOUGH or (first < row and _may_go_on(view, first)) or _lacks(view, first, row + 1)
+    return Asked(text, first, not missing)

@@ -1,0 +1,105 @@
+"""What a dialog is about, as far as the screen says it: the command, the file, the page, row by row as it stands there.
+
+The dialect's `[[subject]]` entries say where it stands in a tool's dialog.  It is complete only where nothing can have
+been left out: its beginning and its end are there, no row was cut, and no line break may be one that the tool made.
+"""
+
+from __future__ import annotations
+
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.recognition.asked import HIDDEN, Asked, logical_rows
+from atlasbridge.core.recognition.dialect import Dialect, MenuRule, SubjectRule, compiled
+from atlasbridge.core.screen.frames import columns_of, find_frames, inside, peeled
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import frozen
+
+WIDE = 2  # the columns of the widest character: a row with less room than that may have been wrapped
+
+
+@frozen
+class _Rows:
+    """`room` is the number of columns a row may take; `told`: where it begins and ends is beyond doubt."""
+
+    rows: tuple[str, ...]
+    room: int
+    told: bool = True
+
+
+def subject_on_screen(view: View, end: int, asked: Asked, menu: MenuRule, dialect: Dialect) -> Subject | None:
+    for rule in dialect.subjects:
+        if compiled(rule.menus).fullmatch(menu.id) and compiled(rule.when).search(asked.text):
+            found = _boxed(view, asked, end) if rule.boxed else _between(view, asked, end, rule)
+            if found is not None and any(row.strip() for row in found.rows):
+                return _subject(found, asked, rule)
+    return None
+
+
+def _subject(found: _Rows, asked: Asked, rule: SubjectRule) -> Subject:
+    text = "\n".join(found.rows)
+    kind = SubjectKind(rule.kind)
+    complete = found.told and asked.whole and _is_complete(found, rule)
+    return Subject(kind, text, source=SubjectSource.SCREEN, complete=complete, target=_target(asked.text, rule))
+
+
+def _target(text: str, rule: SubjectRule) -> str:
+    match = compiled(rule.target).search(text) if rule.target else None
+    return match[1].strip() if match else ""
+
+
+def _is_complete(found: _Rows, rule: SubjectRule) -> bool:
+    """Rows end where the text ends: there was room for more, and nothing says that something is hidden."""
+    *wrapping, last = found.rows
+    if any("…" in row or HIDDEN.search(row) or "\t" in row for row in found.rows) or _taken(last) > found.room:
+        return False
+    if any(row.endswith("\\") for row in wrapping):
+        return False  # whether a blank follows it cannot be seen
+    fits = [_taken(row) + 1 + _first_word(found.rows[at + 1]) <= found.room for at, row in enumerate(wrapping)]
+    return rule.kind != "edit" and all(fits) and not any(row[:1] == " " for row in found.rows[:1])
+
+
+def _taken(row: str) -> int:
+    places = columns_of(row)
+    return places[-1] + WIDE if row else 0
+
+
+def _first_word(row: str) -> int:
+    words = row.split()
+    return len(words[0]) * WIDE if words else 0
+
+
+def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> _Rows | None:
+    """From the row below `after`, or from the row with `first`, to the last row before `until`."""
+    rows = logical_rows(view, peeled(view.lines, end), asked.row, end)
+    begins = [at for at, row in enumerate(rows) if compiled(rule.after or rule.first).search(row)]
+    ends = [at for at, row in enumerate(rows) if rule.until and compiled(rule.until).search(row)]
+    if not begins:
+        return None
+    first = begins[0] + (1 if rule.after else 0)
+    stop = ends[-1] if ends and ends[-1] > first else len(rows)
+    taken = rows[first:stop]
+    if rule.first:
+        match = compiled(rule.first).search(taken[0]) if taken else None
+        taken = [taken[0][match.end() :], *(_set_back(row, match.end()) for row in taken[1:])] if match else []
+    else:
+        margin = min((len(row) - len(row.lstrip(" ")) for row in taken if row.strip()), default=0)
+        taken = [_set_back(row, min(margin, rule.indent)) for row in taken]
+    while taken and not taken[-1].strip():
+        taken.pop()
+    told = (not rule.first or len(begins) == 1) and (not rule.until or bool(ends))
+    return (
+        _Rows(tuple(row.rstrip() for row in taken), view.cols - 2 * rule.indent - rule.margin, told) if taken else None
+    )
+
+
+def _set_back(row: str, columns: int) -> str:
+    """The row without the columns that the tool puts in front; one that is not set in so far keeps what it has."""
+    return row[columns:] if not row[:columns].strip() else row.lstrip(" ")
+
+
+def _boxed(view: View, asked: Asked, end: int) -> _Rows | None:
+    rows = peeled(view.lines, end)
+    frame = next((one for one in find_frames(rows) if asked.row < one.top and one.bottom < end), None)
+    if frame is None:
+        return None
+    taken = [row[1:] if row[:1] == " " else row for row in inside(rows, frame)]
+    return _Rows(tuple(row.rstrip() for row in taken), frame.right - frame.left - 3)

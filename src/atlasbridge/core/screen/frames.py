@@ -1,0 +1,257 @@
+"""Frames on a picture, by geometry: which cells are the drawing around words, and which are the words.
+
+A glyph is a frame's only where the frame is: the same column over several rows, the corners and bars that close it.
+`unframed` is a sketch for finding things; what a person reads comes from `peeled`, which takes away nothing but the
+frame around the very row that asks.  Both keep every character in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.screen.width import ZWJ, is_narrow, width
+from atlasbridge.core.values import frozen
+
+SIDES = frozenset("│┃║┆┇┊┋╎╏▏▎▍▌▋▊▉█▐▕")
+_CORNERS = frozenset("┌╭╔┏┐╮╗┓└╰╚┗┘╯╝┛├┤┬┴┼╠╣╦╩╬┣┫┳┻╋╟╢╞╡╹╻╵╷╽╿▛▜▙▟")
+_BARS = frozenset("─━═╌╍┄┅┈┉╴╶╸╺▔▁▀▄")
+_MARKS = frozenset("◆◇▲▼")  # stand in a frame's own column: the head of a question, the arrows of a list that scrolls
+_DRAWN = _CORNERS | _BARS | SIDES
+_UPRIGHT = SIDES | _CORNERS | _MARKS
+_ANY = lazy(r"[\u2500-\u259f|◆◇▲▼+]")
+_TOP = lazy(r"[┌╭╔┏+l](?:[^┐╮╗┓]*?)[┐╮╗┓+k]")
+_LEFT_FLOOR, _RIGHT_FLOOR = "└╰╚┗+m", "┘╯╝┛+j"
+_ASCII_SIDES = "|x"
+LEAST_BAR = 3
+LEAST_RULE = 10
+
+
+@frozen
+class Frame:
+    """The rows and columns of a box's own lines."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+
+def columns_of(line: str) -> range | list[int]:
+    """The column of each character: a wide one takes two, a mark on another none."""
+    if is_narrow(line):
+        return range(len(line))
+    out: list[int] = []
+    at = 0
+    for index, char in enumerate(line):
+        joined = index > 0 and (char == ZWJ or line[index - 1] == ZWJ)
+        size = 0 if joined else width(char)
+        out.append(at if size else max(0, at - 1))
+        at += size
+    return out
+
+
+def find_frames(lines: tuple[str, ...]) -> Iterable[Frame]:
+    """Boxes with a top, a floor below it, and a side between them."""
+    for at, line in enumerate(lines):
+        if not _ANY.search(line) and not ("l" in line and "k" in line):
+            continue
+        places = columns_of(line)
+        for match in _TOP.finditer(line):
+            bar = line[match.start() + 1 : match.end() - 1]
+            drawn = sum(char in "─━═-q" for char in bar)
+            if len(bar) < 6 or drawn < (2 if line[match.start()] in "┌╭╔┏" else len(bar) // 3):
+                continue
+            left, right = places[match.start()], places[match.end() - 1]
+            bottom = _floor(lines, at, left, right)
+            if bottom and (line[match.start()] not in "+l" or _is_closed(lines, Frame(at, bottom, left, right))):
+                yield Frame(at, bottom, left, right)
+
+
+def _floor(lines: tuple[str, ...], top: int, left: int, right: int) -> int:
+    for at in range(top + 2, len(lines)):
+        begin, end = _at(lines[at], left), _at(lines[at], right)
+        if begin and begin in _LEFT_FLOOR and end and end in _RIGHT_FLOOR:
+            return at
+        if not begin or (begin not in _UPRIGHT and begin not in _ASCII_SIDES):
+            return 0
+    return 0
+
+
+def _at(line: str, column: int) -> str:
+    """The character in a column, "" beyond the end."""
+    if is_narrow(line):
+        return line[column : column + 1]
+    places = columns_of(line)
+    return next((char for char, place in zip(line, places, strict=True) if place == column), "")
+
+
+def inside(lines: tuple[str, ...], frame: Frame) -> list[str]:
+    """The rows in a box, without its sides."""
+    return [_between(lines[at], frame.left, frame.right) for at in range(frame.top + 1, frame.bottom)]
+
+
+def _between(line: str, left: int, right: int) -> str:
+    if is_narrow(line):
+        return line[left + 1 : right]
+    places = columns_of(line)
+    return "".join(char for char, place in zip(line, places, strict=True) if left < place < right)
+
+
+def is_rule(line: str) -> bool:
+    """A row that is one long bar and nothing else."""
+    text = line.strip()
+    return len(text) >= LEAST_RULE and all(char in _BARS for char in text)
+
+
+@lru_cache(maxsize=4)
+def unframed(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """A sketch of the picture without its frames: where choices, buttons and fields are looked for.  It takes what
+    stands at either end of a row for a frame's; what is then shown is read again from the picture itself."""
+    edges = [_edges(line) if _ANY.search(line) else {} for line in lines]
+    closed = [frame for frame in find_frames(lines) if _is_ascii(lines, frame)]
+    out = []
+    for at, line in enumerate(lines):
+        gone = set(edges[at].values()) - {edges[at].get(-1)}
+        if edges[at] and not any(char not in _DRAWN and char not in _MARKS for char in line.replace(" ", "")):
+            gone = set(range(len(line)))
+        elif edges[at]:
+            gone |= _outer_bars(line)
+        for frame in closed:
+            gone |= _ascii_cells(line, at, frame)
+        out.append(_blanked(line, gone))
+    return tuple(out)
+
+
+def _edges(line: str) -> dict[int, int]:
+    """Column and index of what may be a frame: nothing but frames and blanks stands before it, or behind it."""
+    places = columns_of(line)
+    found: dict[int, int] = {}
+    for order in (range(len(line)), range(len(line) - 1, -1, -1)):
+        for index in order:
+            char = line[index]
+            if char in _UPRIGHT:
+                found[places[index]] = index
+            elif char != " " and char not in _BARS:
+                break
+            elif char in _BARS:
+                found.setdefault(-1, index)  # a bar: the row is drawn at, no column of its own
+    return found
+
+
+def _outer_bars(line: str) -> set[int]:
+    """Bars of some length at either end of a row, and the corners they lead to: the edge of a box with a title."""
+    gone: set[int] = set()
+    for order in (range(len(line)), range(len(line) - 1, -1, -1)):
+        run = []
+        for index in order:
+            if line[index] != " " and line[index] not in _BARS and line[index] not in _CORNERS:
+                break
+            run.append(index)
+        bars = sum(line[index] in _BARS for index in run)
+        cornered = any(line[index] in "┌╭╔┏┐╮╗┓└╰╚┗┘╯╝┛" for index in run)
+        if bars >= LEAST_BAR or (bars and cornered):
+            gone |= set(run)
+    return gone
+
+
+def _is_ascii(lines: tuple[str, ...], frame: Frame) -> bool:
+    return _at(lines[frame.top], frame.left) in ("+", "l")
+
+
+def _is_closed(lines: tuple[str, ...], frame: Frame) -> bool:
+    """Drawn with letters: only a box that is closed on all sides counts, since a pipe is a pipe."""
+    sides = [(_at(lines[at], frame.left), _at(lines[at], frame.right)) for at in range(frame.top + 1, frame.bottom)]
+    return all(left and right and left in "|x+" and right in "|x+" for left, right in sides)
+
+
+def _ascii_cells(line: str, at: int, frame: Frame) -> set[int]:
+    if not frame.top <= at <= frame.bottom:
+        return set()
+    places = columns_of(line)
+    if at in (frame.top, frame.bottom):
+        return {i for i, col in enumerate(places) if frame.left <= col <= frame.right and line[i] in "+-=qlkmj"}
+    return {i for i, col in enumerate(places) if col in (frame.left, frame.right)}
+
+
+def _blanked(line: str, gone: set[int]) -> str:
+    if not gone:
+        return line
+    return "".join(" " if index in gone else char for index, char in enumerate(line))
+
+
+@lru_cache(maxsize=8)
+def peeled(lines: tuple[str, ...], row: int) -> tuple[str, ...]:
+    """The picture without the frame around `row`: every other glyph stays, whatever it looks like."""
+    if not 0 <= row < len(lines):
+        return lines
+    gone: dict[int, set[int]] = {}
+    for column, index in _edges(lines[row]).items() if _ANY.search(lines[row]) else ():
+        if column >= 0 and lines[row][index] in SIDES:
+            _follow(lines, row, column, gone)
+    for frame in find_frames(lines):
+        if frame.top < row < frame.bottom and _is_ascii(lines, frame):
+            for at in range(frame.top, frame.bottom + 1):
+                gone.setdefault(at, set()).update(_ascii_cells(lines[at], at, frame))
+    return tuple(_blanked(line, gone.get(at, set())) for at, line in enumerate(lines)) if gone else lines
+
+
+def _follow(lines: tuple[str, ...], row: int, column: int, gone: dict[int, set[int]]) -> None:
+    """A side of a frame, up and down from `row`: at least two rows of it, or one and a corner."""
+    cells = {row: _index_at(lines[row], column)}
+    for order in (range(row - 1, -1, -1), range(row + 1, len(lines))):
+        for at in order:
+            index = _index_at(lines[at], column)
+            if index < 0 or lines[at][index] not in _UPRIGHT:
+                break
+            cells[at] = index
+            if lines[at][index] in _CORNERS and lines[at][index] not in "├┤╠╣┣┫╟╢╞╡":
+                break
+    if len(cells) < 2:
+        return
+    for at, index in cells.items():
+        gone.setdefault(at, set()).add(index)
+        if lines[at][index] in _CORNERS:
+            gone[at] |= _bars_from(lines[at], index)
+
+
+def _bars_from(line: str, index: int) -> set[int]:
+    """The bars that begin at a corner, to its left and to its right, up to a title."""
+    gone = set()
+    for step in (1, -1):
+        at = index + step
+        while 0 <= at < len(line) and line[at] in _BARS:
+            gone.add(at)
+            at += step
+    return gone
+
+
+def _index_at(line: str, column: int) -> int:
+    if is_narrow(line):
+        return column if column < len(line) else -1
+    places = columns_of(line)
+    return next((index for index, place in enumerate(places) if place == column), -1)
+
+
+def is_drawn(line: str) -> bool:
+    """Nothing but frames and blanks."""
+    return not any(char not in _DRAWN and char not in _MARKS and not char.isspace() for char in line)
+
+
+def without(lines: tuple[str, ...], frame: Frame) -> tuple[str, ...]:
+    """The picture without the lines of this one box."""
+    out = list(lines)
+    for at in range(frame.top, frame.bottom + 1):
+        places = columns_of(lines[at])
+        edge = at in (frame.top, frame.bottom)
+        out[at] = _blanked(
+            lines[at],
+            {
+                index
+                for index, column in enumerate(places)
+                if column in (frame.left, frame.right)
+                or (edge and frame.left < column < frame.right and lines[at][index] in _DRAWN)
+            },
+        )
+    return tuple(out)

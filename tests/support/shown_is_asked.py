@@ -1,0 +1,153 @@
+"""One case of "shown is asked": a dialog is drawn, and what arrives at the far end is compared with what was drawn."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import cache
+from random import Random
+
+from tests.support.drawn import DRAWERS, Drawn, draw, nasty_text
+from tests.support.far_end import shown_by_each
+from tests.support.playbook import POLLING, READING, Playbook
+
+from atlasbridge.adapters.dialect_files import load_dialect
+from atlasbridge.core.detection.fitting import fits
+from atlasbridge.core.detection.picture import prompt_of
+from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, kept
+from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.finding import Finding
+from atlasbridge.core.recognition.recognise import recognise
+from atlasbridge.core.screen.screen import Screen
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.screen.width import is_narrow
+
+
+def one_case(seed: int) -> str:
+    """What became of it: "whole", "cut" or "told"; an AssertionError says what was shown wrongly."""
+    rng = Random(seed)
+    tool = rng.choice(sorted(DRAWERS))
+    drawn = draw(tool, nasty_text(rng), rng.randint(40, 200), rng)
+    view, found = look(drawn)
+    assert found is not None, f"seed {seed}: {tool}: nothing was recognised\n{view.text()}"
+    where = f"seed {seed}: {tool}, {drawn.cols} columns, {drawn.screen_rows} rows\n{view.text()}\n---\n"
+    if drawn.labels:
+        labels = [choice.label for choice in found.choices if choice.value != "cancel"]
+        assert labels == drawn.labels, f"{where}choices: {labels}"
+    told = hooked(drawn, found, view) if rng.random() < 0.3 else None
+    prompt = far_away(prompt_of(found, view, [], b"", (), told, "/home/me"))
+    if told is not None:
+        assert prompt.subject is not None and prompt.subject.shown == drawn.command, f"{where}{prompt.subject}"
+        assert drawn.command in prompt.asked, f"{where}{prompt.asked}"
+    whole = stands_in(drawn.rows, prompt.asked)
+    assert whole or not prompt.asked_whole, f"{where}{prompt.asked}\nrows: {drawn.rows}"
+    check_certainty(drawn, prompt, where)
+    for channel, text in shown_by_each(prompt):
+        if "…" not in text and prompt.asked_whole:
+            assert stands_in([row for row in drawn.rows if row.strip()], text), f"{where}{channel}:\n{text}"
+    return "told" if told is not None else "whole" if whole else "cut"
+
+
+def look(drawn: Drawn) -> tuple[View, Finding | None]:
+    screen = Screen(drawn.screen_rows, drawn.cols)
+    screen.feed(drawn.data)
+    view = View.of(screen)
+    return view, recognise(view, drawn.facts, dialect_of(drawn.dialect))
+
+
+@cache
+def dialect_of(name: str) -> Dialect:
+    return load_dialect(name)
+
+
+def hooked(drawn: Drawn, found: Finding, view: View) -> Subject | None:
+    """What a hook says of it, if it is believed."""
+    told = Subject(SubjectKind.COMMAND, drawn.command, "/home/me", SubjectSource.HOOK, complete=True)
+    return told if fits(told, found.question if found.own and found.whole else view.text()) else None
+
+
+def far_away(prompt: Prompt) -> Prompt:
+    """Through the wire and the store."""
+    return decode_prompt(json.loads(json.dumps(encode_prompt(kept(prompt)))))
+
+
+def stands_in(rows: list[str], text: str) -> bool:
+    """Row below row, each to the last character; only the margin that all have in common may be gone."""
+    have = [row.rstrip() for row in text.split("\n")]
+    want = [row.rstrip() for row in rows]
+    while want and not want[-1]:
+        want.pop()
+    while want and not want[0]:
+        want.pop(0)
+    for at in range(len(have) - len(want) + 1):
+        offsets = {_offset(have[at + place], row) for place, row in enumerate(want) if row}
+        if (
+            len(offsets) <= 2
+            and None not in offsets
+            and all(have[at + p] == "" for p, row in enumerate(want) if not row)
+        ):
+            return True
+    return False
+
+
+def _offset(have: str, want: str) -> str | None:
+    """What stands in front of it: a margin, or the mark of a first row."""
+    if not have.endswith(want):
+        return _cut_margin(have, want)
+    front = have[: len(have) - len(want)]
+    return front if front.strip() in ("", "$") else None
+
+
+def _cut_margin(have: str, want: str) -> str | None:
+    lost = len(want) - len(have)
+    return f"-{lost}" if lost > 0 and want.endswith(have) and not want[:lost].strip() else None
+
+
+def check_certainty(drawn: Drawn, prompt: Prompt, where: str) -> None:
+    """A subject that a rule may look at is the command, the whole command and nothing but the command."""
+    subject = prompt.subject
+    if subject is not None and subject.complete and subject.kind is SubjectKind.COMMAND:
+        assert subject.shown == drawn.command, f"{where}complete: {subject.shown!r}\nis not {drawn.command!r}"
+
+
+def compared(seed: int) -> bool:
+    """One cell of what was shown changes before the answer comes: nothing may be typed.  False: nothing to compare."""
+    rng = Random(seed)
+    tool = rng.choice(sorted(DRAWERS))
+    drawn = draw(tool, nasty_text(rng, 400), rng.randint(60, 140), rng)
+    probe = READING if drawn.facts.canonical else POLLING
+    play = Playbook(probe, drawn.dialect, drawn.screen_rows, drawn.cols) >> drawn.data >> 2.0
+    detector = play.detector
+    prompt = detector.open_prompt
+    if prompt is None or not prompt.whole:
+        return False
+    assert detector.still_shows(prompt.digest)
+    place = _some_cell(rng, drawn, prompt, detector.screen.lines())
+    if place is None:
+        return False
+    at, col, old = place
+    new = rng.choice([char for char in " ax|/\\-1" if char != old])
+    row, column = detector.screen.cursor
+    play >> f"\x1b[{at + 1};{col + 1}H{new}\x1b[{row + 1};{column + 1}H".encode()
+    changed = f"seed {seed}: {tool}: {old!r} became {new!r} in row {at}\n{detector.screen.lines()[at]}"
+    assert not detector.still_shows(prompt.digest), changed
+    return True
+
+
+def _some_cell(rng: Random, drawn: Drawn, prompt: Prompt, lines: list[str]) -> tuple[int, int, str] | None:
+    """A cell of a row that belongs to the question or is a choice."""
+    rows = [*drawn.rows, *drawn.labels]
+    wanted = rng.choice([row for row in rows if len(row.strip()) > 1] or [""])
+    places = [at for at, line in enumerate(lines) if wanted and wanted in line and is_narrow(line)]
+    if not places or not (wanted in prompt.asked or wanted in drawn.labels):
+        return None
+    at = places[-1] if wanted in drawn.labels else places[0]  # the menu stands below what it is about
+    inner = [col for col, char in enumerate(wanted) if char != " "]
+    col = lines[at].index(wanted) + rng.choice(inner)
+    return at, col, lines[at][col]
+
+
+def many(seeds: range) -> Counter[str]:
+    return Counter(one_case(seed) for seed in seeds)

@@ -1,0 +1,110 @@
+"""A timer refuses, or goes on where going on is all that is asked; it agrees to nothing and types into no shell."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.playbook import ONE_KEY, RAW, READING, Playbook
+
+from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Refusal, Reject
+from atlasbridge.core.prompt.timer import timer_may_say
+from atlasbridge.core.routing.policy import PolicySettings, decide_timer_default
+from atlasbridge.core.values import replace
+
+PLAN = "Plan:\n1. Yes to all\n2. Skip\n3. No\n"
+NEVER = [
+    "Press ENTER to format the disk and lose all data",
+    "All data on /dev/sda will be lost.\nPress Enter to continue",
+    "WARNING: this cannot be undone\n\nPress any key to continue...",
+    "Press Enter to accept the license",
+    "Press Enter to install or Ctrl-C to abort",
+    "Run bash command? (y/n)\n$ git push --force",
+    "Run bash command? (y/n)\n$ git push --force ",
+    "Project name [demo]: ",
+    "Delete everything, then type a name: ",
+    "Continue [Y]",
+    "",
+    "\n\n",
+    "some words without a sign",
+    "Password: ",
+]
+
+
+def raised(text: str, probe=READING) -> Prompt:
+    play = Playbook(probe) >> text >> 4.0
+    assert play.detector.open_prompt is not None, text
+    return play.detector.open_prompt
+
+
+@pytest.mark.parametrize("text", NEVER)
+def test_a_timer_types_nothing_at_these(text: str) -> None:
+    prompt = raised(text)
+    assert prompt.safe_default == "" and not decide_timer_default(prompt, PolicySettings())
+
+
+@pytest.mark.parametrize(
+    "mark", ["$", "#", "%", ">", ">>>", "❯", "=>", "irb>", "sqlite>", "In [3]:", "me@host:~$", "...>", "λ"]
+)
+@pytest.mark.parametrize("probe", [READING, RAW, ONE_KEY])
+def test_a_list_above_a_bare_prompt_is_no_menu_and_no_timer_types_there(mark: str, probe) -> None:
+    prompt = raised(f"{PLAN}{mark} ", probe)
+    assert prompt.type in (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN)
+    assert prompt.safe_default == ""
+
+
+@pytest.mark.parametrize("mark", ["$", ">", ">>>", "❯", "%"])
+def test_a_head_that_asks_to_choose_makes_no_timer_type_at_a_bare_prompt(mark: str) -> None:
+    prompt = raised(f"Choose one of the following:\n1. Yes to all\n2. No\n{mark} ")
+    assert prompt.safe_default == ""
+    if mark in ("$", ">>>", "❯", "%"):
+        assert prompt.type is PromptType.TYPE_FREE_TEXT
+
+
+def test_a_line_that_asks_for_something_else_is_not_answered_by_the_list_above_it() -> None:
+    for line in ("Enter a release note: ", "Type a message: ", "Your name: "):
+        prompt = raised(f"Components:\n 1. core\n 2. web\n\n{line}")
+        assert prompt.type is PromptType.TYPE_FREE_TEXT, line
+
+
+def test_a_number_beyond_what_the_question_names_is_refused() -> None:
+    prompt = raised("Enter your choice [1-4]: ")
+    refused = decide_answer(prompt, "7")
+    assert isinstance(refused, Reject) and refused.reason is Refusal.BAD_VALUE and "1 to 4" in refused.sentence
+    assert not isinstance(decide_answer(prompt, "4"), Reject)
+    assert not isinstance(decide_answer(prompt, "q"), Reject)
+
+
+@pytest.mark.parametrize(
+    "text", ["Press Enter to continue", "Press any key to continue...", "[Press ENTER]", "Hit return to proceed:"]
+)
+def test_going_on_is_all_that_is_asked(text: str) -> None:
+    prompt = raised(text)
+    assert prompt.safe_default == "enter" and decide_timer_default(prompt, PolicySettings())
+
+
+def test_a_timer_refuses_where_a_question_can_be_refused() -> None:
+    assert raised("Overwrite a.txt? [y/N] ").safe_default == "n"
+    menu = raised("Really delete?\n\n1) Yes\n2) No\n\nEnter choice: ")
+    assert menu.safe_default == "2" and timer_may_say(menu)
+
+
+def test_a_default_that_came_from_elsewhere_is_looked_at_once_more() -> None:
+    plain = Prompt(PromptType.TYPE_YES_NO, 0.9, "Run?", safe_default="n")
+    assert timer_may_say(plain)
+    yes, no = Choice("1", "Yes"), Choice("2", "No", refuses=True)
+    menu = Prompt(PromptType.TYPE_MULTIPLE_CHOICE, 0.9, "Run?", choices=(yes, no), safe_default="2")
+    assert timer_may_say(menu)
+    for wrong in (
+        replace(plain, safe_default="y"),
+        replace(plain, safe_default="enter"),
+        replace(menu, safe_default="1"),
+        replace(menu, choices=(yes, replace(no, always=True))),
+        replace(menu, constraints={"secret": True}),
+        Prompt(PromptType.TYPE_FREE_TEXT, 0.9, "Name:", safe_default="enter"),
+        Prompt(PromptType.TYPE_UNKNOWN, 0.9, "?", safe_default="enter"),
+        Prompt(PromptType.TYPE_CONFIRM_ENTER, 0.9, "Press Enter to format the disk", safe_default="enter"),
+        Prompt(
+            PromptType.TYPE_CONFIRM_ENTER, 0.9, "Press Enter", question="Lose all?\nPress Enter", safe_default="enter"
+        ),
+    ):
+        assert not timer_may_say(wrong) and not decide_timer_default(wrong, PolicySettings()), wrong
