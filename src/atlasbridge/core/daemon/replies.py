@@ -97,10 +97,10 @@ class ReplyDesk:
             return self._cancel(record, reply)
         if self._hub.hosts.get(record.session_id) is None:
             return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
-        if self._hub.router.remote(reply.channel) and (times := self._recent.get(record.session_id)):
-            times.pop()  # a good answer is no flood: each prompt takes only one
         quorum = quorum_of(record.prompt.constraints)
         if quorum is None or not agrees(record.prompt, decision):
+            if self._hub.router.remote(reply.channel):
+                self._recent.forget_last(record.session_id)  # a good answer is no flood: each prompt takes only one
             return self._write(record, reply, decision, _decider(reply))
         return self._vote(record, reply, decision, quorum)
 
