@@ -9,7 +9,7 @@ import pytest
 from tests.support.fake_host import SECRET, FakeHost
 from tests.support.hubs import LiveHub, channel_named, live_hub
 
-from atlasbridge.core.daemon.rules import HubRules
+from atlasbridge.core.daemon.rule_desk import HubRules
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt

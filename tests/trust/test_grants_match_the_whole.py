@@ -7,11 +7,13 @@ from tests.trust.test_shown_verbatim import claude
 from atlasbridge.core.policy.granting import decide_shape
 from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.pattern import Shape
-from atlasbridge.core.policy.rule import Case, Policy, Rule, Say
+from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.routing.shell_parser import ShellParser
 
-WIDE = Policy(tuple(Rule(name, Say.ALLOW, Shape((name, "**"))) for name in ("make", "tee", "deploy", "git", "echo")))
+WIDE = Policy(
+    tuple(PolicyRule(name, Say.ALLOW, Shape((name, "**"))) for name in ("make", "tee", "deploy", "git", "echo"))
+)
 
 
 def allowed(prompt: Prompt, policy: Policy = WIDE) -> bool:
@@ -24,7 +26,7 @@ def grantable(prompt: Prompt) -> bool:
 
 
 def test_the_very_command_is_allowed() -> None:
-    exact = Policy((Rule("all", Say.ALLOW, Shape(("make", "all"))),))
+    exact = Policy((PolicyRule("all", Say.ALLOW, Shape(("make", "all"))),))
     assert allowed(claude("make all"), exact) and grantable(claude("make all"))
     assert not allowed(claude("make all x"), exact)
     assert not allowed(claude("make all | tee log"), exact)

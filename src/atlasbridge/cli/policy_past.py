@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from atlasbridge.core.policy.rule import Case, Policy, Verdict
-from atlasbridge.core.policy.suggest import Answered
+from atlasbridge.core.policy.suggest import PastQuestion
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 
 
@@ -30,8 +30,8 @@ def case_of(item: dict[str, Any]) -> Case:
     )
 
 
-def answered(items: Iterable[dict[str, Any]]) -> list[Answered]:
-    return [Answered(case_of(item), item["agreed"]) for item in items]
+def answered(items: Iterable[dict[str, Any]]) -> list[PastQuestion]:
+    return [PastQuestion(case_of(item), item["agreed"]) for item in items]
 
 
 def past_rows(

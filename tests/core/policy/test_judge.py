@@ -13,7 +13,7 @@ from tests.support.shell_grammar import Grammar
 from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.pattern import Shape
 from atlasbridge.core.policy.reader import read_policy
-from atlasbridge.core.policy.rule import STRICTEST, Case, Policy, Rule, Say
+from atlasbridge.core.policy.rule import STRICTEST, Case, Policy, PolicyRule, Say
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.values import replace
@@ -136,11 +136,11 @@ def test_of_several_rules_that_ask_the_one_that_wants_most_people_counts():
 
 
 RULES = (
-    Rule("ls", Say.ALLOW, Shape(("ls", "**"))),
-    Rule("git", Say.ALLOW, Shape(("git", "status", "**"))),
-    Rule("echo", Say.ALLOW, Shape(("echo", "**"))),
-    Rule("evil", Say.DENY, Shape(("evil", "**"))),
-    Rule("cat", Say.ASK, Shape(("cat", "**"))),
+    PolicyRule("ls", Say.ALLOW, Shape(("ls", "**"))),
+    PolicyRule("git", Say.ALLOW, Shape(("git", "status", "**"))),
+    PolicyRule("echo", Say.ALLOW, Shape(("echo", "**"))),
+    PolicyRule("evil", Say.DENY, Shape(("evil", "**"))),
+    PolicyRule("cat", Say.ASK, Shape(("cat", "**"))),
 )
 LINES = st.integers(0, 2**32).map(lambda seed: _line(seed))
 

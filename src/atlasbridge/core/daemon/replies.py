@@ -12,7 +12,7 @@ from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.policy.choice import agrees
-from atlasbridge.core.policy.quorum import Quorum, describe_votes, quorum_of
+from atlasbridge.core.policy.quorum import QUORUM, describe_votes, quorum_of
 from atlasbridge.core.prompt.gate import Cancel, decide_reply
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
@@ -97,17 +97,17 @@ class ReplyDesk:
             return self._cancel(record, reply)
         if self._hub.hosts.get(record.session_id) is None:
             return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
-        quorum = quorum_of(record.prompt.constraints)
-        if quorum is None or not agrees(record.prompt, decision):
-            if self._hub.router.remote(reply.channel):
-                self._recent.forget_last(record.session_id)  # a good answer is no flood: each prompt takes only one
-            return self._write(record, reply, decision, _decider(reply))
-        return self._vote(record, reply, decision, quorum)
+        if QUORUM in record.prompt.constraints:
+            return self._vote(record, reply, decision)
+        if self._hub.router.remote(reply.channel):
+            self._recent.forget_last(record.session_id)  # a good answer is no flood: each prompt takes only one
+        return self._write(record, reply, decision, _decider(reply))
 
-    def _vote(
-        self, record: PromptRecord, reply: InboundReply, answer: Answer, quorum: Quorum
-    ) -> Answer | Receipt | Reject:
-        """One of several who must agree.  The last of them decides; a refusal by anybody would have ended it."""
+    def _vote(self, record: PromptRecord, reply: InboundReply, answer: Answer) -> Answer | Receipt | Reject:
+        """One of several who must agree.  The last of them decides; a refusal by anybody ends it at once."""
+        quorum = quorum_of(record.prompt.constraints)
+        if not agrees(record.prompt, answer):
+            return self._write(record, reply, answer, _decider(reply))
         person = self.person_of(reply.identity)
         if not quorum.admits(person):
             allowed = ", ".join(quorum.person)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.core.daemon.rules import RuleDesk
+from atlasbridge.core.daemon.rule_desk import RuleDesk
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.policy.grant import LONGEST_S, Grant, GrantShape

@@ -18,9 +18,9 @@ from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.daemon.replies import ReplyDesk
+from atlasbridge.core.daemon.rule_desk import HubRules, RuleDesk
 from atlasbridge.core.daemon.rule_digest import RuleDigest
 from atlasbridge.core.daemon.rule_operations import RuleOperations
-from atlasbridge.core.daemon.rules import HubRules, RuleDesk
 from atlasbridge.core.daemon.server import HubServer
 from atlasbridge.core.daemon.sessions import SessionLife
 from atlasbridge.core.daemon.settings import HubSettings

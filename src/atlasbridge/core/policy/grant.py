@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from atlasbridge.core.policy.pattern import Shape
-from atlasbridge.core.policy.rule import Rule, Say
+from atlasbridge.core.policy.rule import PolicyRule, Say
 from atlasbridge.core.values import frozen
 
 PREFIX = "grant:"
@@ -37,12 +37,12 @@ class Grant:
     def name(self) -> str:
         return PREFIX + self.grant_id[:8]
 
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[PolicyRule, ...]:
         common = {"tool": self.tool, "folder": self.folder, "reason": f"granted by {self.by}"}
         shapes: list[dict[str, object]] = [{"command": shape} for shape in self.shape.commands]
         shapes += [{"path": self.shape.path}] if self.shape.path else []
         shapes += [{"host": self.shape.host}] if self.shape.host else []
-        return tuple(Rule(self.name, Say.ALLOW, **common, **shape) for shape in shapes)  # type: ignore[arg-type]
+        return tuple(PolicyRule(self.name, Say.ALLOW, **common, **shape) for shape in shapes)  # type: ignore[arg-type]
 
 
 def live_grants(grants: Iterable[Grant], session_id: str, now: float) -> list[Grant]:

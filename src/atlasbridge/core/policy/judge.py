@@ -14,7 +14,7 @@ from atlasbridge.core.policy.grant import PREFIX
 from atlasbridge.core.policy.pattern import match_exactly, match_loosely, match_word
 from atlasbridge.core.policy.places import absolute, any_hosts, in_folder, is_file, is_host, plain_host
 from atlasbridge.core.policy.programs import SHELLS, dangerous_places, program_of, reads_elsewhere, unwrap
-from atlasbridge.core.policy.rule import Case, Policy, Rule, Say, Verdict
+from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict
 from atlasbridge.core.policy.script import SimpleCommand, read_script
 from atlasbridge.core.prompt.subject import Subject, SubjectKind
 
@@ -43,7 +43,7 @@ def _judge(policy: Policy, case: Case, parse: Parser) -> Verdict:
     return _Permission(policy.saying(Say.ALLOW), case, parse).decide()
 
 
-def _strict(verdict: Say, rules: list[Rule]) -> Verdict:
+def _strict(verdict: Say, rules: list[PolicyRule]) -> Verdict:
     """Of several the one that wants most people; the order in which they stand does not matter."""
     first = max(rules, key=lambda rule: (rule.approvals, rule.name))
     people = set(first.person)
@@ -75,7 +75,7 @@ class _Seen:
     def overflow(self) -> bool:
         return self._made is not None and self._made.overflow
 
-    def holds(self, rule: Rule) -> bool:
+    def holds(self, rule: PolicyRule) -> bool:
         subject = self._case.subject
         if not conditions_hold(rule, self._case, self._folders(rule)):
             return False
@@ -87,7 +87,7 @@ class _Seen:
             return True
         return self._holds_for(rule, subject)
 
-    def _holds_for(self, rule: Rule, subject: Subject) -> bool:
+    def _holds_for(self, rule: PolicyRule, subject: Subject) -> bool:
         if rule.command is not None:
             shape = rule.command
             return subject.kind is SubjectKind.COMMAND and any(match_loosely(shape, words) for words in self._forms())
@@ -116,7 +116,7 @@ class _Seen:
     def _is_file(self, pattern: str, path: str) -> bool:
         return is_file(pattern, path, self._case.where, self._case.home, below=True)
 
-    def _folders(self, rule: Rule) -> list[str]:
+    def _folders(self, rule: PolicyRule) -> list[str]:
         """Where it runs, and where a `cd` of its own would take it."""
         folders = [self._case.where, self._case.folder]
         subject = self._case.subject
@@ -132,7 +132,7 @@ class _Seen:
         return [folder for folder in folders if folder]
 
 
-def conditions_hold(rule: Rule, case: Case, folders: Sequence[str]) -> bool:
+def conditions_hold(rule: PolicyRule, case: Case, folders: Sequence[str]) -> bool:
     """Tool, label and folder."""
     if rule.tool and not case.any_tool and not match_word(rule.tool, case.tool):
         return False
@@ -144,11 +144,11 @@ def conditions_hold(rule: Rule, case: Case, folders: Sequence[str]) -> bool:
 class _Permission:
     """Whether every part of it is allowed, for certain."""
 
-    def __init__(self, rules: tuple[Rule, ...], case: Case, parse: Parser) -> None:
+    def __init__(self, rules: tuple[PolicyRule, ...], case: Case, parse: Parser) -> None:
         self._rules = rules
         self._case = case
         self._parse = parse
-        self._used: dict[str, Rule] = {}
+        self._used: dict[str, PolicyRule] = {}
         self._steps: list[str] = []
 
     def decide(self) -> Verdict:
@@ -182,14 +182,14 @@ class _Permission:
                     f"no rule allows a {kind.value}",
                 )
 
-    def _for_kind(self, kind: SubjectKind) -> list[Rule]:
+    def _for_kind(self, kind: SubjectKind) -> list[PolicyRule]:
         return [
             rule
             for rule in self._rules
             if rule.kind in (None, kind) and conditions_hold(rule, self._case, [self._case.where])
         ]
 
-    def _take(self, rules: list[Rule], otherwise: str) -> str:
+    def _take(self, rules: list[PolicyRule], otherwise: str) -> str:
         if not rules:
             return otherwise
         rule = min(rules, key=lambda rule: (rule.name.startswith(PREFIX), rule.name))  # a grant is used last
@@ -252,7 +252,7 @@ class _Permission:
         self._steps.append(f"{shown}: {why}")
         return why
 
-    def _fitting(self, words: tuple[str, ...], moved: bool) -> tuple[list[Rule], str]:
+    def _fitting(self, words: tuple[str, ...], moved: bool) -> tuple[list[PolicyRule], str]:
         plain = words if _elsewhere(words[0]) else (words[0].rsplit("/", 1)[-1], *words[1:])
         found, why = [], f"no rule allows {' '.join(words)!r}"
         for rule in self._for_kind(SubjectKind.COMMAND):

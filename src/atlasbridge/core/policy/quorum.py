@@ -9,7 +9,7 @@ from atlasbridge.core.policy.rule import Verdict
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.values import frozen, replace
 
-KEY = "quorum"  # in a prompt's constraints
+QUORUM = "quorum"  # in a prompt's constraints
 
 
 @frozen
@@ -30,13 +30,12 @@ def with_quorum(prompt: Prompt, verdict: Verdict) -> Prompt:
     if verdict.approvals < 2 and not verdict.person:
         return prompt
     wanted = {"approvals": verdict.approvals, "rule": verdict.rule, "person": list(verdict.person)}
-    return replace(prompt, constraints={**prompt.constraints, KEY: wanted})
+    return replace(prompt, constraints={**prompt.constraints, QUORUM: wanted})
 
 
-def quorum_of(constraints: Mapping[str, Any]) -> Quorum | None:
-    wanted = constraints.get(KEY)
-    if not isinstance(wanted, Mapping):
-        return None
+def quorum_of(constraints: Mapping[str, Any]) -> Quorum:
+    """Of a prompt that has one."""
+    wanted = constraints[QUORUM]
     people = tuple(str(item) for item in wanted.get("person", ()))
     return Quorum(max(1, int(wanted.get("approvals", 1))), str(wanted.get("rule", "")), people)
 

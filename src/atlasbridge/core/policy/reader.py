@@ -11,7 +11,7 @@ from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.policy.forms import Parser
 from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.pattern import REST, Shape, has_wildcard
-from atlasbridge.core.policy.rule import Case, Policy, Rule, Say
+from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 
 _TEXTS = ("name", "path", "host", "tool", "folder", "label", "reason")
@@ -43,7 +43,7 @@ def read_policy(
     tables = data.get("rule", [])
     if not isinstance(tables, list):
         raise ConfigError(f"{where}:{_line(text, 0, 'rule')}: write [[rule]], in double brackets", _HINT)
-    rules: list[Rule] = []
+    rules: list[PolicyRule] = []
     for number, table in enumerate(tables):
         try:
             rule = _read_rule(table, where if tightens else "", tightens)
@@ -72,7 +72,7 @@ def _line(text: str, number: int, key: str) -> int:
     return start
 
 
-def _read_rule(table: Any, origin: str, tightens: bool) -> Rule:
+def _read_rule(table: Any, origin: str, tightens: bool) -> PolicyRule:
     if not isinstance(table, Mapping):
         raise _Wrong("", "it is not a table")
     for key in table.keys() - _KEYS:
@@ -80,7 +80,7 @@ def _read_rule(table: Any, origin: str, tightens: bool) -> Rule:
     if not table.get("name"):
         raise _Wrong("name", "it has no name")
     texts = {name: _text(table, name) for name in _TEXTS}
-    rule = Rule(
+    rule = PolicyRule(
         **texts,
         verdict=_verdict(table, tightens),
         command=_shape(table),
@@ -154,7 +154,7 @@ def _shape(table: Mapping[str, Any]) -> Shape | None:
     return Shape(words)
 
 
-def _check(rule: Rule) -> None:
+def _check(rule: PolicyRule) -> None:
     if sum(1 for part in (rule.command, rule.path, rule.host) if part) > 1:
         raise _Wrong("command", "a rule speaks of a command, a path or a host, not of two of them")
     wanted = _subject_kind(rule)
@@ -172,7 +172,7 @@ def _check(rule: Rule) -> None:
         raise _Wrong("match", "examples need a command, a path or a host")
 
 
-def _subject_kind(rule: Rule) -> SubjectKind | None:
+def _subject_kind(rule: PolicyRule) -> SubjectKind | None:
     if rule.command is not None:
         return SubjectKind.COMMAND
     if rule.path:
@@ -180,7 +180,7 @@ def _subject_kind(rule: Rule) -> SubjectKind | None:
     return SubjectKind.FETCH if rule.host else None
 
 
-def example_case(rule: Rule, text: str, home: str) -> Case:
+def example_case(rule: PolicyRule, text: str, home: str) -> Case:
     """The example as if the rule's own tool asked for it in the rule's own folder."""
     kind = rule.kind or _subject_kind(rule) or SubjectKind.COMMAND
     folder = rule.folder.replace("**", "x").replace("*", "x") or "/"
@@ -190,7 +190,7 @@ def example_case(rule: Rule, text: str, home: str) -> Case:
     return Case(subject, rule.tool.replace("*", "x"), rule.label.replace("*", "x"), folder, home)
 
 
-def _try_examples(rule: Rule, parse: Parser, home: str) -> None:
+def _try_examples(rule: PolicyRule, parse: Parser, home: str) -> None:
     alone = Policy((rule,))
     for key, examples, wanted in (("match", rule.match, True), ("no_match", rule.no_match, False)):
         for text in examples:

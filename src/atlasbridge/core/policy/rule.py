@@ -22,7 +22,7 @@ STRICTEST = (Say.DENY, Say.ASK, Say.ALLOW)
 
 
 @frozen
-class Rule:
+class PolicyRule:
     name: str
     verdict: Say
     command: Shape | None = None
@@ -53,9 +53,9 @@ class Rule:
 
 @frozen
 class Policy:
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PolicyRule, ...] = ()
 
-    def saying(self, verdict: Say) -> tuple[Rule, ...]:
+    def saying(self, verdict: Say) -> tuple[PolicyRule, ...]:
         return tuple(rule for rule in self.rules if rule.verdict is verdict)
 
     def joined(self, other: Policy) -> Policy:

@@ -17,7 +17,7 @@ LEAST = 2
 
 
 @frozen
-class Answered:
+class PastQuestion:
     """A question of the past: `agreed` is None where nobody decided."""
 
     case: Case
@@ -44,7 +44,7 @@ class Suggestion:
         return "\n".join(lines) + "\n"
 
 
-def suggest(answered: Iterable[Answered], policy: Policy, parse: Parser, least: int = LEAST) -> list[Suggestion]:
+def suggest(answered: Iterable[PastQuestion], policy: Policy, parse: Parser, least: int = LEAST) -> list[Suggestion]:
     """Most often agreed first; nothing that is destructive, that was once refused, or that rules speak of already."""
     agreed: dict[tuple[str, Shape], list[str]] = {}
     refused: set[tuple[str, Shape]] = set()
