@@ -24,6 +24,7 @@ _UNDERSTOOD = {
     "ArithmCmd": "arithmetic",
     "TestClause": "an extended test",
     "CoprocClause": "a coprocess",
+    "TimeClause": "time, which behind a pipe is another program",
 }
 
 
@@ -79,8 +80,6 @@ class _Reader:
                 self.statements(node.get("Stmts") or ())
             case "IfClause":
                 self.condition(node)
-            case "TimeClause" if node.get("Stmt"):
-                self.statement(node["Stmt"])
             case other:
                 self.doubts.append(_UNDERSTOOD.get(str(other), f"a construct of the shell ({other})"))
 
