@@ -93,6 +93,12 @@ class Desk(Protocol):
     def launchers(self) -> list[dict[str, Any]]:
         """What may be started from afar, as configured: [{"name", "command": [...], "cwd"}, ...]."""
 
+    def grant(
+        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
+    ) -> dict[str, Any]:
+        """Allow what a prompt asks, and what looks like it, for a while; with `preview` only say what that would be:
+        {"ok", "words", "would", "would_not", "grant_id", "answered"}, or {"ok": False, "reason", "message"}."""
+
     async def launch(self, name: str, identity: str) -> str:
         """Start a configured session without a terminal and return its id.  ConfigError: there is no such launcher."""
 

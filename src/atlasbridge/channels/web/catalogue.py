@@ -19,6 +19,7 @@ def listing(name: str, item: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 TEXT: Final = {"type": "string"}
 FLAG: Final = {"type": "boolean"}
+TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 ANY: Final[dict[str, Any]] = {"type": "object"}
 PROMPT: Final = {"$ref": "#/components/schemas/Prompt"}
 SESSION: Final = {"$ref": "#/components/schemas/Session"}
@@ -52,6 +53,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(
         "POST", "/prompts/{prompt_id}/reply", prompt_api.reply, "answer", "Answer a prompt.",
         thing(stage=TEXT, message=TEXT, prompt_id=TEXT), body=body.ReplyBody, errors=(403, 404, 409, 429, 503),
+    ),
+    Operation(
+        "POST", "/prompts/{prompt_id}/grant", prompt_api.grant, "answer", "Allow what it asks for a while.",
+        thing(words=TEXT, would=TEXTS, would_not=TEXTS, grant_id=TEXT, answered=FLAG), body=body.GrantBody,
+        errors=(404, 409),
     ),
     Operation(
         "POST", "/prompts/{prompt_id}/report", prompt_api.report_prompt, "answer", "Report that this is no prompt.",

@@ -45,7 +45,7 @@ class RuleOperations:
             case "grants":
                 return {"ok": True, "grants": [self._describe(grant) for grant in self._ledger.live_grants()]}
             case "grant.add":
-                return self._add(message)
+                return self.add({**message, "by": "cli:local"})
             case "grant.revoke":
                 ended = self._ledger.revoke_grants(str(message.get("grant_id", "")), "cli:local")
                 return {"ok": True, "ended": ended}
@@ -116,7 +116,7 @@ class RuleOperations:
             return {"ok": False, "reason": "bad_configuration", "message": str(error), "hint": error.hint}
         return {"ok": True, "rules": [rule.name for rule in policy.rules]}
 
-    def _add(self, message: dict[str, Any]) -> dict[str, Any]:
+    def add(self, message: dict[str, Any]) -> dict[str, Any]:
         record = self._ledger.prompt(str(message["prompt_id"]))
         session = self._ledger.session(record.session_id) if record else None
         if record is None or session is None:

@@ -85,6 +85,7 @@ class Hub:
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
         self.kinship = Kinship(parts, refusals)
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
+        self.desk.give_grant = self.rule_operations.add
         self.operations = Operations(
             self.desk,
             self.replies,
