@@ -133,7 +133,7 @@ def _is_flag(word: str, flag: str) -> bool:
     return word.lstrip("-").split("=", 1)[0] == flag.lstrip("-") if word.startswith("-") else word == flag
 
 
-_OWN_VALUE = lazy(r"-?\w+(\.\d+)?")  # a number, a time, a signal
+_OWN_VALUE = lazy(r"\w+(\.\d+)?")  # a number, a time, a signal
 
 
 def unwrap(words: Sequence[str]) -> tuple[str, ...] | None:
