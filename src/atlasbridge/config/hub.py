@@ -52,6 +52,7 @@ def plan_policy(config: Configuration) -> PolicySettings:
         PromptType.TYPE_YES_NO: prompts.safe_default.yes_no,
         PromptType.TYPE_CONFIRM_ENTER: prompts.safe_default.confirm_enter,
         PromptType.TYPE_MULTIPLE_CHOICE: prompts.safe_default.multiple_choice,
+        PromptType.TYPE_FREE_TEXT: prompts.safe_default.free_text,
     }
     return PolicySettings(
         prompt_ttl_s=prompts.timeout_seconds,
