@@ -133,6 +133,12 @@ class FakeDesk:
     def launchers(self) -> list[dict[str, Any]]:
         return [{"name": "claude here", "command": ["claude"], "cwd": "/home/ada/shop"}]
 
+    def grant(self, prompt_id: str, identity: str, **wanted: Any) -> dict[str, Any]:
+        if self.prompt(prompt_id) is None:
+            return {"ok": False, "reason": "unknown_prompt", "message": "There is no such prompt."}
+        words = {"words": "cargo test with any further words", "would": ["cargo test"], "would_not": ["cargo test; x"]}
+        return {"ok": True, **words, **({} if wanted["preview"] else {"grant_id": "a" * 32, "answered": True})}
+
     async def launch(self, name: str, identity: str) -> str:
         if name != "claude here":
             raise ConfigError(f"there is no launcher named {name!r}")

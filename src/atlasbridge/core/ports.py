@@ -105,6 +105,12 @@ class Desk(Protocol):
     def offer(self, name: str, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
         """What commands of this user may ask of a channel, over the hub's socket."""
 
+    def grant(
+        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
+    ) -> dict[str, Any]:
+        """Allow what a prompt asks, and what looks like it, for a while; with `preview` only say what that would be:
+        {"ok", "words", "would", "would_not", "grant_id", "answered"}, or {"ok": False, "reason", "message"}."""
+
     async def launch(self, name: str, identity: str) -> str:
         """Start a configured session without a terminal and return its id.  ConfigError: there is no such launcher."""
 

@@ -41,6 +41,15 @@ class ReplyBody(Body):
     )
 
 
+class GrantBody(Body):
+    """Allow what a prompt asks, and what looks like it, for a while."""
+
+    for_s: Annotated[float, Field(gt=0, le=43_200)] | None = Field(default=None, description="for so many seconds")
+    times: Annotated[int, Field(ge=1, le=1000)] | None = Field(default=None, description="for so many questions")
+    folder: bool = Field(default=False, description="in every session of the tool in this folder, not in this one only")
+    preview: bool = Field(default=False, description="only say what it would allow")
+
+
 class ReportBody(Body):
     note: Annotated[str, StringConstraints(max_length=1000)] = ""
 

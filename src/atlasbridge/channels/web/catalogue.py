@@ -19,6 +19,7 @@ def listing(name: str, item: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 TEXT: Final = {"type": "string"}
 FLAG: Final = {"type": "boolean"}
+TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 ANY: Final[dict[str, Any]] = {"type": "object"}
 PROMPT: Final = {"$ref": "#/components/schemas/Prompt"}
 SESSION: Final = {"$ref": "#/components/schemas/Session"}
@@ -86,6 +87,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(
         "GET", "/prompts/{prompt_id}/outcome", prompt_api.outcome, "answer", "Whether an answer arrived, by its key.",
         thing(arrived=FLAG, refused=FLAG, message=TEXT, prompt=PROMPT), query=(REQUEST_KEY,), errors=(404,),
+    ),
+    Operation(
+        "POST", "/prompts/{prompt_id}/grant", prompt_api.grant, "answer", "Allow what it asks for a while.",
+        thing(words=TEXT, would=TEXTS, would_not=TEXTS, grant_id=TEXT, answered=FLAG), body=body.GrantBody,
+        errors=(404, 409),
     ),
     Operation(
         "POST", "/prompts/{prompt_id}/report", prompt_api.report_prompt, "answer", "Report that this is no prompt.",

@@ -94,6 +94,18 @@ async def outcome(site: Site, call: Call) -> Response:
     return JSONResponse({"arrived": known, "refused": refused, "message": sentence, "prompt": site.show(now)})
 
 
+async def grant(site: Site, call: Call) -> Response:
+    record = site.desk.prompt(call.path("prompt_id"))
+    if record is None:
+        return problem(*NO_PROMPT)
+    given = call.body
+    limits = {"for_s": given.for_s, "times": given.times, "folder": given.folder, "preview": given.preview}
+    made = site.desk.grant(record.prompt_id, call.caller.identity, **limits)
+    if not made["ok"]:
+        return problem(409, str(made["reason"]), str(made["message"]))
+    return JSONResponse({"grant_id": "", "answered": False, **{name: made[name] for name in made if name != "ok"}})
+
+
 def _inbound(record: PromptRecord, call: Call) -> InboundReply:
     return InboundReply(
         channel="web",

@@ -24,6 +24,7 @@ class AuditEvent(StrEnum):
     REPLY_REFUSED = "REPLY_REFUSED"  # a reply was turned away
     SELF_REFUSED = "SELF_REFUSED"  # a session's own program tried to decide: to answer, to log in, to change the hub
     REPLY_INJECTED = "REPLY_INJECTED"  # the keys were typed
+    VOTE_CAST = "VOTE_CAST"  # one of several people who must agree has agreed
     PROMPT_RESOLVED = "PROMPT_RESOLVED"  # the prompt left the screen after the reply
     PROMPT_EXPIRED = "PROMPT_EXPIRED"  # its time was over
     PROMPT_WITHDRAWN = "PROMPT_WITHDRAWN"  # the tool moved on, or it was answered at the terminal
@@ -35,6 +36,9 @@ class AuditEvent(StrEnum):
     HUB_START = "HUB_START"  # the hub has opened the store
     HUB_STOP = "HUB_STOP"  # the hub ends in an orderly way
     CONFIG_RELOADED = "CONFIG_RELOADED"  # the configuration was read again and taken over
+    GRANT_ADDED = "GRANT_ADDED"  # a person allowed a shape of question for a while
+    GRANT_REVOKED = "GRANT_REVOKED"  # and took it back
+    POLICY_TRUSTED = "POLICY_TRUSTED"  # a person trusted the rules that a project brings along, by their digest
     KEYS_TYPED = "KEYS_TYPED"  # by a person through a channel, outside any prompt
     CHANNEL_STRANGER = "CHANNEL_STRANGER"  # somebody who is not allowed wrote to a channel; once for each
     CHANNEL_CONFLICT = "CHANNEL_CONFLICT"  # another program listens with the same token

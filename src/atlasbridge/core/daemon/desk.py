@@ -54,6 +54,7 @@ class HubDesk:
         self._launchers = {launcher.name: launcher for launcher in launchers}
         self.offers: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]] = {}
         self.tell_people: Callable[[str], None] = lambda message: None
+        self.give_grant: Callable[[dict[str, Any]], dict[str, Any]] = lambda _: {"ok": False}  # see `service`
 
     @property
     def home(self) -> Path:
@@ -191,6 +192,21 @@ class HubDesk:
             {"name": launcher.name, "command": list(discreet_words(launcher.command)), "cwd": launcher.cwd}
             for launcher in self._launchers.values()
         ]
+
+    def grant(
+        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
+    ) -> dict[str, Any]:
+        return self.give_grant(
+            {
+                "op": "grant.add",
+                "prompt_id": prompt_id,
+                "by": identity,
+                "for_s": for_s,
+                "times": times,
+                "folder": folder,
+                "preview": preview,
+            }
+        )
 
     async def launch(self, name: str, identity: str) -> str:
         launcher = self._launchers.get(name)

@@ -14,6 +14,8 @@ from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.kinship import Kinship, identity_of
 from atlasbridge.core.daemon.receipts import describe_raised
 from atlasbridge.core.daemon.replies import ReplyDesk
+from atlasbridge.core.daemon.rule_operations import LOOKING as LOOKING_AT_RULES
+from atlasbridge.core.daemon.rule_operations import RuleOperations
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.peer import Peer
@@ -38,6 +40,7 @@ PUBLIC_EVENTS = frozenset(
         "prompt.failed",
         "reply.received",
         "reply.refused",
+        "reply.voted",
         "session.started",
         "session.ended",
         "store.alarm",
@@ -73,6 +76,7 @@ class Operations:
         kinship: Kinship,
         reload: Callable[[], None],
         stop: Callable[[], None],
+        rules: RuleOperations,
     ) -> None:
         self._desk = desk
         self._replies = replies
@@ -83,13 +87,14 @@ class Operations:
         self._kinship = kinship
         self._reload = reload
         self._stop = stop
+        self._rules = rules
 
     async def operate(
         self, message: dict[str, Any], peer: Peer | None = None
     ) -> dict[str, Any] | AsyncIterator[dict[str, Any]]:
         """`peer`: who asks; without one nothing can be decided, only looked at."""
         op = str(message.get("op"))
-        kin = "" if op in LOOKING else self._kinship.of(peer)
+        kin = "" if op in LOOKING | LOOKING_AT_RULES else self._kinship.of(peer)
         if kin and op != "reply":
             return self._refuse_kin(kin, op, peer)
         match message.get("op"):
@@ -127,7 +132,8 @@ class Operations:
             case "page":
                 return await self._ask_page(message)
             case other:
-                return _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
+                done = self._rules.operate(message)
+                return done or _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
 
     def _refuse_kin(self, kin: str, op: str, peer: Peer | None, prompt_id: str = "") -> dict[str, Any]:
         """A session's own program, or nobody knows who."""
