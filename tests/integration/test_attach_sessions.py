@@ -135,7 +135,7 @@ def test_a_detached_session_is_shown_as_it_stands(home: Path) -> None:
 def test_attaching_to_nothing_says_so(home: Path) -> None:
     with attach(home, "12345678") as terminal:
         assert terminal.wait_exit() == 1
-        assert "no running session '12345678'" in terminal.text()
+        assert "there is no session '12345678'" in terminal.text()
 
 
 def test_a_socket_without_a_host_is_swept_away(home: Path) -> None:

@@ -24,7 +24,7 @@ class Editing:
 
 
 @frozen
-class Shown:
+class OnScreen:
     """What the last drawing showed of what is asked: `total` lines, `height` of them at a time."""
 
     total: int = 0
@@ -49,7 +49,7 @@ class Board:
     away: bool = False  # the hub is not there
     scroll: int = 0
     read: int = 0  # how many lines of what is asked were on the screen, from the first on
-    shown: Shown = field(default_factory=Shown)
+    shown: OnScreen = field(default_factory=OnScreen)
 
     @property
     def listed(self) -> tuple[dict[str, Any], ...]:
@@ -104,7 +104,7 @@ class Board:
         step = max(1, self.shown.height - 1) if self.shown.height > 1 else 1
         return replace(self, scroll=max(0, min(self.scroll + pages * step, last)))
 
-    def drawn(self, shown: Shown) -> Board:
+    def drawn(self, shown: OnScreen) -> Board:
         """This much was on the screen.  Other lines, or lines of another width, have to be read again."""
         same = (shown.total, shown.cols) == (self.shown.total, self.shown.cols)
         read = self.read if same else 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any, Final
 
-from atlasbridge.cli.approvals_board import Board, Shown, name_of
+from atlasbridge.cli.approvals_board import Board, OnScreen, name_of
 from atlasbridge.cli.printing import ago
 from atlasbridge.core.screen.width import width
 from atlasbridge.core.values import frozen
@@ -34,12 +34,12 @@ class Line:
 
 
 @frozen
-class Frame:
+class Drawing:
     lines: tuple[Line, ...]
-    shown: Shown
+    shown: OnScreen
 
 
-def render_frame(board: Board, rows: int, cols: int) -> Frame:
+def render_frame(board: Board, rows: int, cols: int) -> Drawing:
     """Exactly `rows` lines, none wider than `cols`."""
     rows, cols = max(rows, 1), max(cols, 2)
     foot = _foot(board, rows, cols)
@@ -52,8 +52,8 @@ def render_frame(board: Board, rows: int, cols: int) -> Frame:
     height = max(0, room - len(listed) - len(title)) if asked and named else 0
     part = asked[board.scroll : board.scroll + height]
     blank = [Line("")] * (room - len(listed) - len(title) - len(part))
-    shown = Shown(len(asked), height, cols)
-    return Frame((*head, *listed, *title, *part, *blank, *foot)[:rows], shown)
+    shown = OnScreen(len(asked), height, cols)
+    return Drawing((*head, *listed, *title, *part, *blank, *foot)[:rows], shown)
 
 
 def _list_rows(count: int, room: int) -> int:
@@ -228,7 +228,7 @@ def _wrapped(text: str, cols: int, style: str) -> list[Line]:
     return lines
 
 
-def paint(frame: Frame, coloured: bool = True) -> str:
+def paint(frame: Drawing, coloured: bool = True) -> str:
     """The frame as a terminal takes it, drawn over what was there before."""
     out = ["\x1b[?2026h\x1b[H"]
     for number, line in enumerate(frame.lines):

@@ -11,6 +11,7 @@ import click
 
 from atlasbridge.cli.catalogue import COMMANDS, render_help
 from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.session.naming import meant, nearest
 from atlasbridge.core.shield import hide_memory
 
 
@@ -64,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
         return fail(str(error), error.hint, error.exit_code)
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "atlasbridge"
-        return fail(error.format_message(), f"see: {command} --help", 2)
+        return fail(error.format_message(), suggest(error) or f"see: {command} --help", 2)
     except click.ClickException as error:
         return fail(error.format_message(), "", 1)
     except (click.Abort, KeyboardInterrupt):
@@ -76,6 +77,17 @@ def main(arguments: list[str] | None = None) -> int:
         if os.environ.get("ATLASBRIDGE_DEBUG"):
             raise
         return fail(f"internal error: {type(error).__name__}: {error}", "run it again with ATLASBRIDGE_DEBUG=1", 1)
+
+
+def suggest(error: click.UsageError) -> str:
+    """What was meant by a command that does not exist; for options click says it itself."""
+    group = error.ctx.command if error.ctx else None
+    if not isinstance(group, click.Group) or "No such command" not in error.format_message():
+        return ""
+    assert error.ctx is not None
+    said = error.format_message().split("'")[1]
+    near = nearest(said, group.list_commands(error.ctx))
+    return meant([f"{error.ctx.command_path} {word}" for word in near])
 
 
 def fail(message: str, hint: str, status: int) -> int:

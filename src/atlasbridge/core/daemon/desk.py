@@ -112,6 +112,15 @@ class HubDesk:
     def takes_page_key(self, key: str) -> bool:
         return self._page_keys.takes(key, self.clock.now())
 
+    def rename(self, session_id: str, label: str, by: str) -> bool:
+        """Another name for a session, here and at its host, which tells the next hub."""
+        if not self.ledger.rename_session(session_id, label, by):
+            return False
+        link = self._hosts.get(session_id)
+        if link is not None:
+            link.send("rename", label=label)
+        return True
+
     async def kill(self, session_id: str, force: bool = False) -> bool:
         link = self._hosts.get(session_id)
         if link is None:
