@@ -6,7 +6,8 @@ import pytest
 
 from atlasbridge.cli.approvals_board import ARMING_S, MOVED_S, Board, same_meaning
 from atlasbridge.cli.approvals_keys import Intention, Key, KeyReader, decide_key
-from atlasbridge.cli.approvals_view import cells, paint, render_frame
+from atlasbridge.cli.approvals_view import paint, render_frame
+from atlasbridge.cli.columns import cells
 
 
 def prompt(kind: str, prompt_id: str = "a" * 36, **fields):

@@ -43,4 +43,4 @@ def print_list(prompts: list[dict[str, Any]]) -> None:
         )
         for item in prompts
     ]
-    print_table(("prompt", "session", "type", "sure", "age", "question"), rows, "nothing is waiting for you")
+    print_table(("prompt", "name", "type", "sure", "age", "question"), rows, "nothing is waiting for you")

@@ -9,8 +9,8 @@ import os
 from typing import Any, Final
 
 from atlasbridge.cli.approvals_board import Board, OnScreen, name_of
+from atlasbridge.cli.columns import cells, clip, fold, pad
 from atlasbridge.cli.printing import ago
-from atlasbridge.core.screen.width import width
 from atlasbridge.core.values import frozen
 from atlasbridge.core.visible import visible
 
@@ -185,23 +185,6 @@ def _packed(keys: str, cols: int) -> list[str]:
     return [clip(line, cols) for line in lines[:2]]
 
 
-def cells(text: str) -> int:
-    return sum(width(char) for char in text)
-
-
-def clip(text: str, cols: int, end: str = "…") -> str:
-    """At most so many columns; what was cut off says so."""
-    if cells(text) <= cols:
-        return text
-    out, used = "", cells(end)
-    for char in text:
-        used += width(char)
-        if used > cols:
-            break
-        out += char
-    return out + end
-
-
 def _tail(text: str, cols: int) -> str:
     """The end of a line that is being typed."""
     while cells(text) > cols:
@@ -209,23 +192,10 @@ def _tail(text: str, cols: int) -> str:
     return text
 
 
-def pad(text: str, cols: int) -> str:
-    return text + " " * (cols - cells(text))
-
-
 def _wrapped(text: str, cols: int, style: str) -> list[Line]:
     """Every character of it, in as many lines as that takes."""
-    lines: list[Line] = []
-    for row in visible(text).expandtabs(8).split("\n"):
-        part, used = "", 0
-        for char in row:
-            if used + width(char) > cols:
-                lines.append(Line(part, style))
-                part, used = "", 0
-            part += char
-            used += width(char)
-        lines.append(Line(part, style))
-    return lines
+    rows = visible(text).expandtabs(8).split("\n")
+    return [Line(part, style) for row in rows for part in fold(row, cols)]
 
 
 def paint(frame: Drawing, coloured: bool = True) -> str:

@@ -25,7 +25,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "events": ("atlasbridge.cli.events:command", "Print events, one JSON object per line."),
     "audit": ("atlasbridge.cli.audit:command", "Verify, show or export the audit log."),
     "hub": ("atlasbridge.cli.hub:command", "Start, stop, restart or look at the hub."),
-    "config": ("atlasbridge.cli.config:command", "Show or check the configuration."),
+    "config": ("atlasbridge.cli.config:command", "Show, check or change the configuration."),
     "adapters": ("atlasbridge.cli.adapters:command", "List the tools AtlasBridge knows well."),
     "lab": ("atlasbridge.cli.lab:command", "Prompt Lab: scenarios, recordings, explanations."),
     "doctor": ("atlasbridge.cli.doctor:command", "Check this machine and say what to do."),
