@@ -13,7 +13,6 @@ from atlasbridge.core.recognition.asked import HIDDEN
 
 LEAST_SEEN = 12  # characters that must agree before a cut
 _MARK = lazy(r"^[^\w\s]{1,3}\s+")  # `$ `, `> `, `# ` in front of what is asked
-_CUT = lazy(r"\s*(?:…|\.{3})\s*$")
 
 
 def fits(subject: Subject, shown: str) -> bool:
@@ -56,9 +55,9 @@ def _matches(wanted: str, rows: list[str]) -> bool:
             continue
         if HIDDEN.search(row):
             return at >= min(LEAST_SEEN, len(wanted))
-        end = _CUT.search(row)
-        if end and wanted[at : at + end.start()] == row[: end.start()] and at + end.start() < len(wanted):
-            return at + end.start() >= LEAST_SEEN
+        begun = _before_cut(row)
+        if begun is not None and wanted[at : at + len(begun)] == begun and at + len(begun) < len(wanted):
+            return at + len(begun) >= LEAST_SEEN
         if wanted[at : at + len(row)] != row:
             return False
         at += len(row)
@@ -67,6 +66,14 @@ def _matches(wanted: str, rows: list[str]) -> bool:
         if at >= len(wanted):
             return True
     return False
+
+
+def _before_cut(row: str) -> str | None:
+    """The row up to the dots that end it; None when it has none."""
+    for dots in ("…", "..."):
+        if row.endswith(dots):
+            return row.removesuffix(dots).rstrip()
+    return None
 
 
 def _drawn(text: str) -> str:

@@ -30,7 +30,6 @@ _OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|appl
 _BOX_MENU = MenuRule("box-list")
 
 
-_TITLE_EDGE = lazy(r"^[\s─━═┌╭╔┏+|lq-]+(?=\s|$)|(?:(?<=\s)|^)[\s─━═┐╮╗┓┤├+|kq-]+$|^[┌╭╔┏][─━═]*|[─━═]+$")
 _LABEL = lazy(r"[^:]+:(?=\s|_|$)")  # of a field, in its row
 
 
@@ -74,9 +73,15 @@ def find_frame(view: View) -> Frame | None:
 
 
 def _question(view: View, frame: Frame, buttons: list[Item], listed: Menu | None, field_row: int) -> str:
-    title = _TITLE_EDGE.sub("", view.lines[frame.top][frame.left : frame.right])
+    title = _title(view.lines[frame.top][frame.left : frame.right])
     text = "\n".join(part for part in (title, _text_of(view, buttons, listed, frame, field_row)) if part)
     return text or question_above(view, frame.top).text
+
+
+def _title(edge: str) -> str:
+    """The words in the upper edge of a box."""
+    bars = " q|" if edge[:1] == "l" else " ─━═┤├┐╮╗┓+|-"
+    return edge[1:].strip(bars)
 
 
 def find_buttons(view: View, frame: Frame) -> list[Item]:
