@@ -164,7 +164,7 @@ class LiveTerminal:
 
     def _tell(self, event: Event) -> None:
         now = self.clock.now()
-        self.trace.keep(event, now)
+        self.trace.keep(event, now, len(self.raised))
         commands = list(self.detector.handle(event, now))
         while commands:
             commands += self._obey(commands.pop(0), now)
@@ -181,7 +181,7 @@ class LiveTerminal:
             case RequestProbe():
                 age = None if self._last_input is None else now - self._last_input
                 looked = ProbeAnswered(self._probe.look(now - self._last_output, age))
-                self.trace.keep(looked, now)
+                self.trace.keep(looked, now, len(self.raised))
                 return self.detector.handle(looked, now)
         return []
 

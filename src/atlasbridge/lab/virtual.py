@@ -28,14 +28,14 @@ TAIL_S = 40.0
 class Trace:
     """What happened on a terminal, with the second of each event, and what the probe said when."""
 
-    events: list[tuple[float, Event]] = field(default_factory=list)
+    events: list[tuple[float, Event, int]] = field(default_factory=list)  # and how many prompts had been raised by then
     looks: list[tuple[float, ProbeAnswer]] = field(default_factory=list)
 
-    def keep(self, event: Event, now: float) -> None:
+    def keep(self, event: Event, now: float, raised: int) -> None:
         if isinstance(event, ProbeAnswered):
             self.looks.append((now, event.answer))
         elif not isinstance(event, WakeupDue):
-            self.events.append((now, event))
+            self.events.append((now, event, raised))
 
     def look(self, now: float) -> ProbeAnswer:
         """The next answer from this moment on: a machine under load asks late, but it asks about the same program."""
@@ -54,18 +54,26 @@ class VirtualClockRun:
         self._wake_at: float | None = None
         self._last = 0.0
         self._busy = False
+        self._shift = 0.0  # by how much all is later than it was
 
     def run(self, raised: int) -> list[float]:
         """Until so many prompts were raised, or nothing is left to happen."""
-        for at, event in self._trace.events:
-            self._pass_time(at)
+        for at, event, before in self._trace.events:
+            self._pass_time(at + self._shift)
+            self._await_raised(before, at)
+            now = at + self._shift
             if isinstance(event, OutputReceived | ReplyTyped):
-                self._last = at
-            self._obey(self._detector.handle(event, at), at)
-        end = self._trace.events[-1][0] + TAIL_S
-        while len(self.latencies) < raised and self._wake_at is not None and self._wake_at <= end:
-            self._pass_time(self._wake_at)
+                self._last = now
+            self._obey(self._detector.handle(event, now), now)
+        self._await_raised(raised, self._trace.events[-1][0])
         return self.latencies
+
+    def _await_raised(self, count: int, at: float) -> None:
+        """Whatever follows a prompt follows it here, too: an answer, above all.  All else is put off until then."""
+        end = at + self._shift + TAIL_S
+        while len(self.latencies) < count and self._wake_at is not None and self._wake_at <= end:
+            self._shift = max(self._shift, self._wake_at - at)
+            self._pass_time(self._wake_at)
 
     def _pass_time(self, until: float) -> None:
         while self._wake_at is not None and self._wake_at <= until:
@@ -77,7 +85,7 @@ class VirtualClockRun:
             if isinstance(command, RequestWakeup):
                 self._wake_at = command.at
             elif isinstance(command, RequestProbe):
-                answer = self._trace.look(now)
+                answer = self._trace.look(now - self._shift)
                 if self._busy:
                     self._last = now
                 self._busy = answer.state is ProbeState.BUSY
