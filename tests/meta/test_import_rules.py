@@ -107,6 +107,7 @@ FLOORS = (
         "values",
         "patterns",
         "visible",
+        "constants",
         "home",
         "wire",
         "tty",

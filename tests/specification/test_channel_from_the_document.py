@@ -14,7 +14,7 @@ from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.registry import ChannelRegistry
 from atlasbridge.channels.specified import SpecifiedChannel
 from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import PromptRecord, PromptState, Refusal, Reject
+from atlasbridge.core.prompt.model import Choice, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.courier import Courier, CourierSettings, Errand
 from atlasbridge.core.session.model import SessionRecord
@@ -22,7 +22,7 @@ from atlasbridge.core.values import replace
 from atlasbridge.specification.architecture import Confidence, PromptEvent, PromptType, Session
 
 CREATED, EXPIRES = "2026-02-21T14:22:10.451000+00:00", "2026-02-21T14:32:10.451000+00:00"
-ASKED = replace(YES_NO, safe_default="n")
+ASKED = replace(YES_NO, safe_default="n", choices=(Choice("y", "Yes"), Choice("n", "No", refuses=True)))
 RECORD = PromptRecord("p" * 36, "s" * 36, ASKED, PromptState.ROUTED, "ab" * 16, CREATED, EXPIRES, 600.0)
 SESSION = SessionRecord("s" * 36, "claude", ("claude",), "/src", 4711, 1, CREATED)
 

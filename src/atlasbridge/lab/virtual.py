@@ -42,6 +42,11 @@ class Trace:
         at = bisect_left(self.looks, now, key=lambda item: item[0])
         return self.looks[min(at, len(self.looks) - 1)][1]
 
+    def look_before(self, now: float) -> ProbeAnswer:
+        """The last answer that was given by then."""
+        at = bisect_left(self.looks, now, key=lambda item: item[0])
+        return self.looks[max(at - 1, 0)][1]
+
 
 class VirtualClockRun:
     """One run of a trace; `latencies` are the seconds to each raising from the moment it came to rest: from its last
@@ -54,6 +59,7 @@ class VirtualClockRun:
         self._wake_at: float | None = None
         self._last = 0.0
         self._busy = False
+        self._held: ProbeAnswer | None = None  # what the probe says while all else is put off
         self._shift = 0.0  # by how much all is later than it was
 
     def run(self, raised: int) -> list[float]:
@@ -71,9 +77,11 @@ class VirtualClockRun:
     def _await_raised(self, count: int, at: float) -> None:
         """Whatever follows a prompt follows it here, too: an answer, above all.  All else is put off until then."""
         end = at + self._shift + TAIL_S
+        self._held = self._trace.look_before(at)
         while len(self.latencies) < count and self._wake_at is not None and self._wake_at <= end:
             self._shift = max(self._shift, self._wake_at - at)
             self._pass_time(self._wake_at)
+        self._held = None
 
     def _pass_time(self, until: float) -> None:
         while self._wake_at is not None and self._wake_at <= until:
@@ -85,7 +93,7 @@ class VirtualClockRun:
             if isinstance(command, RequestWakeup):
                 self._wake_at = command.at
             elif isinstance(command, RequestProbe):
-                answer = self._trace.look(now - self._shift)
+                answer = self._held or self._trace.look(now - self._shift)
                 if self._busy:
                     self._last = now
                 self._busy = answer.state is ProbeState.BUSY

@@ -17,7 +17,7 @@ from atlasbridge.adapters.base import (
 from atlasbridge.adapters.claude_code import ClaudeCodeAdapter
 from atlasbridge.adapters.openai_cli import OpenAIAdapter
 from atlasbridge.adapters.registry import AdapterRegistry
-from atlasbridge.specification.detector import PromptDetector
+from atlasbridge.specification.text_detector import PromptDetector
 
 __all__ = [
     "INJECT_BYTES",

@@ -21,7 +21,7 @@ from atlasbridge.core.prompt.model import Confidence, PromptType
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.store.moves import accept as decide_prompt
 from atlasbridge.os.tty.base import BasePTY
-from atlasbridge.specification.detector import PromptDetector
+from atlasbridge.specification.text_detector import PromptDetector
 
 __all__ = [
     "AdapterRegistry",

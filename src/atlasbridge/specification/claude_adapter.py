@@ -9,7 +9,7 @@ from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.host.supervisor import Supervisor as PTYSupervisor
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.store.moves import accept as decide_prompt
-from atlasbridge.specification.detector import PromptDetector
+from atlasbridge.specification.text_detector import PromptDetector
 
 __all__ = [
     "INJECT_BYTES",

@@ -21,7 +21,7 @@ from atlasbridge.lab.scenarios import (
 )
 from atlasbridge.os.tty.posix import PosixPTY as PosixPTYBackend
 from atlasbridge.os.tty.windows import WindowsPTY as ConPTYBackend
-from atlasbridge.specification.detector import PromptDetector
+from atlasbridge.specification.text_detector import PromptDetector
 
 __all__ = [
     "ANSIRedrawScenario",
