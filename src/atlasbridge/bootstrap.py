@@ -87,6 +87,7 @@ def introduce(channel: str, tokens: dict[str, str], api_url: str) -> Introductio
 def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     """What the configuration asks of the hub.  Raises ConfigError."""
     from atlasbridge.config.hub import hub_settings
+    from atlasbridge.config.rules import plan_rules
     from atlasbridge.core.daemon.desk import Launcher
     from atlasbridge.core.daemon.service import HubPlan
 
@@ -96,7 +97,7 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
         for item in config.general.launchers
         for folder in [os.path.expanduser(item.cwd)]
     )
-    return HubPlan(hub_settings(config), plan_channels(config), launchers)
+    return HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config))
 
 
 def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:

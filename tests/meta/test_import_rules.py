@@ -47,6 +47,7 @@ PURE = (
     "core/prompt",
     "core/recognition",
     "core/detection",
+    "core/policy",
     "core/routing/policy.py",
     "core/audit/chain.py",
     "core/scheduler/deadlines.py",

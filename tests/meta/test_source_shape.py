@@ -73,6 +73,8 @@ SAME_IDEA = {
     "events",
     "commands",
     "reply",
+    "policy",  # whom to ask, and the commands about rules
+    "grants",  # a table, and the commands about it
     "hub",
     "link",
     "client",

@@ -16,6 +16,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "notify": ("atlasbridge.cli.notify:command", "Tell people something without asking."),
     "mcp": ("atlasbridge.cli.mcp:command", "Serve questions of MCP clients (agents, editors)."),
     "acp": ("atlasbridge.cli.acp:main", "Stand between an editor and its agent; answer its permissions anywhere."),
+    "policy": ("atlasbridge.cli.policy:command", "Rules that answer for you: check, explain, try, suggest."),
+    "grants": ("atlasbridge.cli.grants:command", "What you allowed for a while: add, list, revoke."),
     "web": ("atlasbridge.cli.web:command", "Open the web page."),
     "token": ("atlasbridge.cli.token:command", "Make, list and revoke tokens for the HTTP API."),
     "setup": ("atlasbridge.cli.setup:command", "Connect a phone or a chat, step by step."),

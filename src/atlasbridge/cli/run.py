@@ -177,12 +177,15 @@ def warn_of_older_hub() -> None:
 
 def announce_page() -> None:
     """Say once per start of the hub where its page is: before the tool draws, or after it has ended."""
+    from atlasbridge.core.daemon.lock import lock_holder
     from atlasbridge.core.home import Home
 
-    home = Home.find(os.environ).root
-    shown = home / "web.shown"
+    home = Home.find(os.environ)
+    shown = home.root / "web.shown"
     try:
-        record = json.loads((home / "web.json").read_text())
+        record = json.loads((home.root / "web.json").read_text())
+        if lock_holder(home.lock) != record["pid"]:
+            return  # a dead hub's word: nobody knows who listens there now
         this_start = f"{record['url']} of {record['pid']}"
         if shown.exists() and shown.read_text() == this_start:
             return

@@ -15,6 +15,8 @@ from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.kinship import Kinship, identity_of
 from atlasbridge.core.daemon.receipts import describe_raised
 from atlasbridge.core.daemon.replies import ReplyDesk
+from atlasbridge.core.daemon.rule_operations import LOOKING as LOOKING_AT_RULES
+from atlasbridge.core.daemon.rule_operations import RuleOperations
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.peer import Peer
@@ -39,6 +41,7 @@ PUBLIC_EVENTS = frozenset(
         "prompt.failed",
         "reply.received",
         "reply.refused",
+        "reply.voted",
         "session.started",
         "session.ended",
         "store.alarm",
@@ -74,6 +77,7 @@ class Operations:
         kinship: Kinship,
         reload: Callable[[], None],
         stop: Callable[[], None],
+        rules: RuleOperations,
     ) -> None:
         self._desk = desk
         self._replies = replies
@@ -84,13 +88,14 @@ class Operations:
         self._kinship = kinship
         self._reload = reload
         self._stop = stop
+        self._rules = rules
 
     async def operate(
         self, message: dict[str, Any], peer: Peer | None = None
     ) -> dict[str, Any] | AsyncIterator[dict[str, Any]]:
         """`peer`: who asks; without one nothing can be decided, only looked at."""
         op = str(message.get("op"))
-        kin = "" if op in LOOKING else self._kinship.of(peer)
+        kin = "" if op in LOOKING | LOOKING_AT_RULES else self._kinship.of(peer)
         if kin and op != "reply":
             return self._refuse_kin(kin, op, peer)
         match message.get("op"):
@@ -126,9 +131,10 @@ class Operations:
             case "stop":
                 return self._stop_soon()
             case "page":
-                return self._page()
+                return await self._ask_page(message)
             case other:
-                return _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
+                done = self._rules.operate(message)
+                return done or _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
 
     def _refuse_kin(self, kin: str, op: str, peer: Peer | None, prompt_id: str = "") -> dict[str, Any]:
         """A session's own program, or nobody knows who."""
@@ -145,10 +151,6 @@ class Operations:
         """Not before the answer is on its way."""
         asyncio.get_running_loop().call_later(0.05, self._stop)
         return {"ok": True, "pid": os.getpid()}
-
-    def _page(self) -> dict[str, Any]:
-        """A key for one command of a person's, for a minute: nothing on disk lets anybody in."""
-        return {"ok": True, "key": self._desk.make_page_key()}
 
     def status(self) -> dict[str, Any]:
         if self._desk.ledger.alarm:
@@ -255,6 +257,13 @@ class Operations:
         if not screen:
             return _refuse("unavailable", "the session does not show its screen", "list them with: atlasbridge ps")
         return {"ok": True, "screen": screen}
+
+    async def _ask_page(self, message: dict[str, Any]) -> dict[str, Any]:
+        """A link, a token, a password: the page itself answers, here where it is known who asks."""
+        answer = self._desk.offers.get("web")
+        if answer is None:
+            return _refuse("unavailable", "the page is not on (yet)", "see: atlasbridge hub status")
+        return await answer(message)
 
     def _audit(self, message: dict[str, Any]) -> dict[str, Any]:
         entries = self._desk.ledger.audit_entries(
