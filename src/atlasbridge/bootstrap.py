@@ -124,7 +124,12 @@ def build_channel(name: str, settings: Mapping[str, Any], desk: Desk) -> Channel
     """Only here is a channel's module imported: what is not configured costs nothing."""
     from atlasbridge.channels.registry import ChannelRegistry
 
-    return ChannelRegistry.get(name)(settings, desk, SystemClock())
+    found = ChannelRegistry.get(name)
+    if hasattr(found, "name"):
+        return found(settings, desk, SystemClock())
+    from atlasbridge.channels.specified import SpecifiedChannel
+
+    return SpecifiedChannel(name, found, settings, desk, SystemClock())
 
 
 async def launch_session(home: Home, command: list[str], cwd: str) -> str:

@@ -89,6 +89,7 @@ SAME_WORD = {
     *("Grant", "Hub", "Retention", "Launcher", "Client"),
     *("Doors", "Memory", "Inbound", "Origin", "Listener", "Link", "Body", "Token"),
     *("Strangers", "Refused", "Outcome", "Caller", "Call", "HubServer", "Line", "Moment", "Door", "Walk", "Process"),
+    *("Confidence", "PromptEvent", "Session"),  # as two documents write them, each in its own way
 }
 
 

@@ -33,6 +33,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "doctor": ("atlasbridge.cli.doctor:command", "Check this machine and say what to do."),
     "debug": ("atlasbridge.cli.debug:command", "Make a bundle for a bug report, without secrets."),
     "demo": ("atlasbridge.cli.demo:command", "A sample agent that asks one question of every type."),
+    "shim": ("atlasbridge.cli.shim:command", "Typing a tool's name runs it under AtlasBridge."),
+    "uninstall": ("atlasbridge.cli.uninstall:command", "Take away what AtlasBridge made on this machine."),
     "completions": ("atlasbridge.cli.completions:command", "Print the completion script of a shell."),
     "version": ("atlasbridge.cli.version:command", "Show the version."),
 }

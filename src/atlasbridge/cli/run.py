@@ -143,6 +143,7 @@ def _run(options: RunOptions) -> int:
     asks = options.hub and not options.detach and os.isatty(2)
     if asks:
         announce_page()
+        warn_of_older_hub()
     ending = bootstrap.run_session(plan)
     if asks:
         announce_page()  # the hub may have been started by this very run
@@ -170,6 +171,15 @@ def warn_of_version(options: RunOptions) -> None:
     sentence = bootstrap.warn_of_version(options.command[0])
     if sentence:
         sys.stderr.write(f"atlasbridge: {sentence}\n")
+
+
+def warn_of_older_hub() -> None:
+    from atlasbridge.core.daemon.age import HINT, look_at_hub
+    from atlasbridge.core.home import Home
+
+    said = look_at_hub(Home.find(os.environ))
+    if said:
+        sys.stderr.write(f"atlasbridge: {said}\n  {HINT}\n")
 
 
 def announce_page() -> None:

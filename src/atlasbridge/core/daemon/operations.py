@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.daemon.age import own_age
 from atlasbridge.core.daemon.alarm import describe
 from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.kinship import Kinship, identity_of
@@ -100,7 +101,7 @@ class Operations:
             return self._refuse_kin(kin, op, peer)
         match message.get("op"):
             case "ping":
-                return {"ok": True, "pid": os.getpid()}
+                return {"ok": True, "pid": os.getpid(), **own_age()}
             case "status":
                 return self.status()
             case "sessions":
@@ -161,6 +162,7 @@ class Operations:
         return {
             "ok": True,
             "pid": os.getpid(),
+            **own_age(),
             "uptime_s": round(self._clock.now() - self._started, 1),
             "channels": self._router.health(),
             "sessions": len(self._desk.sessions()),
