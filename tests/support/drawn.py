@@ -74,11 +74,13 @@ def nasty_text(rng: Random, most: int = 3000) -> str:
     """A command or a question: pipes, quotes, here-documents, wide characters, what looks like frames and menus."""
     lines = []
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8, 30))):
+        if lines and rng.random() < 0.12:
+            lines += [""] * rng.choice((1, 1, 2, 5))  # what belongs together is often set apart
         if rng.random() < 0.35:
             lines.append(rng.choice(LINES))
         else:
             lines.append(" ".join(rng.choice(WORDS) for _ in range(rng.choice((1, 3, 6, 20)))))
-    text = "\n".join(line.rstrip() for line in lines if line.strip())[: rng.choice((most, most, 200, 60))].strip()
+    text = "\n".join(line.rstrip() for line in lines)[: rng.choice((most, most, 200, 60))].strip()
     return text if any(char.isalnum() for char in text) else f"echo {text}".strip()
 
 

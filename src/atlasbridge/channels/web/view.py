@@ -20,6 +20,7 @@ def render_session(session: SessionRecord) -> dict[str, Any]:
 
 def render_prompt(record: PromptRecord, session: SessionRecord | None) -> dict[str, Any]:
     out: dict[str, Any] = _clean(record.to_json())
+    out["asked"] = visible(record.prompt.asked)
     out["decided_at"] = record.decided_at
     out["free_text"] = takes_text(record)
     out["multiline"] = record.prompt.multiline
