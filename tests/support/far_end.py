@@ -1,4 +1,4 @@
-"""What each channel shows of a prompt, once it has been through the wire and the store: the one place that knows how."""
+"""What each channel shows of a prompt that has been through the wire and the store: the one place that knows how."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ SESSION = SessionRecord("5e55", "claude", ("claude",), "/home/me", 1, 1, "")
 def recorded(prompt: Prompt) -> PromptRecord:
     """Over the wire and out of the store again, as another process would find it there."""
     sent = decode_prompt(json.loads(json.dumps(encode_prompt(prompt))))
-    record = PromptRecord("a1b2c3d4e5f6", SESSION.session_id, sent, PromptState.CREATED, "ab" * 16, MOMENT, MOMENT, 600.0)
+    record = PromptRecord(
+        "a1b2c3d4e5f6", SESSION.session_id, sent, PromptState.CREATED, "ab" * 16, MOMENT, MOMENT, 600.0
+    )
     connection = _store().connection
     connection.execute("BEGIN")
     prompts.insert(connection, record, keep_raw=False)

@@ -1,4 +1,4 @@
-"""Is what a person was shown what the tool then ran?  Real tools, the mock model's nasty commands and edits, a real hub.
+"""Is what a person was shown what the tool then ran?  Real tools, nasty commands and edits, a real hub.
 
 What ran is what the shell was given, written down by the shell itself; what an edit did is what the file holds.  The
 commands are `mockmodel.nasty`'s, the machinery is `stage`'s.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -21,14 +23,19 @@ from atlasbridge.lab.canary import QUIET_CONFIG, START_S
 from atlasbridge.lab.mockmodel.nasty import ALL, Nasty
 from atlasbridge.lab.stage import Stage, StageError
 
-RECORDER = """printf '%s' "$BASH_EXECUTION_STRING" > '{folder}/given'.$$
-eval() {{ printf '%s' "$*" > '{folder}/evaluated'.$$; builtin eval "$@"; }}
+RECORDER = """printf '%s' "$BASH_EXECUTION_STRING" > '{folder}/bash'.$$
 """
 SHELL = """#!/bin/sh
-BASH_ENV='{folder}/../recorder' exec {bash} "$@"
+for word in "$@"; do
+    case "$last" in -*c) printf '%s' "$word" > '{folder}/sh'.$$ ;; esac
+    last=$word
+done
+exec {bash} "$@"
 """
-AROUND = re.compile(  # what Gemini puts around a command
-    r"shopt -u [^\n]*\n\(\n  trap '[^\n]*' EXIT\n(.*)\n\)\n__code=\$\?\nexit \$__code", re.DOTALL
+_SEQUENCE = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
+AROUND = (  # what Gemini and Claude Code put around a command; the latter quotes it
+    re.compile(r"shopt -u [^\n]*\n\(\n  trap '[^\n]*' EXIT\n(?P<plain>.*)\n\)\n__code=\$\?\nexit \$__code", re.DOTALL),
+    re.compile(r".* && eval (?P<quoted>.*?)(?: < /dev/null)? && pwd -P >\| \S+\s*", re.DOTALL),
 )
 
 
@@ -36,7 +43,9 @@ class Verdict(StrEnum):
     WHOLE = "whole"  # a complete subject, equal to the last character
     ROWS = "rows"  # the question holds every character in its order; which line breaks are the tool's is not known
     CUT = "said to be cut"
+    UNSEEN = "invisible"  # the tool drew nothing, or blanks, for characters that it ran; no rule may look at it
     UNASKED = "not asked"
+    UNRUN = "not run by the tool"
     WRONG = "wrong"
 
 
@@ -145,15 +154,22 @@ def _idle(stage: Stage, prompt: dict[str, Any]) -> Callable[[], bool]:
 
 
 def _file(path: Path) -> str | None:
-    return path.read_text() if path.exists() else None
+    return path.read_bytes().decode() if path.exists() else None
 
 
 def _ran(records: Path, asked: Nasty) -> str | None:
     """What a shell was given, without what the tool puts around it; None when nothing like it ran."""
-    given = [path.read_text(errors="replace") for path in sorted(records.iterdir())]
-    plain = [match[1] if (match := AROUND.fullmatch(text)) else text for text in given]
-    found = [text for text in plain if asked.text.strip() in text]
-    return min(found, key=len, default=None)
+    given = [path.read_bytes().decode(errors="replace") for path in sorted(records.iterdir())]
+    ran = [_unwrapped(text) for text in given]
+    return min((text for text in ran if asked.text.strip() in text), key=len, default=None)
+
+
+def _unwrapped(given: str) -> str:
+    for pattern in AROUND:
+        if match := pattern.fullmatch(given):
+            said = match.groupdict()
+            return said["plain"] if "plain" in said else shlex.split(said["quoted"])[0]
+    return given
 
 
 def _compare(asked: Nasty, shown: dict[str, Any], did: str | None) -> tuple[Verdict, str]:
@@ -161,7 +177,7 @@ def _compare(asked: Nasty, shown: dict[str, Any], did: str | None) -> tuple[Verd
     text, question = str(subject.get("text", "")), str(shown["question"])
     said = f"did {did!r}\nsubject {subject.get('complete')} {text!r}\nquestion {shown['whole']} {question!r}"
     if did is None:
-        return Verdict.WRONG, f"it was not run as it was asked for\n{said}"
+        return Verdict.UNRUN, said
     if subject.get("complete"):
         same = _same_edit(text, did) if asked.file else text == visible(did)
         return (Verdict.WHOLE, said) if same else (Verdict.WRONG, f"complete, but not the same\n{said}")
@@ -169,12 +185,21 @@ def _compare(asked: Nasty, shown: dict[str, Any], did: str | None) -> tuple[Verd
         return Verdict.CUT, said
     wanted = did.split("\n") if asked.file else [did]
     read = all(_flat(visible(line)) in _flat(f"{text}\n{question}") for line in wanted)
-    return (Verdict.ROWS, said) if read else (Verdict.WRONG, f"it is not what is shown\n{said}")
+    if read:
+        return Verdict.ROWS, said
+    drawn = all(_flat(_printing(line)) in _flat(f"{text}\n{question}") for line in wanted)
+    return (Verdict.UNSEEN, said) if drawn else (Verdict.WRONG, f"it is not what is shown\n{said}")
 
 
 def _same_edit(diff: str, written: str) -> bool:
     added = [line[1:] for line in diff.split("\n") if line.startswith("+") and not line.startswith("+++ ")]
     return "\n".join(added).rstrip("\n") == visible(written).rstrip("\n")
+
+
+def _printing(text: str) -> str:
+    """What a terminal has a cell for; of escape sequences, as tools strip them, nothing."""
+    stripped = _SEQUENCE.sub("", text)
+    return "".join(char for char in stripped if char == " " or unicodedata.category(char) not in ("Cc", "Cf"))
 
 
 def _flat(text: str) -> str:

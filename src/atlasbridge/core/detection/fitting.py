@@ -1,6 +1,7 @@
 """Is what a hook told the very thing that the dialog on the screen shows?  Compared character by character.
 
-A tool may wrap its rows, put a mark in front of the first, and cut what is too long; nothing else may differ.
+A tool may wrap its rows, put a mark in front of the first or a bar in front of each, and cut what is too long; nothing
+else may differ.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from atlasbridge.core.prompt.subject import Subject, SubjectKind
 from atlasbridge.core.recognition.asked import HIDDEN
 
 LEAST_SEEN = 12  # characters that must agree before a cut
+_BAR = lazy(r"^[│┃▏▎](?: |$)")
 _MARK = lazy(r"^[^\w\s]{1,3}\s+")  # `$ `, `> `, `# ` in front of what is asked
 
 
@@ -39,8 +41,11 @@ def fits(subject: Subject, shown: str) -> bool:
 def stands_in(text: str, rows: list[str]) -> bool:
     """Whether the text stands there whole, from the beginning of a row to the end of one; or up to where it was cut."""
     wanted = _drawn(text)
-    if not wanted:
-        return False
+    barred = [_BAR.sub("", row).strip() for row in rows]
+    return bool(wanted) and (_begins(wanted, rows) or (barred != rows and _begins(wanted, barred)))
+
+
+def _begins(wanted: str, rows: list[str]) -> bool:
     for at, row in enumerate(rows):
         for begin in {0, *(match.end() for match in (_MARK.match(row),) if match)}:
             if row[begin:] and _matches(wanted, [row[begin:], *rows[at + 1 :]]):

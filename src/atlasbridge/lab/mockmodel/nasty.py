@@ -1,6 +1,6 @@
 """Commands and edits that are hard to show: what the mock model asks for when a tool's truth is measured.  Plain data.
 
-All are harmless: they write into the folder they run in, or nothing.  Drawing them is the tool's, judging `lab.truth`'s.
+All are harmless: they write into the folder they run in, or nothing.  Drawing them is the tool's, judging `truth`'s.
 """
 
 from __future__ import annotations
