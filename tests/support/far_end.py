@@ -57,7 +57,7 @@ def shown_by_each(record: PromptRecord) -> Iterator[tuple[str, str]]:
     yield "telegram", templates.render_prompt(record, SESSION, "host")["text"]
     yield "slack", "\n".join(_texts(blocks.render_prompt(record, SESSION, "host")))
     page = json.loads(json.dumps(view.render_prompt(record, SESSION)))
-    yield "page", page["asked"] if page["whole"] else "⚠" + page["asked"]
+    yield "page", "\n".join((page["asked"], page["warning"]))
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -67,6 +67,26 @@ def test_what_claudes_hook_said_is_recognised_behind_the_bar() -> None:
     assert fits(Subject(SubjectKind.COMMAND, barred, complete=True), found_on("claude", claude(barred)).question)
 
 
+def test_what_claudes_hook_said_is_recognised_with_joined_pictures_in_it() -> None:
+    command = "echo '👩\u200d💻 e\u0301 ñ' > emoji.txt"
+    assert fits(Subject(SubjectKind.COMMAND, command, complete=True), found_on("claude", claude(command)).question)
+
+
+def test_what_a_hook_said_is_recognised_however_a_tab_or_an_invisible_character_is_drawn() -> None:
+    for told, drawn in (("printf 'a\tb'", "printf 'a    b'"), ("echo 'a\u202eb\u200bc'", "echo 'a\ufffdbc'")):
+        shown = found_on("claude", claude(drawn)).question
+        assert fits(Subject(SubjectKind.COMMAND, told, complete=True), shown)
+        assert not fits(Subject(SubjectKind.COMMAND, told + " x", complete=True), shown)
+
+
+def test_an_edit_that_codex_only_names_is_not_shown_whole() -> None:
+    rows = ["  Would you like to make the following edits?", "", "  Description: Apply proposed file edits"]
+    rows += ["  Destination: /work/plain.md", "", "› 1. Yes, proceed (y)", "  2. No (esc)", ""]
+    found = found_on("codex", [*rows, "  Press enter to confirm or esc to cancel"])
+    assert not found.whole and found.subject is not None
+    assert found.subject.target == "/work/plain.md" and not found.subject.complete
+
+
 def test_a_box_in_the_text_is_not_taken_for_geminis_own() -> None:
     command = "cat <<'END'\n╭──────────╮\n│ ls /home │\n╰──────────╯\nEND"
     found = found_on("gemini", gemini(command))

@@ -32,6 +32,7 @@ for word in "$@"; do
 done
 exec {bash} "$@"
 """
+ARGUMENTS = {"codex": ("-s", "read-only")}  # it asks for edits, too
 _SEQUENCE = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 AROUND = (  # what Gemini and Claude Code put around a command; the latter quotes it
     re.compile(r"shopt -u [^\n]*\n\(\n  trap '[^\n]*' EXIT\n(?P<plain>.*)\n\)\n__code=\$\?\nexit \$__code", re.DOTALL),
@@ -87,7 +88,7 @@ def _staged(tool: str, root: Path) -> Stage:
     shell.chmod(0o700)
     path = f"{shell.parent}:{os.environ['PATH']}"
     env = {"SHELL": str(shell), "CLAUDE_CODE_SHELL": str(shell), "PATH": path, "BASH_ENV": str(root / "recorder")}
-    return Stage(tool, config=QUIET_CONFIG, env=env)
+    return Stage(tool, config=QUIET_CONFIG, env=env, arguments=ARGUMENTS.get(tool, ()))
 
 
 def _judged(stage: Stage, number: int, records: Path) -> tuple[Verdict, str]:
@@ -184,10 +185,10 @@ def _compare(asked: Nasty, shown: dict[str, Any], did: str | None) -> tuple[Verd
     if not shown["whole"]:
         return Verdict.CUT, said
     wanted = did.split("\n") if asked.file else [did]
-    read = all(_flat(visible(line)) in _flat(f"{text}\n{question}") for line in wanted)
-    if read:
+    have = _flat(f"{text}\n{question}")
+    if "\t" not in did and all(_flat(visible(line)) in have for line in wanted):
         return Verdict.ROWS, said
-    drawn = all(_flat(_printing(line)) in _flat(f"{text}\n{question}") for line in wanted)
+    drawn = all(_flat(_printing(line)) in have or _flat(_printing(_SEQUENCE.sub("", line))) in have for line in wanted)
     return (Verdict.UNSEEN, said) if drawn else (Verdict.WRONG, f"it is not what is shown\n{said}")
 
 
@@ -197,9 +198,8 @@ def _same_edit(diff: str, written: str) -> bool:
 
 
 def _printing(text: str) -> str:
-    """What a terminal has a cell for; of escape sequences, as tools strip them, nothing."""
-    stripped = _SEQUENCE.sub("", text)
-    return "".join(char for char in stripped if char == " " or unicodedata.category(char) not in ("Cc", "Cf"))
+    """What a terminal has a cell for."""
+    return "".join(char for char in text if unicodedata.category(char) not in ("Cc", "Cf"))
 
 
 def _flat(text: str) -> str:

@@ -113,7 +113,7 @@ def _indent(row: str) -> int:
     return len(row) - len(row.lstrip(" "))
 
 
-def own_box(rows: Sequence[str], first: int, end: int) -> Frame | None:
+def own_box(rows: tuple[str, ...], first: int, end: int) -> Frame | None:
     """The widest box inside the dialog is the tool's own: one that stands in a text is set further in."""
     frames = [frame for frame in find_frames(rows) if first < frame.top and frame.bottom < end]
     return max(frames, key=lambda frame: (frame.right - frame.left, frame.top), default=None)
@@ -152,12 +152,14 @@ def question_above(view: View, top: int) -> Asked:
 
 def _more_above(view: View, rows: Sequence[str], first: int) -> bool:
     """Words stand above it that nobody has answered: they may belong to it, or be of something long past."""
+    drawn = False
     for at in range(first - 1, -1, -1):
         if view.is_answered(at) or view.is_ticked(at):
             return False
         if rows[at].strip() and not is_drawn(rows[at]):
             return True
-    return view.scrolled > 0
+        drawn = drawn or (rows[at].strip() != "" and not _divides(view, rows[at]))
+    return drawn or view.scrolled > 0
 
 
 def _divides(view: View, row: str) -> bool:
@@ -189,10 +191,10 @@ def context_above(view: View, row: int, question: str) -> Asked:
     """What a program has said down to the line that asks, since something was answered: its paragraph, and those above
     it that are near.  What is further away makes it not whole."""
     rows = peeled(view.lines, row)
-    first, size, seen = row, len(question), 0
-    cut = False
+    first, size, seen, cut = row, len(question), 0, view.scrolled > 0
     for at in range(row - 1, -1, -1):
         if view.is_answered(at):
+            cut = False
             break
         if not rows[at].strip():
             continue
@@ -204,7 +206,7 @@ def context_above(view: View, row: int, question: str) -> Asked:
         seen += 1
         size += len(rows[at].strip()) + 1
     text = block([*logical_rows(view, rows, first, row), question])
-    missing = cut or (first < row and _may_go_on(view, first)) or _lacks(view, first, row + 1)
+    missing = cut or _lacks(view, first, row + 1)
     return Asked(text, first, not missing, _near(view, rows, row, question))
 
 

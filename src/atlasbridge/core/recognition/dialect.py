@@ -90,6 +90,7 @@ class SubjectRule:
     margin: int = 0  # and more of them on the right
     boxed: bool = False
     target: str = ""  # group 1: the file or the address
+    elsewhere: bool = False  # the dialog only names it: what it is stands further up, or nowhere
     draws_all: bool = False  # measured: tabs and control characters, too, can be told from what the tool draws
 
 

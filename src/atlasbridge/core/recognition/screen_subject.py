@@ -27,11 +27,21 @@ class _Rows:
 
 
 def subject_on_screen(view: View, end: int, asked: Asked, menu: MenuRule, dialect: Dialect) -> Subject | None:
+    rule = _rule_for(asked, menu, dialect)
+    found = (_boxed(view, asked, end) if rule.boxed else _between(view, asked, end, rule)) if rule else None
+    return _subject(found, asked, rule) if rule and found and any(row.strip() for row in found.rows) else None
+
+
+def shows_subject(asked: Asked, menu: MenuRule, dialect: Dialect) -> bool:
+    """Whether the dialog says what it is about, and does not only name it."""
+    rule = _rule_for(asked, menu, dialect)
+    return rule is None or not rule.elsewhere
+
+
+def _rule_for(asked: Asked, menu: MenuRule, dialect: Dialect) -> SubjectRule | None:
     for rule in dialect.subjects:
         if compiled(rule.menus).fullmatch(menu.id) and compiled(rule.when).search(asked.text):
-            found = _boxed(view, asked, end) if rule.boxed else _between(view, asked, end, rule)
-            if found is not None and any(row.strip() for row in found.rows):
-                return _subject(found, asked, rule)
+            return rule
     return None
 
 

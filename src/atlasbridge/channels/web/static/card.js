@@ -39,9 +39,10 @@ function heading(prompt, host) {
 
 // What the tool says.  Its last lines are the question; what stands above them is smaller, and still there.
 function quotation(prompt) {
-  const lines = prompt.excerpt.split("\n");
+  const lines = (prompt.constraints.idle ? prompt.excerpt : prompt.asked).split("\n");
   const [above, asked] = [lines.slice(0, -QUESTION_LINES).join("\n"), lines.slice(-QUESTION_LINES).join("\n")];
-  return el("blockquote", { cls: prompt.constraints.idle ? "ask idle" : "ask" }, above ? el("small", {}, `${above}\n`) : null, asked);
+  return el("blockquote", { cls: prompt.constraints.idle ? "ask idle" : "ask" }, above ? el("small", {}, `${above}\n`) : null, asked,
+    prompt.warning ? el("small", { cls: "tag warn" }, prompt.warning) : null);
 }
 
 export function ways(prompt) {
