@@ -82,7 +82,7 @@ def dialog_above(view: View, top: int, rule: MenuRule) -> Asked | None:
     taken = logical_rows(view, rows, first, top)
     margin = min((_indent(row) for row in taken if row.strip() and not is_rule(row)), default=0)
     kept = [row for row in taken if not (is_rule(row) and _indent(row) < max(1, margin))]
-    text = block(kept[1:] if kept and is_drawn(kept[0]) else kept)
+    text = block(kept[1:] if kept and not gone and is_drawn(kept[0]) else kept)
     missing = gone or _is_doubtful(view, first, rule) or _lacks(view, first, top)
     return Asked(text, first, not missing and not HIDDEN.search(text))
 
@@ -92,7 +92,9 @@ def _is_doubtful(view: View, first: int, rule: MenuRule) -> bool:
     if not rule.topmost:
         return False
     above = first > 0 and view.lines[first - 1].strip() != "" and not is_drawn(view.lines[first - 1])
-    return above or (view.scrolled > 0 and view.lines[0].strip() != "")
+    margin = _indent(view.lines[first])  # all of a dialog is set in so far: what is not ends the talk above it
+    outside = any(line.strip() and _indent(line) < margin for line in view.lines[:first])
+    return above or (view.scrolled > 0 and not outside)
 
 
 def dialog_top(view: View, top: int, rule: MenuRule) -> int:
