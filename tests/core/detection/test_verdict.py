@@ -29,6 +29,7 @@ FINDINGS = (
     Finding("menu", PromptType.TYPE_MULTIPLE_CHOICE, 0.9, "Which?\n5", "Which?", structural=True),
     Finding("box", FREE, 0.9, "", "", constraints={"idle": True}, structural=True),
     Finding("footer", FREE, 0.95, "File:", "File:", row=30, constraints={"secret": True}),
+    Finding("bare-line", FREE, 0.5, "Working", "Working"),
     Finding("whole-screen", UNCLEAR, 0.62, "?", "?"),
 )
 PROBES = tuple(
@@ -41,13 +42,14 @@ PROBES = tuple(
     )
 )  # fmt: skip
 MOMENTS = tuple(
-    Moment(still, rest, typed, calm, attended)
-    for still, calm, rest, typed, attended in product(
-        (0.01, 0.1, 0.18, 0.3, 1.0, 1.7, 2.5, 11.0, 20.0),
-        (60.0, 0.1),
+    Moment(still, rest, typed, calm, attended, written)
+    for still, calm, rest, typed, attended, written in product(
+        (0.01, 0.1, 0.18, 0.3, 1.0, 1.7, 2.5, 11.0, 20.0, 40.0),
+        (60.0, 60.0, 0.1),
         (0.0, 0.0, 0.4),
         (None, None, 0.5),
         (False, False, True),
+        (0, 3),
     )
 )
 
@@ -96,7 +98,7 @@ def test_a_tool_that_says_it_works_is_never_interrupted() -> None:
 
 def test_patience_only_makes_a_verdict_later_never_takes_it_back() -> None:
     """What is raised after a while would be raised later as well, if nothing moves."""
-    calm = (Moment(still, 0.0, None) for still in (0.01, 0.1, 0.3, 0.7, 1.7, 2.5, 11.0, 20.0))
+    calm = (Moment(still, 0.0, None) for still in (0.01, 0.1, 0.3, 0.7, 1.7, 2.5, 11.0, 20.0, 40.0))
     steps = list(calm)
     for found, probe, dialect in product(FINDINGS, PROBES[::7], (PLAIN, AGENT)):
         looks = (probe.state, probe.state)

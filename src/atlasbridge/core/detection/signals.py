@@ -29,6 +29,7 @@ class Moment:
     typed_s: float | None  # since a person typed something that was no Enter
     calm_s: float = 60.0  # since any cell changed, blinking ones included
     attended: bool = False  # a person at the terminal has just sent a line at this very prompt
+    rewritten: int = 0  # how often the line of the cursor was begun anew: what shows how far it is does so
 
 
 @frozen
@@ -44,6 +45,8 @@ class Patience:
     attended_s: float = 0.6  # the same prompt for a command again, while somebody sits there and types them
     idle_s: float = 0.5  # "what next?" is in no hurry, and boxes flicker between two steps of work
     stranger_s: float = 10.0  # a screen that a tool's own dialect does not know
+    wordless_s: float = 4.0  # nobody can tell, and nothing was ever written
+    pause_s: float = 30.0  # nobody can tell, and the last line was ended: most such programs work
 
 
 def combine(evidence: list[Evidence]) -> float:

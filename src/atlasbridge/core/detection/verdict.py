@@ -21,6 +21,7 @@ AROUND_S = 0.5  # a multiplexer draws its own line and what is inside it one aft
 BRISK_S = 2.0  # the period of a timer that may well draw how far the work is
 FIRED_S = 0.3  # what a timer draws is there this long after it fired
 TICK_S = 1.5  # a clock that shows seconds has moved on by then
+REWRITTEN = 2  # so often a line must have been written anew to look like how far the work is
 HIDDEN_S = 0.2  # a line that hides what is typed is asked for by a person's program only
 
 
@@ -148,6 +149,15 @@ def _shows_progress(case: Situation) -> bool:
     return case.found.score < KNOWN and 0 < case.probe.period_s <= BRISK_S
 
 
+def _silence(case: Situation) -> str:
+    """How long nothing must happen where nobody can tell and nothing asks: the later, the less it looks as if somebody
+    were awaited.  Soon behind a line that was not ended; late below one that was, or is written again and again."""
+    if case.found.rule == "silent":
+        return "wordless"
+    below = case.found.detached or case.dialect.idles or case.moment.rewritten >= REWRITTEN
+    return "pause" if below else "silence"
+
+
 EVIDENCE: dict[str, Evidence] = {
     "anything": lambda case: True,
     "a question of the program around it": _is_around,
@@ -165,7 +175,9 @@ EVIDENCE: dict[str, Evidence] = {
     "a question": lambda case: not case.idle,
     "a line, and something moves": _moves,
     "a dialog with a number that may count down": _may_count_down,
-    "a dialog, or the tool's own word": lambda case: bool(case.structured) or case.found.structural,
+    "a dialog, or the tool's own word": lambda case: (
+        bool(case.structured) or (case.found.structural and case.found.score >= case.patience.threshold)
+    ),
     "a screen that this tool's dialect does not know": lambda case: (
         case.dialect.idles and (case.found.score < KNOWN or case.found.detached)
     ),
@@ -182,8 +194,11 @@ EVIDENCE: dict[str, Evidence] = {
     "a line that hides what is typed": lambda case: case.hidden,
     "a line that is echoed": lambda case: not case.hidden,
     "something that asks": lambda case: (
-        bool(case.structured) or case.hidden or case.found.structural or case.found.score >= MEDIUM
+        bool(case.structured) or case.hidden or case.found.structural or case.found.score >= case.patience.threshold
     ),
+    "something that has moved meanwhile": lambda case: case.moment.calm_s < PATIENCE[_silence(case)](case),
+    "words below which nothing is asked": lambda case: _silence(case) == "pause",
+    "a line that was not ended": lambda case: _silence(case) == "silence",
 }
 
 PATIENCE: dict[str, Seconds] = {
@@ -200,6 +215,8 @@ PATIENCE: dict[str, Seconds] = {
     "silence": lambda case: case.patience.silence_s,
     "timer": lambda case: max(case.patience.timer_s, case.probe.period_s + TICK_S),
     "hidden": lambda case: HIDDEN_S,
+    "wordless": lambda case: case.patience.wordless_s,
+    "pause": lambda case: case.patience.pause_s,
 }
 
 _BUSY = (Who.BUSY,)
@@ -249,5 +266,9 @@ TABLE: tuple[Row, ...] = (
     Row(_BLIND, "a line that hides what is typed", False, "nobody can tell who reads", until_s="hidden"),
     Row(_BLIND, "a line that is echoed", False, "nobody can tell who reads", until_s="silence"),
     Row(_BLIND, "something that asks", True, "nobody can tell, but something asks and it is silent"),
+    Row(_BLIND, "something that has moved meanwhile", False, "nobody can tell, nothing asks, and something moves"),
+    Row(_BLIND, "nothing was ever written", True, "nobody can tell, and it has never said a word", after_s="wordless"),
+    Row(_BLIND, "words below which nothing is asked", True, "nobody can tell; it is silent for long", after_s="pause"),
+    Row(_BLIND, "a line that was not ended", True, "nobody can tell, and it rests behind a line", after_s="silence"),
     Row(_BLIND, "anything", False, "nobody can tell, and nothing asks"),
 )  # fmt: skip
