@@ -10,7 +10,6 @@ from collections import Counter
 from functools import lru_cache
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.recognition.dialect import compiled
 from atlasbridge.core.screen.frames import peeled, unframed
 from atlasbridge.core.screen.style import DIM
 from atlasbridge.core.screen.view import View
@@ -31,14 +30,11 @@ _ROW = (
 )
 
 
-_MARKED = lazy(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
 _APART = lazy(r"\s{2,}")  # between a label and what explains it
 _COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
-_TOGGLE = lazy(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
-_SWITCH = lazy(r"^\?\s.*\s(Yes)\s?/\s?(No)\s*$", re.IGNORECASE)  # one of them is lit, and no cursor is shown
 _DISABLED = lazy(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
 _SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
-_HINT_ROW = lazy(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
+HINT_ROW = lazy(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
 
 
 @frozen
@@ -153,7 +149,7 @@ def _below(rows: tuple[str, ...], menu: Menu, at: int, joined: frozenset[int]) -
             continue
         text = rows[row]
         deep = len(text) - len(text.lstrip()) >= item.start if item.number else bool(below)
-        if not text.strip() or not deep or _HINT_ROW.match(text):
+        if not text.strip() or not deep or HINT_ROW.match(text):
             break
         out.append(text.strip())
     return out
@@ -180,15 +176,6 @@ def find_numbered(view: View, pointers: str) -> Menu | None:
             if len(items) >= 2 and _counts(items) and items[0].number == "1":
                 current = odd_one(view, [(item.row, item.col) for item in items])
                 return verbatim(view, Menu(tuple(items), current, "colour"))
-    return None
-
-
-def find_across(view: View, labels: str) -> Menu | None:
-    """The lowest row with two or more of these labels side by side."""
-    for at in range(view.bottom(), -1, -1):
-        found = [Item(at, match.start(), match.group()) for match in compiled(labels).finditer(view.lines[at])]
-        if len(found) >= 2:
-            return Menu(tuple(found), odd_one(view, [(at, item.col) for item in found]), "colour")
     return None
 
 
@@ -286,7 +273,7 @@ def _walk(
             if blanks > (2 if numbered else 0) or (not found and not numbered):
                 break
             continue
-        match = None if _HINT_ROW.match(rows[at]) or _COUNTER.match(rows[at]) else _read_row(pattern, rows[at])
+        match = None if HINT_ROW.match(rows[at]) or _COUNTER.match(rows[at]) else _read_row(pattern, rows[at])
         if match and not numbered and not any(map(str.isalnum, match["label"])):
             continue
         if match and _column(match) == column and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
@@ -376,32 +363,6 @@ def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
     if len(rare) == 1:
         return rare[0]
     return -1
-
-
-def find_below(view: View) -> Menu | None:
-    """A list directly under the line with the cursor, of which one row is coloured: what a filter offers."""
-    items: list[Item] = []
-    for at, text in enumerate(unframed(view.lines)[view.row + 1 :], view.row + 1):
-        col = len(text) - len(text.lstrip())
-        if not text.strip() or _HINT_ROW.match(text) or (items and col != items[0].col):
-            break
-        items.append(Item(at, col, text.strip()))
-    current = odd_one(view, [(item.row, item.col) for item in items]) if len(items) >= 2 else -1
-    return Menu(tuple(items), current, "colour") if current >= 0 else None
-
-
-def find_row(view: View) -> Menu | None:
-    """Choices side by side in the lowest row that has them: `● Yes / ○ No`, or `no / yes` behind an arrow."""
-    for at in range(view.bottom(), max(-1, view.bottom() - 6), -1):
-        marked = [Item(at, m.start(2), m[2].strip(), box=m[1]) for m in _MARKED.finditer(view.lines[at])]
-        if len(marked) >= 2:
-            filled = [place for place, item in enumerate(marked) if item.box in "●◉"]
-            return Menu(tuple(marked), filled[0] if len(filled) == 1 else -1, "radio")
-        toggle = _TOGGLE.search(view.lines[at]) or (None if view.cursor_visible else _SWITCH.search(view.lines[at]))
-        if toggle:
-            pair = [Item(at, toggle.start(1), toggle[1]), Item(at, toggle.start(2), toggle[2])]
-            return Menu(tuple(pair), odd_one(view, [(at, item.col) for item in pair]), "colour")
-    return None
 
 
 def _weight(style: int) -> int:

@@ -16,14 +16,8 @@ from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.kinds import is_always, refuses
 from atlasbridge.core.recognition.marked_list import find_counted, find_marked
-from atlasbridge.core.recognition.menu import (
-    Menu,
-    find_across,
-    find_below,
-    find_menu,
-    find_numbered,
-    find_row,
-)
+from atlasbridge.core.recognition.menu import Menu, find_menu, find_numbered
+from atlasbridge.core.recognition.row_list import find_across, find_below, find_row
 from atlasbridge.core.recognition.screen_subject import shows_subject, subject_on_screen
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import REVERSE
