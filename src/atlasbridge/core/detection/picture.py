@@ -45,7 +45,7 @@ def digest_of(found: Finding, core: str | None = None) -> str:
     """Every character and blank of the question and its choices; where it stands and what is highlighted is no part of
     it.  What moves by itself was left out of `core` by the dialect."""
     labels = "\0".join(f"{choice.label}\0{choice.detail}" for choice in found.choices)
-    text = found.core if core is None else core
+    text = f"{found.core}\0{_asked_with(found)}" if core is None else core
     what = f"{found.type.value}\0{text}\0{labels}\0{bool(found.constraints.get('secret'))}"
     return blake2s(what.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -56,8 +56,12 @@ def rewrapped(found: Finding) -> str:
         replace(choice, label=f"{choice.label} {choice.detail}".strip(), detail="") for choice in found.choices
     )
     flat = replace(found, choices=tuple(replace(choice, label=_flat(choice.label)) for choice in choices))
-    above = "" if found.structural or found.constraints.get("idle") else _flat(found.question)
-    return digest_of(flat, f"{_flat(found.core.replace(chr(0), ' '))}\0{above}")
+    return digest_of(flat, f"{_flat(found.core.replace(chr(0), ' '))}\0{_flat(_asked_with(found))}")
+
+
+def _asked_with(found: Finding) -> str:
+    """What stands above a line that asks.  The core of a dialog holds its words; above an input box is the talk."""
+    return "" if found.structural or found.constraints.get("idle") else found.question
 
 
 def _flat(text: str) -> str:
