@@ -238,7 +238,7 @@ def attach_session(name: str) -> Ending:
     from atlasbridge.core.client.client import Client
     from atlasbridge.core.client.find_session import find_session
 
-    client = Client(find_session(Home.find(os.environ), name))
+    client = Client(find_session(Home.find(os.environ), name), past=True)
     return client.await_start() or client.run()
 
 

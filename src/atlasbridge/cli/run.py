@@ -71,11 +71,18 @@ def parse_run(words: Sequence[str]) -> RunOptions:
             options.detach |= word == "--detach"
             options.hub &= word != "--no-hub"
         else:
-            raise UsageError(f"there is no option {name}")
+            raise UsageError(f"there is no option {name}{_meant(name)}")
     if not rest or not rest[0]:
         raise UsageError("no program to run was named")
     options.command = rest
     return options
+
+
+def _meant(option: str) -> str:
+    from atlasbridge.core.session.naming import meant, nearest
+
+    words = meant(nearest(option, (*_WITH_VALUE, *_SWITCHES)))
+    return f": {words}" if words else ""
 
 
 def _set(options: RunOptions, name: str, value: str) -> None:

@@ -75,8 +75,8 @@ class VirtualClockRun:
         return self.latencies
 
     def _await_raised(self, count: int, at: float, held: ProbeAnswer | None) -> None:
-        """Whatever follows a prompt follows it here, too: an answer, above all.  All else is put off until then, and the
-        probe says what it said last before (None: nothing follows)."""
+        """Whatever follows a prompt follows it here, too: an answer, above all.  All else is put off until then, and
+        the probe says what it said last before (None: nothing follows)."""
         end = at + self._shift + TAIL_S
         self._held = held
         while len(self.latencies) < count and self._wake_at is not None and self._wake_at <= end:

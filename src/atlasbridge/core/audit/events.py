@@ -16,6 +16,7 @@ class AuditEvent(StrEnum):
     SESSION_RESUMED = "SESSION_RESUMED"  # a session taken for dead has reported again
     SESSION_LAUNCHED = "SESSION_LAUNCHED"  # a person started a configured session from afar
     SESSION_STOPPED = "SESSION_STOPPED"  # a person told a session to end, from afar
+    SESSION_RENAMED = "SESSION_RENAMED"  # a person gave it another name
     SESSION_END = "SESSION_END"  # the tool has ended, or its host has died
     PROMPT_DETECTED = "PROMPT_DETECTED"  # the detector has raised a prompt
     PROMPT_ROUTED = "PROMPT_ROUTED"  # handed to the channels

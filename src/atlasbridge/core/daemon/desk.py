@@ -108,6 +108,15 @@ class HubDesk:
     async def wait_host(self, session_id: str, patience_s: float) -> None:
         await self._hosts.wait(session_id, patience_s)
 
+    def rename(self, session_id: str, label: str, by: str) -> bool:
+        """Another name for a session, here and at its host, which tells the next hub."""
+        if not self.ledger.rename_session(session_id, label, by):
+            return False
+        link = self._hosts.get(session_id)
+        if link is not None:
+            link.send("rename", label=label)
+        return True
+
     async def kill(self, session_id: str, force: bool = False) -> bool:
         link = self._hosts.get(session_id)
         if link is None:

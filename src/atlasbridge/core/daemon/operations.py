@@ -24,6 +24,7 @@ from atlasbridge.core.prompt.model import Refusal, Reject
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.prompt.reply import InboundReply
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
+from atlasbridge.core.session.naming import LONGEST_NAME
 from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
@@ -116,6 +117,8 @@ class Operations:
                 return self._events(message)
             case "kill":
                 return await self._kill(message)
+            case "rename":
+                return self._rename(message)
             case "screen":
                 return await self._screen(message)
             case "audit":
@@ -250,6 +253,17 @@ class Operations:
         if not await self._desk.kill(session.session_id, bool(message.get("force"))):
             return _refuse("unavailable", "the session is not connected to the hub", "try again in a moment")
         return {"ok": True, "session_id": session.session_id, "pid": session.pid}
+
+    def _rename(self, message: dict[str, Any]) -> dict[str, Any]:
+        session = self._desk.session(str(message["session_id"]))
+        label = visible(str(message.get("label", "")), keep_lines=False)
+        if session is None:
+            return _refuse("unknown_session", "there is no such session", "list them with: atlasbridge ps")
+        if len(label) > LONGEST_NAME:
+            return _refuse("bad_value", f"a name has at most {LONGEST_NAME} characters")
+        self._desk.rename(session.session_id, label, "cli:local")
+        self._stream.publish("session.changed", session_id=session.session_id, label=label)
+        return {"ok": True, "session_id": session.session_id, "label": label}
 
     async def _screen(self, message: dict[str, Any]) -> dict[str, Any]:
         session = self._desk.session(str(message["session_id"]))

@@ -109,6 +109,14 @@ class Ledger(Archive):
         with self._journal.write() as work:
             return sessions.update(work.connection, session_id, fields)
 
+    def rename_session(self, session_id: str, label: str, by: str) -> bool:
+        """Recorded: a rule may look at the name."""
+        with self._journal.write() as work:
+            if not sessions.update(work.connection, session_id, {"label": label}):
+                return False
+            work.audit(AuditEvent.SESSION_RENAMED, session_id=session_id, label=label, by=by)
+            return True
+
     def end_session(
         self, session_id: str, exit_code: int | None, state: SessionState, reason: str = "exited"
     ) -> list[PromptRecord]:
