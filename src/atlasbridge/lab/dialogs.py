@@ -10,11 +10,13 @@ import subprocess
 from pathlib import Path
 
 from atlasbridge.lab.dialog import (
+    ASKED,
     BASH,
     FETCH,
     ONCE,
     QUIET,
     RUNNING,
+    SECOND,
     TWO_LINES,
     UNHEARD,
     WORDS,
@@ -205,6 +207,65 @@ AIDER = (
     ),
     Walk("git: y", (Dialog("git repository: y", "", ("y",)),), first_run="folder"),
 )
+_ONCE_MORE = (
+    Dialog("bash at once: y n", "bashboth", ("y", "n"), made=(BASH,), unmade=(SECOND,)),
+    Dialog("bash at once: n", "bashboth", ("n", "n"), unmade=(BASH, SECOND)),
+)
+QWEN = (
+    Walk(
+        "main",
+        (
+            *permissions(),
+            *ASKED,
+            *QUIET,
+            TWO_LINES,
+            RUNNING,
+            Dialog("bash: for ever, by number", "bash", ("2",), made=(BASH,)),
+        ),
+    ),
+)
+CONTINUE = (
+    Walk(
+        "main",
+        (
+            *permissions(),
+            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
+            Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
+            *QUIET,
+            RUNNING,
+        ),
+    ),
+)
+KIMI = (
+    Walk(
+        "main",
+        (
+            Dialog("trust: y", "", ("y",)),
+            *permissions(),
+            Dialog("bash: n, own words", "bash", ("text:use another name",), unmade=(BASH,), hears="use another name"),
+            *ASKED,
+            *QUIET,
+            TWO_LINES,
+            RUNNING,
+        ),
+        first_run="folder",
+    ),
+    Walk("trust: n", (Dialog("trust: n", "", ("n",), ends=True),), first_run="folder"),
+)
+COPILOT = (
+    Walk(
+        "main",
+        (
+            *permissions(),
+            *ASKED,
+            *QUIET,
+            TWO_LINES,
+            RUNNING,
+        ),
+    ),
+    Walk("trust: y", (Dialog("trust: y", "", ("y",)),), first_run="folder"),
+    Walk("trust: n", (Dialog("trust: n", "", ("n",), ends=True),), first_run="folder"),
+)
 WALKS: dict[str, tuple[Walk, ...]] = {
     "claude": CLAUDE,
     "claude-2.1.197": CLAUDE_BEFORE,
@@ -212,4 +273,8 @@ WALKS: dict[str, tuple[Walk, ...]] = {
     "gemini": GEMINI,
     "opencode": OPENCODE,
     "aider": AIDER,
+    "qwen": QWEN,
+    "cn": CONTINUE,
+    "kimi": KIMI,
+    "copilot": COPILOT,
 }
