@@ -66,9 +66,10 @@ Not used, and why:
 @click.argument("tools", nargs=-1, required=True)
 @click.option("--only", default="", help="Only the walks whose name contains this.")
 @click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="Write the results as a page.")
+@click.option("--size", default="120x40", show_default=True, help="Columns and rows of the terminal.")
 @json_option
-def command(tools: tuple[str, ...], only: str, page: Path | None, as_json: bool) -> int:
-    """Walk real tools (claude, codex, gemini, opencode, aider) through their dialogs, offline.
+def command(tools: tuple[str, ...], only: str, page: Path | None, size: str, as_json: bool) -> int:
+    """Walk real tools (claude, codex, gemini, opencode, aider, qwen, ...) through their dialogs, offline.
 
     Exit status 1 when a dialog is no longer recognised or answered.
     """
@@ -78,17 +79,25 @@ def command(tools: tuple[str, ...], only: str, page: Path | None, as_json: bool)
     unknown = [tool for tool in tools if tool not in WALKS]
     if unknown:
         raise click.UsageError(f"no dialogs are known of {', '.join(unknown)}; known: {', '.join(WALKS)}")
+    wanted = parse_size(size)
     found: dict[str, tuple[str, list[Result]]] = {}
     for tool in tools:
         version = version_of(tool)
         results: list[Result] = []
         found[tool] = version, results
-        for result in canary(tool, only):
+        for result in canary(tool, only, wanted):
             results.append(result)
             _show(result, version, as_json)
     if page is not None:
         page.write_text(render_page(found), "utf-8")
     return int(not all(result.ok for _, results in found.values() for result in results))
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    columns, _, rows = text.partition("x")
+    if not (columns.isdecimal() and rows.isdecimal() and int(columns) >= 20 and int(rows) >= 8):
+        raise click.UsageError(f"{text!r} is no size; write columns and rows, such as 80x24")
+    return int(columns), int(rows)
 
 
 def _show(result: Result, version: str, as_json: bool) -> None:

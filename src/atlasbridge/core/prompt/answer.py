@@ -187,11 +187,13 @@ def _by_beginning(prompt: Prompt, word: str) -> Choice | None:
 
 
 def _by_meaning(prompt: Prompt, word: str) -> Choice | None:
-    """A plain yes or no at a menu: its only refusal, or its once-only consent (of several, the highlighted one)."""
+    """A plain yes or no at a menu: its only plain refusal, or its once-only consent (of several, the highlighted one)."""
     low = word.lower()
     if low in _NO:
         refusing = [choice for choice in prompt.choices if choice.refuses]
-        return refusing[0] if len(refusing) == 1 else None
+        plain = [choice for choice in refusing if choice.steps and not choice.always]
+        chosen = refusing if len(refusing) == 1 else plain  # of several: the one that needs no words and is for once
+        return chosen[0] if len(chosen) == 1 else None
     if low in _YES:
         agreeing = [choice for choice in prompt.choices if _AGREES.match(choice.label.lower()) and not choice.refuses]
         once = [choice for choice in agreeing if not choice.always]

@@ -201,7 +201,7 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
         return (Step(item.number.encode(), When.DRAINED), Step(ENTER))
     if rule.choose == "digit_shows" and item.number:
         return (Step(item.number.encode(), Shows(item.label[:60])), Step(ENTER))
-    moves = move_steps(view, menu.current, at, rule.across, item.label, menu.upwards)
+    moves = _seen_moves(menu, at, move_steps(view, menu.current, at, rule.across, item.label, menu.upwards))
     if menu.gaps and len(moves) > 0:
         moves = (Step(moves[-1].keys, Reach(item.label[:60])),)
     if item.box.startswith("(") and not item.checked:
@@ -213,6 +213,19 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
     if rule.follow and compiled(rule.follow).search(item.label):
         return (*moves, Step(ENTER, When.CHANGED), *named_steps(view, rule.follow_keys))
     return (*moves, Step(ENTER))
+
+
+def _seen_moves(menu: Menu, at: int, moves: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Where a pointer shows it, each arrow is seen to have moved it: a spinner beside the list changes the screen, too,
+    and a program that gets two arrows at once may take them for one key."""
+    if menu.how != "pointer" or menu.current < 0 or menu.gaps or len(moves) < 2:
+        return moves
+    way = 1 if at > menu.current else -1
+    between = range(menu.current + way, at, way)
+    return (
+        *(replace(step, until=Shows(menu.items[to].label[:60])) for step, to in zip(moves, between, strict=False)),
+        moves[-1],
+    )
 
 
 def move_steps(
