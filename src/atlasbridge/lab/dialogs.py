@@ -215,7 +215,7 @@ QWEN = (
     Walk(
         "main",
         (
-            *permissions(),
+            *permissions(many="true the end"),
             *ASKED,
             *QUIET,
             TWO_LINES,
@@ -241,9 +241,15 @@ KIMI = (
         "main",
         (
             Dialog("trust: y", "", ("y",)),
-            *permissions(),
+            *permissions(many="step number 4 of many"),
             Dialog("bash: n, own words", "bash", ("text:use another name",), unmade=(BASH,), hears="use another name"),
-            *ASKED,
+            Dialog("question: by label", "ask", ("SQLite", "y"), hears="SQLite"),
+            Dialog("question: own words", "ask", (WORDS, "y"), hears="my own words"),
+            Dialog("question: n", "ask", ("n",)),
+            Dialog("two questions", "asktwo", ("2", "1", "y"), hears="Red"),
+            Dialog("two questions: n to the second", "asktwo", ("2", "n")),
+            Dialog("two questions: n at the last look", "asktwo", ("2", "1", "n")),
+            Dialog("plan: n", "plan", ("n",), says="/plan"),
             *QUIET,
             TWO_LINES,
             RUNNING,
@@ -256,7 +262,7 @@ COPILOT = (
     Walk(
         "main",
         (
-            *permissions(),
+            *permissions(many="of many"),
             *ASKED,
             *QUIET,
             TWO_LINES,

@@ -124,7 +124,7 @@ class Detector:
         found = self._recognise_open()
         if found is None or not self._has_digest(found, digest) or found.filled != self._open_filled:
             return False
-        if self._asks_of_another(found):
+        if self._asks_of_another(found) or (found.constraints.get("idle") and self._tool_works(found, self.eye.look())):
             return False
         if found.choices:
             self.open_prompt = replace(self.open_prompt, choices=found.choices, text_steps=found.text_steps)
@@ -271,6 +271,13 @@ class Detector:
         side requests), it waits for the person."""
         return found.own and not self._tool_works(found, view)
 
+    def _own_box(self, found: Finding, view: View) -> bool:
+        """The input box of a tool that says on its screen when it works, and does not say so: what it fetches beside
+        (a title, a proposal) is no work that an instruction would disturb."""
+        says = any(mark.state == "busy" for mark in self.dialect.marks)
+        idle = bool(found.constraints.get("idle")) and found.structural
+        return says and idle and not self._tool_works(found, view)
+
     def _is_same(self, found: Finding, prompt: Prompt) -> bool:
         """Also while somebody, or the host, is typing an answer behind it."""
         touched = self._answered is not None or self._keys_since_raise
@@ -317,7 +324,7 @@ class Detector:
         prompt = prompt_of(found, view, evidence, raw, self.secrets, told, settings.folder, self.tool.hint)
         self.open_prompt = prompt
         said_idle = bool(found.constraints.get("idle")) and self.tool.state == "idle"
-        self.despite_busy |= said_idle or self._own_dialog(found, view)
+        self.despite_busy |= said_idle or self._own_dialog(found, view) or self._own_box(found, view)
         self._open_place, self._open_core, self._open_facts = self.eye.place(found), found.core, self._facts
         self._open_filled = found.filled
         self._open_excerpt, self._open_question, self._sent = found.excerpt, found.question, False

@@ -61,6 +61,7 @@ class MenuRule:
     refuse: str = ""  # labels that refuse in this menu, instead of the dialect's words
     text_choice: str = ""  # labels that open a text field
     text_keys: str = ""  # keys before the text; "" : the keys of the choice
+    text_typed: bool = False  # own words are typed as they are, wherever the highlight stands
     text_reach: str = ""  # keys that lead to it where it is scrolled out of sight
     toggle: str = "space"  # what marks a box in a list where several may be chosen; "digit": its number
     submit: str = "enter"  # what ends such a list

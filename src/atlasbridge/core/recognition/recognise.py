@@ -10,6 +10,7 @@ from atlasbridge.core.prompt.step import Stands, Step, Until, When
 from atlasbridge.core.recognition.asking_line import Line
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any, steady
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
+from atlasbridge.core.recognition.input_box import recognise_input_box
 from atlasbridge.core.recognition.lit_list import recognise_lit_list
 from atlasbridge.core.recognition.recognise_box import recognise_box, recognise_keys
 from atlasbridge.core.recognition.recognise_line import finding_of, recognise_footer, recognise_line
@@ -62,7 +63,7 @@ def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if found:
         return found
     if facts.canonical is not True:
-        for recogniser in TALKING if dialect.idles else DRAWING:
+        for recogniser in TALKING if dialect.idles else (recognise_input_box, *DRAWING):
             found = recogniser(view, facts, dialect)
             if found:
                 return found

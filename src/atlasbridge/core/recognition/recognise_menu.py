@@ -31,6 +31,7 @@ from atlasbridge.core.values import replace
 
 DIALOG_ROWS = 30
 NEAR_ROWS = 6
+STATUS_ROWS = 1  # below a list: what a tool says of itself, such as a spinner's line
 _HINT = lazy(
     r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
     r"|space to|to toggle|esc to cancel|tab to amend",
@@ -275,6 +276,8 @@ def named_steps(view: View, keys: str, last: Until = When.AT_ONCE) -> tuple[Step
 def _text_steps(view: View, menu: Menu, rule: MenuRule) -> tuple[Step, ...]:
     if not rule.text_choice:
         return ()
+    if rule.text_typed:
+        return (Step(b""),)
     if rule.text_submit and rule.text_reach:
         return named_steps(view, rule.text_reach)
     for at, item in enumerate(menu.items):
@@ -300,7 +303,8 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     around = "\n".join(view.lines[max(0, menu.top - 4) : view.bottom() + 1])
     if hinted:
         return bool(_ARROWS.search(around))
-    at_the_end = view.bottom() - menu.bottom <= 2
+    below = [line for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
+    at_the_end = view.bottom() - menu.bottom <= 2 or (menu.how == "pointer" and len(below) <= STATUS_ROWS)
     return menu.upwards or bool(_HINT.search(around)) or at_the_end or _asked_right_above(view, menu)
 
 
