@@ -45,7 +45,9 @@ def version_of(tool: str) -> str:
     if binary is None:
         return ""
     environ = {**os.environ, "PATH": tool_path(binary)}
-    done = subprocess.run((str(binary), "--version"), capture_output=True, text=True, check=False, timeout=120, env=environ)
+    done = subprocess.run(
+        (str(binary), "--version"), capture_output=True, text=True, check=False, timeout=120, env=environ
+    )
     found = _VERSION.search(done.stdout + done.stderr)
     return found[0] if found else ""
 

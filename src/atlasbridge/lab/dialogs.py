@@ -207,10 +207,6 @@ AIDER = (
     ),
     Walk("git: y", (Dialog("git repository: y", "", ("y",)),), first_run="folder"),
 )
-_ONCE_MORE = (
-    Dialog("bash at once: y n", "bashboth", ("y", "n"), made=(BASH,), unmade=(SECOND,)),
-    Dialog("bash at once: n", "bashboth", ("n", "n"), unmade=(BASH, SECOND)),
-)
 QWEN = (
     Walk(
         "main",
@@ -241,7 +237,7 @@ KIMI = (
         "main",
         (
             Dialog("trust: y", "", ("y",)),
-            *permissions(many="step number 4 of many"),
+            *permissions(many="of many"),
             Dialog("bash: n, own words", "bash", ("text:use another name",), unmade=(BASH,), hears="use another name"),
             Dialog("question: by label", "ask", ("SQLite", "y"), hears="SQLite"),
             Dialog("question: own words", "ask", (WORDS, "y"), hears="my own words"),
@@ -249,10 +245,11 @@ KIMI = (
             Dialog("two questions", "asktwo", ("2", "1", "y"), hears="Red"),
             Dialog("two questions: n to the second", "asktwo", ("2", "n")),
             Dialog("two questions: n at the last look", "asktwo", ("2", "1", "n")),
-            Dialog("plan: n", "plan", ("n",), says="/plan"),
             *QUIET,
             TWO_LINES,
             RUNNING,
+            Dialog("bash at once: y n", "bashboth", ("y", "n"), made=(BASH,), unmade=(SECOND,)),
+            Dialog("plan: n", "plan", ("n",), says="/plan"),
         ),
         first_run="folder",
     ),
@@ -262,7 +259,7 @@ COPILOT = (
     Walk(
         "main",
         (
-            *permissions(many="of many"),
+            *permissions(many="of many", secret="/page"),
             *ASKED,
             *QUIET,
             TWO_LINES,

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,6 @@ BINARIES = {
     "cn": "node_modules/.bin/cn",
     "kimi": "node_modules/.bin/kimi",
     "copilot": "node_modules/.bin/copilot",
-    "goose": "bin/goose",
 }
 
 
@@ -84,9 +85,19 @@ def _claude(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
     return ("--permission-mode", "default"), env
 
 
+@lru_cache(maxsize=4)
+def _knows(binary: Path, option: str) -> bool:
+    """Whether this version has the option: older ones end at one that they do not know."""
+    environ = {**os.environ, "PATH": tool_path(binary)}
+    done = subprocess.run((str(binary), "--help"), capture_output=True, text=True, check=False, timeout=60, env=environ)
+    return option in done.stdout
+
+
 def _codex(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    binary = find_tool("codex")
+    alone = ("--no-daemon",) if binary is not None and _knows(binary, "--no-daemon") else ()
     if first_run == "virgin":
-        return ("--no-daemon",), {}
+        return alone, {}
     trust = "" if first_run else f'[projects."{folder}"]\ntrust_level = "trusted"\n'
     (home / ".codex").mkdir(exist_ok=True)
     approval = () if first_run else ("-a", "on-request")  # whoever names a policy is not asked for trust
@@ -95,7 +106,7 @@ def _codex(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
         f'[model_providers.lab]\nname = "lab"\nbase_url = "{address}/v1"\nwire_api = "responses"\nenv_key = "LAB_KEY"\n'
         f"[analytics]\nenabled = false\n{trust}"
     )
-    return (*approval, "--no-daemon"), {"LAB_KEY": "none"}
+    return (*approval, *alone), {"LAB_KEY": "none"}
 
 
 def _gemini(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
@@ -203,20 +214,6 @@ def _copilot(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
     return ("--no-auto-update",), env
 
 
-def _goose(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    env = {
-        "GOOSE_PROVIDER": "openai",
-        "OPENAI_HOST": address,
-        "OPENAI_BASE_PATH": "v1/chat/completions",
-        "OPENAI_API_KEY": "none",
-        "GOOSE_MODEL": "gpt-4o",
-        "GOOSE_MODE": "approve",
-        "GOOSE_DISABLE_KEYRING": "1",
-        "GOOSE_TELEMETRY_ENABLED": "false",
-    }
-    return ("session",), env
-
-
 SEEDS: dict[str, Callable[[Path, Path, str, str], Seeded]] = {
     "claude": _claude,
     "claude-2.1.197": _claude,
@@ -228,5 +225,4 @@ SEEDS: dict[str, Callable[[Path, Path, str, str], Seeded]] = {
     "cn": _cn,
     "kimi": _kimi,
     "copilot": _copilot,
-    "goose": _goose,
 }

@@ -37,6 +37,7 @@ class Rule:
     before_text: str = ""  # keys to type before the text
     before_shows: str = ""  # what must stand on the screen once they have worked
     after_text: str = ""  # keys that end the text instead of Enter
+    rests: bool = False  # an Enter right behind the text is a part of it: it comes a while later
     popup: bool = False  # a list of completions may take the first Enter
     programs: str = ""  # a pattern for the name of the program that waits
     unless: str = ""  # a pattern on the screen that forbids it

@@ -5,6 +5,7 @@ Pure: the same picture, facts and dialect always give the same finding.
 
 from __future__ import annotations
 
+from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType
 from atlasbridge.core.prompt.step import Stands, Step, Until, When
 from atlasbridge.core.recognition.asking_line import Line
@@ -104,6 +105,7 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
     until: Until = Stands(rule.before_shows) if rule.before_shows else When.REDRAWN
     steps = (Step(rule.before_text.encode(), until),) if rule.before_text else ()
     ending = (Step(rule.after_text.encode()),) if rule.after_text else ()
+    ending = (Step(b"", When.RESTED), *(ending or (Step(ENTER),))) if rule.rests else ending
     found = replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending, priority=rule.priority)
     found = replace(found, core=steady(dialect, asked))
     if rule.type == "free_text" and asks_for_secret(asked, dialect):
