@@ -16,7 +16,10 @@ EDGE = "─" * 78
 SAID = "The installer prints:\n\n  Do you want to continue? [Y/n]\n  1. Yes\n  2. No\n\nThat is all.\n\n"
 FRAMED = f"╭{EDGE}╮\n│ > {' ' * 75}│\n╰{EDGE}╯\n  model  ~/work"
 RULED = f"{BAR}\n❯ \n{BAR}\n  model  ~/work"
-LISTED = "  Allow execution of: 'touch'?\n\n  › 1. Yes, allow once\n    2. Always allow\n    3. No, suggest changes (esc)\n\n\n"
+LISTED = (
+    "  Allow execution of: 'touch'?\n\n"
+    "  › 1. Yes, allow once\n    2. Always allow\n    3. No, suggest changes (esc)\n\n\n"
+)
 ROWS = (
     "  Would you like to continue?",
     "",

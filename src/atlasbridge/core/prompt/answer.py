@@ -187,7 +187,7 @@ def _by_beginning(prompt: Prompt, word: str) -> Choice | None:
 
 
 def _by_meaning(prompt: Prompt, word: str) -> Choice | None:
-    """A plain yes or no at a menu: its only plain refusal, or its once-only consent (of several, the highlighted one)."""
+    """A plain yes or no at a menu: its plain refusal, or its once-only consent (of several, the highlighted one)."""
     low = word.lower()
     if low in _NO:
         refusing = [choice for choice in prompt.choices if choice.refuses]

@@ -23,6 +23,7 @@ from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 SILENT = "(the program waits, and has written nothing)"
+MAYBE_SILENT = "(the program has written nothing, and may wait for input)"
 TAIL_ROWS = 10
 FOOTER_ROWS = 5
 DRAWING = (recognise_dialog, recognise_box, recognise_menu, recognise_keys, recognise_lit_list)
@@ -59,7 +60,7 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
 
 def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if view.bottom() < 0:
-        return _silent() if facts.reading else None
+        return _silent(facts) if facts.reading or facts.blind else None
     found = _by_region(view, facts, dialect)
     if found:
         return found
@@ -83,9 +84,11 @@ def _has_bar(view: View) -> bool:
     return view.row == len(view.lines) - 1 and bool(view.style(view.row, 0) & REVERSE)
 
 
-def _silent() -> Finding:
-    """Somebody reads, and nothing was ever written: the person must know what was started."""
-    return Finding("silent", PromptType.TYPE_FREE_TEXT, 0.45, SILENT, SILENT)
+def _silent(facts: Facts) -> Finding:
+    """Somebody reads (or may read), and nothing was ever written: the person must know what was started."""
+    kind = PromptType.TYPE_UNKNOWN if facts.blind else PromptType.TYPE_FREE_TEXT
+    said = MAYBE_SILENT if facts.blind else SILENT
+    return Finding("silent", kind, 0.45, said, said)
 
 
 def _by_region(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -104,7 +107,7 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
     found = finding_of(rule, view, Line(asked, row), facts, dialect)
     until: Until = Stands(rule.before_shows) if rule.before_shows else When.REDRAWN
     steps = (Step(rule.before_text.encode(), until),) if rule.before_text else ()
-    ending = (Step(rule.after_text.encode()),) if rule.after_text else ()
+    ending: tuple[Step, ...] = (Step(rule.after_text.encode()),) if rule.after_text else ()
     ending = (Step(b"", When.RESTED), *(ending or (Step(ENTER),))) if rule.rests else ending
     found = replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending, priority=rule.priority)
     found = replace(found, core=steady(dialect, asked))

@@ -311,7 +311,7 @@ def gemini_reply(parts: list[dict[str, Any]], finish: str = "") -> dict[str, Any
 
 
 def gemini_last(turn: Turn) -> list[dict[str, Any]]:
-    calls = [{"functionCall": {"name": call.name, "args": call.arguments}} for call in turn.calls]
+    calls: list[dict[str, Any]] = [{"functionCall": {"name": call.name, "args": call.arguments}} for call in turn.calls]
     return calls or [{"text": ""}]
 
 
