@@ -36,6 +36,7 @@ and your own settings, hooks and plugins stay in force.
 | gemini | title | that it waits, the moment it does |
 | opencode | events, by a plugin in `OPENCODE_CONFIG_CONTENT` | the whole command, diff or question; the folder |
 | aider | nothing | it says nothing |
+| qwen, cn, kimi, copilot | nothing yet | their screens decide; Qwen Code has hooks, which are not used |
 
 Not used, and why:
 
@@ -58,6 +59,16 @@ Not used, and why:
   because these need an account there.  "Device Code" without a connection: the same list again, with the reason.
 - Gemini draws a command that is higher than the screen twice: first without its last line.  An answer to the first
   drawing is refused as stale and nothing is typed; the second is a prompt of its own.
+- Qwen Code, Continue (`cn`), Kimi Code and Copilot CLI were walked at 80x24 (Qwen Code at 120x40 as well).  Smaller and
+  larger windows are not walked: there the rules hold as far as the dialog stands on the screen, and a command that is
+  higher than the screen is shown from where it begins to be visible and marked as incomplete.
+- Not walked in them: signing in, Qwen Code's trust and Auto mode, MCP tools, fetching a page (Continue fetches without
+  asking, Kimi refuses loopback addresses), lists of boxes (Kimi's has rules, Qwen's and Copilot's have none), Qwen's
+  and Copilot's plans, Kimi's plan beyond a refusal.
+- Continue's question knows no refusal: Esc does nothing there, and `n` is refused with the list of choices.
+- Copilot asks for an address inside a command before it asks for the command: two prompts.
+- A tool without a dialect whose list stands right above an input box is raised as `unknown`: who gets the keys cannot
+  be seen, and a wrong guess would press Enter on "Yes".
 - A version that is not in the table works by the rules of the table's and the generic ones; `atlasbridge run` says so
   when it starts, `atlasbridge adapters show TOOL` at any time, and `atlasbridge lab canary TOOL` tries it out.
 """

@@ -215,7 +215,6 @@ QWEN = (
             *ASKED,
             *QUIET,
             TWO_LINES,
-            RUNNING,
             Dialog("bash: for ever, by number", "bash", ("2",), made=(BASH,)),
         ),
     ),

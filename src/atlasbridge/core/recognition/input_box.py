@@ -1,6 +1,7 @@
-"""The box at the foot of the screen in which an AI CLI that no dialect knows takes the next instruction.  What stands above it is what was said: quoted lists and questions in it ask nothing.
+"""The box at the foot of the screen in which an AI CLI that no dialect knows takes the next instruction.
 
-Where a list with a pointer stands right above the box nobody can tell who gets the keys: a person must look.
+What stands above it was said: quoted lists and questions in it ask nothing.  Where a list with a pointer stands right
+above the box nobody can tell who gets the keys: a person must look.
 """
 
 from __future__ import annotations
