@@ -36,6 +36,7 @@ and your own settings, hooks and plugins stay in force.
 | gemini | title | that it waits, the moment it does |
 | opencode | events, by a plugin in `OPENCODE_CONFIG_CONTENT` | the whole command, diff or question; the folder |
 | aider | nothing | it says nothing |
+| qwen, cn, kimi, copilot | nothing yet | their screens decide; Qwen Code has hooks, which are not used |
 
 Not used, and why:
 
@@ -60,6 +61,16 @@ Not used, and why:
   because these need an account there.  "Device Code" without a connection: the same list again, with the reason.
 - Gemini draws a command that is higher than the screen twice: first without its last line.  An answer to the first
   drawing is refused as stale and nothing is typed; the second is a prompt of its own.
+- Qwen Code, Continue (`cn`), Kimi Code and Copilot CLI were walked at 80x24 (Qwen Code at 120x40 as well).  Smaller and
+  larger windows are not walked: there the rules hold as far as the dialog stands on the screen, and a command that is
+  higher than the screen is shown from where it begins to be visible and marked as incomplete.
+- Not walked in them: signing in, Qwen Code's trust and Auto mode, MCP tools, fetching a page (Continue fetches without
+  asking, Kimi refuses loopback addresses), lists of boxes (Kimi's has rules, Qwen's and Copilot's have none), Qwen's
+  and Copilot's plans, Kimi's plan beyond a refusal.
+- Continue's question knows no refusal: Esc does nothing there, and `n` is refused with the list of choices.
+- Copilot asks for an address inside a command before it asks for the command: two prompts.
+- A tool without a dialect whose list stands right above an input box is raised as `unknown`: who gets the keys cannot
+  be seen, and a wrong guess would press Enter on "Yes".
 - A version that is not in the table works by the rules of the table's and the generic ones; `atlasbridge run` says so
   when it starts, `atlasbridge adapters show TOOL` at any time, and `atlasbridge lab canary TOOL` tries it out.
 """
@@ -69,10 +80,11 @@ Not used, and why:
 @click.argument("tools", nargs=-1, required=True)
 @click.option("--only", default="", help="Only the walks, or the cases, whose name contains this.")
 @click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="Write the results as a page.")
+@click.option("--size", default="120x40", show_default=True, help="Columns and rows of the terminal.")
 @click.option("--truth", is_flag=True, help="Compare what is shown with what then runs, instead.")
 @json_option
-def command(tools: tuple[str, ...], only: str, page: Path | None, truth: bool, as_json: bool) -> int:
-    """Walk real tools (claude, codex, gemini, opencode, aider) through their dialogs, offline.
+def command(tools: tuple[str, ...], only: str, page: Path | None, size: str, truth: bool, as_json: bool) -> int:
+    """Walk real tools (claude, codex, gemini, opencode, aider, qwen, ...) through their dialogs, offline.
 
     Exit status 1 when a dialog is no longer recognised or answered; with --truth, when something else ran than was
     shown.
@@ -83,6 +95,7 @@ def command(tools: tuple[str, ...], only: str, page: Path | None, truth: bool, a
     unknown = [tool for tool in tools if tool not in WALKS]
     if unknown:
         raise click.UsageError(f"no dialogs are known of {', '.join(unknown)}; known: {', '.join(WALKS)}")
+    wanted = parse_size(size)
     before = page.read_text("utf-8") if page is not None and page.exists() else ""
     if truth:
         measured = measure_tools(tools, only, as_json)
@@ -94,12 +107,19 @@ def command(tools: tuple[str, ...], only: str, page: Path | None, truth: bool, a
         version = version_of(tool)
         results: list[Result] = []
         found[tool] = version, results
-        for result in canary(tool, only):
+        for result in canary(tool, only, wanted):
             results.append(result)
             _show(result, version, as_json)
     if page is not None:
         page.write_text(with_truth(render_page(found), truth_section(before)), "utf-8")
     return int(not all(result.ok for _, results in found.values() for result in results))
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    columns, _, rows = text.partition("x")
+    if not (columns.isdecimal() and rows.isdecimal() and int(columns) >= 20 and int(rows) >= 8):
+        raise click.UsageError(f"{text!r} is no size; write columns and rows, such as 80x24")
+    return int(columns), int(rows)
 
 
 def _show(result: Result, version: str, as_json: bool) -> None:

@@ -6,6 +6,7 @@ Tools change under us: run it after an update.  The dialogs are data in `dialogs
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -15,10 +16,11 @@ from typing import Any
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.lab.dialogs import WALKS, Dialog, Walk
 from atlasbridge.lab.mockmodel.scene import LEAK
-from atlasbridge.lab.realtool import find_tool
+from atlasbridge.lab.realtool import find_tool, tool_path
 from atlasbridge.lab.stage import Stage, StageError
 
 START_S = 180.0
+USUAL_SIZE = (120, 40)
 FILES = ("made-by-bash.txt", "made-by-bash-2.txt", "written.txt", "fetched.html", "read-answer.txt")
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 
@@ -42,22 +44,28 @@ def version_of(tool: str) -> str:
     binary = find_tool(tool)
     if binary is None:
         return ""
-    done = subprocess.run((str(binary), "--version"), capture_output=True, text=True, check=False, timeout=120)
+    environ = {**os.environ, "PATH": tool_path(binary)}
+    done = subprocess.run(
+        (str(binary), "--version"), capture_output=True, text=True, check=False, timeout=120, env=environ
+    )
     found = _VERSION.search(done.stdout + done.stderr)
     return found[0] if found else ""
 
 
-def canary(tool: str, only: str = "") -> Iterator[Result]:
+def canary(tool: str, only: str = "", size: tuple[int, int] = USUAL_SIZE) -> Iterator[Result]:
     """Every dialog of a tool, each result as soon as it is known; `only` takes the walks whose name contains it."""
     for walk in WALKS[tool]:
         if only in walk.name:
-            yield from walk_through(tool, walk)
+            yield from walk_through(tool, walk, size)
 
 
-def walk_through(tool: str, walk: Walk) -> Iterator[Result]:
+def walk_through(tool: str, walk: Walk, size: tuple[int, int] = USUAL_SIZE) -> Iterator[Result]:
+    """`size` is in columns and rows, as people write it."""
     clock = SystemClock()
     with Stage(
         tool,
+        rows=size[1],
+        cols=size[0],
         arguments=walk.arguments,
         first_run=walk.first_run,
         prepare=walk.prepare,

@@ -43,7 +43,9 @@ class Walk:
     often: bool = True  # false: not in every test run, only where all of them are walked
 
 
-def permissions(*, edit_reads: bool = False, many: str = "step number 1 of many") -> tuple[Dialog, ...]:
+def permissions(
+    *, edit_reads: bool = False, many: str = "step number 1 of many", secret: str = "[redact"
+) -> tuple[Dialog, ...]:
     """Allow once makes it, refuse does not, and the second of two is asked for itself.  `many`: what a tool shows of a
     command that is longer than its dialog."""
     before = ("y",) if edit_reads else ()
@@ -51,7 +53,7 @@ def permissions(*, edit_reads: bool = False, many: str = "step number 1 of many"
         Dialog("bash: y", "bash", ("y",), made=(BASH,), asks="touch made-by-bash.txt"),
         Dialog("bash: n", "bash", ("n",), unmade=(BASH,), asks="{folder}"),
         Dialog("bash of many lines: n", "manylines", ("n",), unmade=(BASH,), asks=many),
-        Dialog("bash with a secret: n", "secretbash", ("n",), asks="[redact"),
+        Dialog("bash with a secret: n", "secretbash", ("n",), asks=secret),
         Dialog("bash: 1", "bash", ("1",), made=(BASH,)),
         Dialog("bash twice: y n", "bash2", ("y", "n"), made=(BASH,), unmade=(SECOND,)),
         Dialog("bash twice: y y", "bash2", ("y", "y"), made=(BASH, SECOND)),
@@ -64,7 +66,7 @@ def permissions(*, edit_reads: bool = False, many: str = "step number 1 of many"
 
 def questions(*, review: str, several: bool = True) -> tuple[Dialog, ...]:
     """One answer, own words, several; `review` answers the last look that some take at several questions."""
-    return (*_ASKED, *(_several((review,) if review else ()) if several else ()))
+    return (*ASKED, *(_several((review,) if review else ()) if several else ()))
 
 
 def _several(last: tuple[str, ...]) -> tuple[Dialog, ...]:
@@ -77,7 +79,7 @@ def _several(last: tuple[str, ...]) -> tuple[Dialog, ...]:
     )
 
 
-_ASKED = (
+ASKED = (
     Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
     Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
     Dialog("question: n", "ask", ("n",)),

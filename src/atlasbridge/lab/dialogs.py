@@ -10,11 +10,13 @@ import subprocess
 from pathlib import Path
 
 from atlasbridge.lab.dialog import (
+    ASKED,
     BASH,
     FETCH,
     ONCE,
     QUIET,
     RUNNING,
+    SECOND,
     TWO_LINES,
     UNHEARD,
     WORDS,
@@ -205,6 +207,67 @@ AIDER = (
     ),
     Walk("git: y", (Dialog("git repository: y", "", ("y",)),), first_run="folder"),
 )
+QWEN = (
+    Walk(
+        "main",
+        (
+            *permissions(many="true the end"),
+            *ASKED,
+            *QUIET,
+            TWO_LINES,
+            Dialog("bash: for ever, by number", "bash", ("2",), made=(BASH,)),
+        ),
+    ),
+)
+CONTINUE = (
+    Walk(
+        "main",
+        (
+            *permissions(),
+            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
+            Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
+            *QUIET,
+            RUNNING,
+        ),
+    ),
+)
+KIMI = (
+    Walk(
+        "main",
+        (
+            Dialog("trust: y", "", ("y",)),
+            *permissions(many="of many"),
+            Dialog("bash: n, own words", "bash", ("text:use another name",), unmade=(BASH,), hears="use another name"),
+            Dialog("question: by label", "ask", ("SQLite", "y"), hears="SQLite"),
+            Dialog("question: own words", "ask", (WORDS, "y"), hears="my own words"),
+            Dialog("question: n", "ask", ("n",)),
+            Dialog("two questions", "asktwo", ("2", "1", "y"), hears="Red"),
+            Dialog("two questions: n to the second", "asktwo", ("2", "n")),
+            Dialog("two questions: n at the last look", "asktwo", ("2", "1", "n")),
+            *QUIET,
+            TWO_LINES,
+            RUNNING,
+            Dialog("bash at once: y n", "bashboth", ("y", "n"), made=(BASH,), unmade=(SECOND,)),
+            Dialog("plan: n", "plan", ("n",), says="/plan"),
+        ),
+        first_run="folder",
+    ),
+    Walk("trust: n", (Dialog("trust: n", "", ("n",), ends=True),), first_run="folder"),
+)
+COPILOT = (
+    Walk(
+        "main",
+        (
+            *permissions(many="of many", secret="/page"),
+            *ASKED,
+            *QUIET,
+            TWO_LINES,
+            RUNNING,
+        ),
+    ),
+    Walk("trust: y", (Dialog("trust: y", "", ("y",)),), first_run="folder"),
+    Walk("trust: n", (Dialog("trust: n", "", ("n",), ends=True),), first_run="folder"),
+)
 WALKS: dict[str, tuple[Walk, ...]] = {
     "claude": CLAUDE,
     "claude-2.1.197": CLAUDE_BEFORE,
@@ -212,4 +275,8 @@ WALKS: dict[str, tuple[Walk, ...]] = {
     "gemini": GEMINI,
     "opencode": OPENCODE,
     "aider": AIDER,
+    "qwen": QWEN,
+    "cn": CONTINUE,
+    "kimi": KIMI,
+    "copilot": COPILOT,
 }

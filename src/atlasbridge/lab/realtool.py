@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,10 @@ BINARIES = {
     "gemini": "node_modules/.bin/gemini",
     "opencode": "node_modules/.bin/opencode",
     "aider": "bin/aider",
+    "qwen": "node_modules/.bin/qwen",
+    "cn": "node_modules/.bin/cn",
+    "kimi": "node_modules/.bin/kimi",
+    "copilot": "node_modules/.bin/copilot",
 }
 
 
@@ -40,6 +46,11 @@ def find_tool(tool: str) -> Path | None:
     return Path(on_path) if on_path else None
 
 
+def tool_path(binary: Path) -> str:
+    """A tool that needs another Node than the system's has one beside itself."""
+    return f"{binary.parent}{os.pathsep}{os.environ['PATH']}"
+
+
 def prepare_launch(tool: str, binary: Path, root: Path, address: str, first_run: str = "") -> Launch:
     """A fresh work folder and home under `root`.
 
@@ -50,7 +61,7 @@ def prepare_launch(tool: str, binary: Path, root: Path, address: str, first_run:
     folder.mkdir(parents=True, exist_ok=True)
     home.mkdir(exist_ok=True)
     (folder / "seed.txt").write_text("colour = red\n")
-    env = {"PATH": os.environ["PATH"], "HOME": str(home), "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+    env = {"PATH": tool_path(binary), "HOME": str(home), "TERM": "xterm-256color", "LANG": "C.UTF-8"}
     arguments, more = SEEDS[tool](home, folder, address, first_run)
     return Launch((str(binary), *arguments), env | more, folder)
 
@@ -74,9 +85,19 @@ def _claude(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
     return ("--permission-mode", "default"), env
 
 
+@lru_cache(maxsize=4)
+def _knows(binary: Path, option: str) -> bool:
+    """Whether this version has the option: older ones end at one that they do not know."""
+    environ = {**os.environ, "PATH": tool_path(binary)}
+    done = subprocess.run((str(binary), "--help"), capture_output=True, text=True, check=False, timeout=60, env=environ)
+    return option in done.stdout
+
+
 def _codex(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    binary = find_tool("codex")
+    alone = ("--no-daemon",) if binary is not None and _knows(binary, "--no-daemon") else ()
     if first_run == "virgin":
-        return ("--no-daemon",), {}
+        return alone, {}
     trust = "" if first_run else f'[projects."{folder}"]\ntrust_level = "trusted"\n'
     (home / ".codex").mkdir(exist_ok=True)
     approval = () if first_run else ("-a", "on-request")  # whoever names a policy is not asked for trust
@@ -85,7 +106,7 @@ def _codex(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
         f'[model_providers.lab]\nname = "lab"\nbase_url = "{address}/v1"\nwire_api = "responses"\nenv_key = "LAB_KEY"\n'
         f"[analytics]\nenabled = false\n{trust}"
     )
-    return (*approval, "--no-daemon"), {"LAB_KEY": "none"}
+    return (*approval, *alone), {"LAB_KEY": "none"}
 
 
 def _gemini(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
@@ -131,6 +152,68 @@ def _aider(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
     return arguments, {**env, "AIDER_ANALYTICS": "false", "AIDER_CHECK_UPDATE": "false"}
 
 
+def _qwen(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    settings: dict[str, Any] = {
+        "general": {"disableAutoUpdate": True, "disableUpdateNag": True, "enableAutoUpdate": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+        "security": {"folderTrust": {"enabled": first_run == "folder"}},
+    }
+    if first_run != "virgin":
+        settings["security"]["auth"] = {"selectedType": "openai"}
+    (home / ".qwen").mkdir(exist_ok=True)
+    (home / ".qwen" / "settings.json").write_text(json.dumps(settings))
+    if first_run == "virgin":
+        return (), {}
+    env = {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": "lab-model"}
+    return ("--auth-type", "openai", "-m", "lab-model", "--approval-mode", "default"), env
+
+
+def _cn(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    model = {
+        "name": "Lab",
+        "provider": "openai",
+        "model": "lab-model",
+        "apiBase": f"{address}/v1",
+        "apiKey": "none",
+        "roles": ["chat", "edit", "apply"],
+        "capabilities": ["tool_use"],
+    }
+    settings = {"name": "lab", "version": "1.0.0", "schema": "v1", "models": [model]}
+    (home / "cn.yaml").write_text(json.dumps(settings))  # JSON is YAML
+    if first_run == "virgin":
+        return (), {}
+    env = {"CONTINUE_TELEMETRY_ENABLED": "0", "CONTINUE_CLI_AUTO_UPDATED": "1"}
+    return ("--config", str(home / "cn.yaml")), env
+
+
+def _kimi(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    if first_run == "virgin":
+        return (), {}
+    (home / ".kimi-code").mkdir(exist_ok=True)
+    (home / ".kimi-code" / "config.toml").write_text(
+        'default_model = "lab"\ntelemetry = false\n'
+        f'[providers.lab]\ntype = "openai"\nbase_url = "{address}/v1"\napi_key = "none"\n'
+        '[models.lab]\nprovider = "lab"\nmodel = "lab-model"\nmax_context_size = 128000\n'
+    )
+    return (), {"KIMI_CODE_NO_AUTO_UPDATE": "1"}
+
+
+def _copilot(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    trusted = [] if first_run else [str(folder)]
+    settings = {"trusted_folders": trusted, "trustedFolders": trusted, "banner": "never"}
+    (home / ".copilot").mkdir(exist_ok=True)
+    (home / ".copilot" / "config.json").write_text(json.dumps(settings))
+    env = {
+        "COPILOT_PROVIDER_BASE_URL": f"{address}/v1",
+        "COPILOT_MODEL": "lab-model",
+        "COPILOT_PROVIDER_API_KEY": "none",
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_AUTO_UPDATE": "false",
+    }
+    return ("--no-auto-update",), env
+
+
 SEEDS: dict[str, Callable[[Path, Path, str, str], Seeded]] = {
     "claude": _claude,
     "claude-2.1.197": _claude,
@@ -138,4 +221,8 @@ SEEDS: dict[str, Callable[[Path, Path, str, str], Seeded]] = {
     "gemini": _gemini,
     "opencode": _opencode,
     "aider": _aider,
+    "qwen": _qwen,
+    "cn": _cn,
+    "kimi": _kimi,
+    "copilot": _copilot,
 }

@@ -38,6 +38,7 @@ class Rule:
     before_text: str = ""  # keys to type before the text
     before_shows: str = ""  # what must stand on the screen once they have worked
     after_text: str = ""  # keys that end the text instead of Enter
+    rests: bool = False  # an Enter right behind the text is a part of it: it comes a while later
     popup: bool = False  # a list of completions may take the first Enter
     programs: str = ""  # a pattern for the name of the program that waits
     unless: str = ""  # a pattern on the screen that forbids it
@@ -61,6 +62,7 @@ class MenuRule:
     refuse: str = ""  # labels that refuse in this menu, instead of the dialect's words
     text_choice: str = ""  # labels that open a text field
     text_keys: str = ""  # keys before the text; "" : the keys of the choice
+    text_typed: bool = False  # own words are typed as they are, wherever the highlight stands
     text_reach: str = ""  # keys that lead to it where it is scrolled out of sight
     toggle: str = "space"  # what marks a box in a list where several may be chosen; "digit": its number
     submit: str = "enter"  # what ends such a list

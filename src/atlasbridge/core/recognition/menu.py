@@ -25,7 +25,7 @@ CHECKED = "◉●◼☑☒⬢■▣✔✓xX*"
 _ROW = (
     r"^(?P<indent>\s*+)(?P<pointer>[{pointers}](?=\s|[" + _BOXES + r"\[(]))?(?P<gap>\s*+)"
     r"(?:(?P<box>[" + _BOXES + r"]|\[[ xX*✔✓]?\]|\([ xX*•]?\))(?P<boxgap>\s*+))?"
-    r"(?:(?P<number>\d{1,2})(?P<dot>[.)]|:(?=\s))\s++)?"
+    r"(?:(?P<open>\[)?(?P<number>\d{1,2})(?P<dot>(?(open)\]|(?:[.)]|:(?=\s))))\s++)?"
     r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s++)?(?P<label>\S.*)$"
 )
 

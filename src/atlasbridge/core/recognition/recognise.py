@@ -5,11 +5,13 @@ Pure: the same picture, facts and dialect always give the same finding.
 
 from __future__ import annotations
 
+from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType
 from atlasbridge.core.prompt.step import Stands, Step, Until, When
 from atlasbridge.core.recognition.asking_line import Line
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any, steady
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
+from atlasbridge.core.recognition.input_box import recognise_input_box
 from atlasbridge.core.recognition.lit_list import recognise_lit_list
 from atlasbridge.core.recognition.recognise_box import recognise_box, recognise_keys
 from atlasbridge.core.recognition.recognise_line import finding_of, recognise_footer, recognise_line
@@ -63,7 +65,7 @@ def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if found:
         return found
     if facts.canonical is not True:
-        for recogniser in TALKING if dialect.idles else DRAWING:
+        for recogniser in TALKING if dialect.idles else (recognise_input_box, *DRAWING):
             found = recogniser(view, facts, dialect)
             if found:
                 return found
@@ -105,7 +107,8 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
     found = finding_of(rule, view, Line(asked, row), facts, dialect)
     until: Until = Stands(rule.before_shows) if rule.before_shows else When.REDRAWN
     steps = (Step(rule.before_text.encode(), until),) if rule.before_text else ()
-    ending = (Step(rule.after_text.encode()),) if rule.after_text else ()
+    ending: tuple[Step, ...] = (Step(rule.after_text.encode()),) if rule.after_text else ()
+    ending = (Step(b"", When.RESTED), *(ending or (Step(ENTER),))) if rule.rests else ending
     found = replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending, priority=rule.priority)
     found = replace(found, core=steady(dialect, asked))
     if rule.type == "free_text" and asks_for_secret(asked, dialect):

@@ -26,6 +26,7 @@ from atlasbridge.core.values import replace
 
 DIALOG_ROWS = 30
 NEAR_ROWS = 6
+STATUS_ROWS = 1  # below a list: what a tool says of itself, such as a spinner's line
 _HINT = lazy(
     r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
     r"|space to|to toggle|esc to cancel|tab to amend",
@@ -196,7 +197,7 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
         return (Step(item.number.encode(), When.DRAINED), Step(ENTER))
     if rule.choose == "digit_shows" and item.number:
         return (Step(item.number.encode(), Shows(item.label[:60])), Step(ENTER))
-    moves = move_steps(view, menu.current, at, rule.across, item.label, menu.upwards)
+    moves = _seen_moves(menu, at, move_steps(view, menu.current, at, rule.across, item.label, menu.upwards))
     if menu.gaps and len(moves) > 0:
         moves = (Step(moves[-1].keys, Reach(item.label[:60])),)
     if item.box.startswith("(") and not item.checked:
@@ -208,6 +209,19 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
     if rule.follow and compiled(rule.follow).search(item.label):
         return (*moves, Step(ENTER, When.CHANGED), *named_steps(view, rule.follow_keys))
     return (*moves, Step(ENTER))
+
+
+def _seen_moves(menu: Menu, at: int, moves: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Where a pointer shows it, each arrow is seen to have moved it: a spinner beside the list changes the screen, too,
+    and a program that gets two arrows at once may take them for one key."""
+    if menu.how != "pointer" or menu.current < 0 or menu.gaps or len(moves) < 2:
+        return moves
+    way = 1 if at > menu.current else -1
+    between = range(menu.current + way, at, way)
+    return (
+        *(replace(step, until=Shows(menu.items[to].label[:60])) for step, to in zip(moves, between, strict=False)),
+        moves[-1],
+    )
 
 
 def move_steps(
@@ -257,6 +271,8 @@ def named_steps(view: View, keys: str, last: Until = When.AT_ONCE) -> tuple[Step
 def _text_steps(view: View, menu: Menu, rule: MenuRule) -> tuple[Step, ...]:
     if not rule.text_choice:
         return ()
+    if rule.text_typed:
+        return (Step(b""),)
     if rule.text_submit and rule.text_reach:
         return named_steps(view, rule.text_reach)
     for at, item in enumerate(menu.items):
@@ -282,7 +298,8 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     around = "\n".join(view.lines[max(0, menu.top - 4) : view.bottom() + 1])
     if hinted:
         return bool(_ARROWS.search(around))
-    at_the_end = view.bottom() - menu.bottom <= 2
+    below = [line for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
+    at_the_end = view.bottom() - menu.bottom <= 2 or (menu.how == "pointer" and len(below) <= STATUS_ROWS)
     return menu.upwards or bool(_HINT.search(around)) or at_the_end or _asked_right_above(view, menu)
 
 

@@ -51,6 +51,7 @@ class Request:
     body: str = ""
     heard: str = ""  # those results as JSON
     speaks: bool = False  # the tool takes edits and commands from the text itself
+    takes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # offered tool -> schema of its arguments
 
     @property
     def side(self) -> bool:
@@ -62,13 +63,21 @@ class Request:
 class Turn:
     text: str
     call: Call | None = None
+    more: tuple[Call, ...] = ()  # calls in the same turn
     delay_s: float = 0.0
     drip_s: float = 0.0
     scene: str = ""
-    refusals: int = 0  # how often the service says first that it is overloaded
+    refusals: int = 0  # how often the service refuses first
+    status: int = 503  # with which it refuses: overloaded, a limit, a request it does not like
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return (self.call, *self.more) if self.call else ()
 
 
 Spellings = dict[str, "dict[str, Any] | str"]
+Move = str | Spellings | tuple[Spellings, ...]  # words, a call, or several at once
+REFUSALS = {"fail": 503, "limit": 429, "error": 400}
 
 
 def play(request: Request, folder: str, address: str) -> Turn:
@@ -80,16 +89,16 @@ def play(request: Request, folder: str, address: str) -> Turn:
     if scene == "truth":
         return _truth(request, folder, int(seconds))
     moves = scenes(folder, address, plan_file(request.body, folder)).get(scene, [])
-    text, call = "All done.", None
+    text, calls = "All done.", list[Call]()
     if request.results < len(moves):
-        move = moves[request.results]
-        text, call = (move, None) if isinstance(move, str) else choose(move, request.tools)
+        text, calls = perform(moves[request.results], request)
     waits = not request.side and not request.results
     default_delay = 5.0 if scene == "slow" else 0.0
-    if scene == "fail":
-        return Turn(text, scene=scene, refusals=int(seconds or 1))
+    if scene in REFUSALS:
+        return Turn(text, scene=scene, refusals=int(seconds or 1), status=REFUSALS[scene])
     delay = (float(seconds) if seconds else default_delay) if waits else 0.0
-    return Turn(text, call, delay, 0.25 if scene == "drip" and waits else 0.0, scene)
+    drip = 0.25 if scene == "drip" and waits else 0.0
+    return Turn(text, calls[0] if calls else None, tuple(calls[1:]), delay, drip, scene)
 
 
 def _truth(request: Request, folder: str, number: int) -> Turn:
@@ -100,18 +109,35 @@ def _truth(request: Request, folder: str, number: int) -> Turn:
     patch = f"*** Begin Patch\n*** Add File: {asked.file}\n"
     patch += "".join(f"+{line}\n" for line in asked.text.splitlines()) + "*** End Patch\n"
     move = write(f"{folder}/{asked.file}", asked.text, patch) if asked.file else shell(asked.text)
-    return Turn(*choose(move, request.tools), scene="truth")
+    return Turn(*choose(move, request), scene="truth")
 
 
-def choose(spellings: Spellings, tools: Mapping[str, str]) -> tuple[str, Call | None]:
-    """The first spelling of the call that this tool offers."""
+def perform(move: Move, request: Request) -> tuple[str, list[Call]]:
+    if isinstance(move, str):
+        return move, []
+    chosen = [choose(spellings, request) for spellings in (move if isinstance(move, tuple) else (move,))]
+    return chosen[0][0], [call for _, call in chosen if call]
+
+
+def choose(spellings: Spellings, request: Request) -> tuple[str, Call | None]:
+    """The first spelling of the call that this tool offers, with the arguments that it takes."""
     for name, arguments in spellings.items():
-        if name in tools:
-            return f"I will use {name}.", Call(name, arguments)
+        if name in request.tools:
+            return f"I will use {name}.", Call(name, _fitting(arguments, request.takes.get(name)))
     first = next(iter(spellings))
-    if "ToolSearch" in tools:  # rare tools are offered only after a search
+    if "ToolSearch" in request.tools:  # rare tools are offered only after a search
         return "I will look for a tool.", Call("ToolSearch", {"query": f"select:{first}", "max_results": 1})
     return f"(none of {', '.join(sorted(spellings))} is offered)", None
+
+
+def _fitting(value: Any, schema: Mapping[str, Any] | None) -> Any:
+    """Tools share names but not the names of arguments: only those that are offered are sent."""
+    if isinstance(value, list):
+        return [_fitting(one, (schema or {}).get("items")) for one in value]
+    known = (schema or {}).get("properties")
+    if not isinstance(value, dict) or not isinstance(known, dict) or not known:
+        return value
+    return {name: _fitting(part, known[name]) for name, part in value.items() if name in known}
 
 
 def plan_file(body: str, folder: str) -> str:
@@ -121,19 +147,22 @@ def plan_file(body: str, folder: str) -> str:
     return named[-1] if named else f"{folders[-1] if folders else folder}/plan.md"
 
 
-def scenes(folder: str, address: str, plan: str) -> dict[str, list[str | Spellings]]:
+def scenes(folder: str, address: str, plan: str) -> dict[str, list[Move]]:
     page, new = f"{address}/page", f"{folder}/written.txt"
     ask_overwrite = "bash -c 'read -p \"Overwrite? [y/N] \" a; echo got=$a > read-answer.txt'"
     return {
         "say": ["Hello from the lab."],
         "slow": ["Done after a long think."],
         "fail": ["Done after a bad start."],
+        "limit": ["Done after a limit."],
+        "error": ["Done after an error."],
         "drip": ["word " * 40],
         "bait": [LURE],
         "askfree": ["What should the new module be called?"],
         "planblock": [f"<proposed_plan>\n{PLAN}</proposed_plan>"],
         "bash": [shell("touch made-by-bash.txt")],
         "bash2": [shell("touch made-by-bash.txt"), shell("touch made-by-bash-2.txt")],
+        "bashboth": [(shell("touch made-by-bash.txt"), shell("touch made-by-bash-2.txt"))],
         "secretbash": [shell(f"curl -s -H 'Authorization: Bearer {LEAK}' {page} -o fetched.html")],
         "manylines": [shell(MANY_LINES)],
         "longbash": [shell("sleep 8 && touch made-by-bash.txt")],
@@ -181,19 +210,21 @@ def shell(command: str) -> Spellings:
 
 def write(path: str, content: str, patch: str) -> Spellings:
     return {
-        "Write": {"file_path": path, "content": content},
+        "Write": {"file_path": path, "filepath": path, "path": path, "content": content},
         "apply_patch": patch,
         "write_file": {"file_path": path, "content": content},
-        "write": {"filePath": path, "content": content},
+        "write": {"filePath": path, "path": path, "content": content},
+        "create": {"path": path, "file_text": content},
         "exec_command": {"cmd": f"apply_patch <<'END'\n{patch}END"},
     }
 
 
 def read(path: str) -> Spellings:
     return {
-        "Read": {"file_path": path},
+        "Read": {"file_path": path, "filepath": path, "path": path},
         "read_file": {"file_path": path},
         "read": {"filePath": path},
+        "view": {"path": path},
         "exec_command": {"cmd": "cat seed.txt"},
         "shell_command": {"command": "cat seed.txt"},
     }
@@ -202,10 +233,20 @@ def read(path: str) -> Spellings:
 def edit(path: str) -> Spellings:
     old, new = "colour = red", "colour = blue"
     return {
-        "Edit": {"file_path": path, "old_string": old, "new_string": new},
+        "Edit": {"file_path": path, "path": path, "old_string": old, "new_string": new},
         "apply_patch": CHANGE_FILE,
         "replace": {"file_path": path, "old_string": old, "new_string": new, "instruction": "Make it blue"},
-        "edit": {"filePath": path, "oldString": old, "newString": new},
+        "edit": {
+            "filePath": path,
+            "oldString": old,
+            "newString": new,
+            "file_path": path,
+            "old_string": old,
+            "new_string": new,
+            "path": path,
+            "old_str": old,
+            "new_str": new,
+        },
         "exec_command": {"cmd": f"apply_patch <<'END'\n{CHANGE_FILE}END"},
     }
 
@@ -213,25 +254,49 @@ def edit(path: str) -> Spellings:
 def fetch(page: str) -> Spellings:
     return {
         "WebFetch": {"url": page, "prompt": "What does it say?"},
-        "web_fetch": {"prompt": f"Summarise {page}"},
+        "web_fetch": {"url": page, "prompt": f"Summarise {page}"},
+        "FetchURL": {"url": page},
+        "Fetch": {"url": page},
         "webfetch": {"url": page, "format": "text"},
     }
 
 
 def ask(questions: list[tuple[str, str, list[dict[str, str]]]], multi: bool = False) -> Spellings:
     plain = [{"question": text, "header": header, "options": options} for text, header, options in questions]
+    several = [{**q, "multiSelect": multi, "multi_select": multi} for q in plain]
+    words, labels = questions[0][0], [option["label"] for option in questions[0][2]]
     return {
-        "AskUserQuestion": {"questions": [{**q, "multiSelect": multi} for q in plain]},
+        "AskUserQuestion": {"questions": several},
+        "ask_user_question": {"questions": [{**q, "multiSelect": multi} for q in plain]},
+        "AskQuestion": {"question": words, "options": labels},
         "request_user_input": {"questions": [{**q, "id": str(q["header"]).lower()} for q in plain]},
-        "ask_user": {"questions": [{**q, "type": "choice", "multiSelect": multi} for q in plain]},
+        "ask_user": {
+            "questions": [{**q, "type": "choice", "multiSelect": multi} for q in plain],
+            "message": words,
+            "requestedSchema": _form(questions, multi),
+        },
         "question": {"questions": [{**q, "multiple": multi} for q in plain]},
     }
+
+
+def _form(questions: list[tuple[str, str, list[dict[str, str]]]], multi: bool) -> dict[str, Any]:
+    """The questions as a form: a field each."""
+    fields: dict[str, Any] = {}
+    for text, header, options in questions:
+        labels = [option["label"] for option in options]
+        one = {"type": "string", "enum": labels}
+        fields[header.lower()] = {
+            **({"type": "array", "items": one} if multi else one),
+            "title": header,
+            "description": text,
+        }
+    return {"properties": fields, "required": list(fields)}
 
 
 def leave_plan(plan: str) -> Spellings:
     return {
         "ExitPlanMode": {"plan": PLAN},
-        "exit_plan_mode": {"plan_filename": plan.rpartition("/")[2], "plan_path": plan},
+        "exit_plan_mode": {"plan": PLAN, "plan_filename": plan.rpartition("/")[2], "plan_path": plan},
         "plan_exit": {},
         "update_plan": {"plan": [{"step": "Make a file", "status": "pending"}]},
     }

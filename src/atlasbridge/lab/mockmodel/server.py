@@ -14,8 +14,11 @@ from typing import Any
 from atlasbridge.lab.mockmodel import wire
 from atlasbridge.lab.mockmodel.scene import Request, Turn, play
 
-OVERLOADED = 503
-
+REFUSALS = {
+    400: {"status": "INVALID_ARGUMENT", "type": "invalid_request_error", "message": "The lab does not like this"},
+    429: {"status": "RESOURCE_EXHAUSTED", "type": "rate_limit_error", "message": "Rate limit reached: try again later"},
+    503: {"status": "UNAVAILABLE", "type": "overloaded_error", "message": "Overloaded"},
+}
 PAGE = b"<html><body><h1>Lab page</h1><p>The answer is 42.</p></body></html>"
 
 
@@ -26,8 +29,12 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
-class Overloaded(Exception):
-    """The service refuses this request; the tool shall try again."""
+class Refused(Exception):
+    """The service refuses this request."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 class MockModel:
@@ -69,7 +76,7 @@ class MockModel:
         turn = play(request, self.folder, self.address)
         if not request.side and self._refused < turn.refusals:
             self._refused += 1
-            raise Overloaded
+            raise Refused(turn.status)
         self._refused = 0
         self.heard.append(request.heard)
         self.requests.append((path, turn.scene, request.results, turn.call.name if turn.call else ""))
@@ -103,9 +110,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(path, body, raw.decode(errors="replace"))
         except ValueError:
             self._send_json({"error": "the body is not JSON"}, 400)
-        except Overloaded:
-            about = {"code": OVERLOADED, "status": "UNAVAILABLE", "type": "overloaded_error", "message": "Overloaded"}
-            self._send_json({"type": "error", "error": about}, OVERLOADED)
+        except Refused as refused:
+            about = {"code": refused.status, **REFUSALS[refused.status]}
+            self._send_json({"type": "error", "error": about}, refused.status)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True  # the tool gave up: Esc, or its end
 

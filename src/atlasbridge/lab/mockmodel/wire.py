@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from atlasbridge.core.ids import new_id
-from atlasbridge.lab.mockmodel.scene import DIRECTIVE, Request, Turn
+from atlasbridge.lab.mockmodel.scene import DIRECTIVE, Call, Request, Turn
 
 Body = Mapping[str, Any]
 Part = bytes | float
@@ -65,7 +65,8 @@ def parse_messages(body: Body) -> Request:
         results += sum(part.get("tool_use_id") not in searches for part in answers)
         heard = answers or heard
     offered = {tool.get("name", ""): "function" for tool in body.get("tools", [])}
-    return Request(words, results, offered, heard=_as_json(heard))
+    takes = {tool.get("name", ""): arguments_of(tool.get("input_schema")) for tool in body.get("tools", [])}
+    return Request(words, results, offered, heard=_as_json(heard), takes=takes)
 
 
 def answers_in(parts: list[Any]) -> list[Any]:
@@ -74,8 +75,8 @@ def answers_in(parts: list[Any]) -> list[Any]:
 
 def messages_blocks(turn: Turn) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = [{"type": "text", "text": turn.text}]
-    if turn.call:
-        use = {"id": fresh("toolu_"), "name": turn.call.name, "input": turn.call.arguments}
+    for call in turn.calls:
+        use = {"id": fresh("toolu_"), "name": call.name, "input": call.arguments}
         blocks.append({"type": "tool_use", **use})
     return blocks
 
@@ -135,9 +136,8 @@ def parse_responses(body: Body) -> Request:
     return Request(words, results, tools, heard=_as_json(heard))
 
 
-def responses_call(request: Request, turn: Turn) -> dict[str, Any]:
-    assert turn.call is not None
-    name, arguments = turn.call.name, turn.call.arguments
+def responses_call(request: Request, call: Call) -> dict[str, Any]:
+    name, arguments = call.name, call.arguments
     ids = {"id": fresh("fc_"), "call_id": fresh("call_"), "name": name, "status": "completed"}
     if isinstance(arguments, str) or request.tools.get(name) == "custom":
         return {"type": "custom_tool_call", "input": arguments, **ids}
@@ -163,7 +163,7 @@ def whole_responses(body: Body, request: Request, turn: Turn) -> dict[str, Any]:
         "object": "response",
         "model": body.get("model", "lab"),
         "status": "completed",
-        "output": [message, *([responses_call(request, turn)] if turn.call else [])],
+        "output": [message, *(responses_call(request, call) for call in turn.calls)],
         "usage": usage,
     }
 
@@ -196,9 +196,15 @@ def parse_chat(body: Body) -> Request:
             words, results = text_of(message["content"]), 0
         elif message["role"] == "tool":
             results, heard = results + 1, message
-    offered = {tool.get("function", {}).get("name", ""): "function" for tool in body.get("tools", [])}
+    functions = [tool.get("function", {}) for tool in body.get("tools") or []]
+    offered = {function.get("name", ""): "function" for function in functions}
+    takes = {function.get("name", ""): arguments_of(function.get("parameters")) for function in functions}
     speaks = any("SEARCH/REPLACE" in text_of(message.get("content")) for message in body.get("messages", []))
-    return Request(words, results, offered, heard=_as_json(heard), speaks=speaks and not offered)
+    return Request(words, results, offered, heard=_as_json(heard), speaks=speaks and not offered, takes=takes)
+
+
+def arguments_of(schema: Any) -> Body:
+    return schema if isinstance(schema, dict) else {}
 
 
 def spoken_edit(turn: Turn) -> str:
@@ -214,10 +220,15 @@ def spoken_edit(turn: Turn) -> str:
 
 
 def chat_calls(turn: Turn) -> list[dict[str, Any]]:
-    if not turn.call:
-        return []
-    function = {"name": turn.call.name, "arguments": json.dumps(turn.call.arguments)}
-    return [{"index": 0, "id": fresh("call_"), "type": "function", "function": function}]
+    return [
+        {
+            "index": index,
+            "id": fresh("call_"),
+            "type": "function",
+            "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+        }
+        for index, call in enumerate(turn.calls)
+    ]
 
 
 def whole_chat(body: Body, turn: Turn) -> dict[str, Any]:
@@ -233,6 +244,15 @@ def whole_chat(body: Body, turn: Turn) -> dict[str, Any]:
     }
 
 
+def call_parts(call: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A call as services stream it: its name first, then its arguments in two pieces."""
+    arguments = call["function"]["arguments"]
+    middle = len(arguments) // 2
+    yield {**call, "function": {**call["function"], "arguments": ""}}
+    for piece in (arguments[:middle], arguments[middle:]):
+        yield {"index": call["index"], "function": {"arguments": piece}}
+
+
 def stream_chat(body: Body, turn: Turn) -> Iterator[Part]:
     whole = whole_chat(body, turn)
     choice = whole["choices"][0]
@@ -246,8 +266,8 @@ def stream_chat(body: Body, turn: Turn) -> Iterator[Part]:
     for wait, piece in pieces(turn):
         yield wait
         yield chunk({"content": piece})
-    if "tool_calls" in choice["message"]:
-        yield chunk({"tool_calls": choice["message"]["tool_calls"]})
+    for call in choice["message"].get("tool_calls", ()):
+        yield from (chunk({"tool_calls": [part]}) for part in call_parts(call))
     yield chunk({}, choice["finish_reason"], usage=whole["usage"])
     yield event("[DONE]")
 
@@ -265,7 +285,8 @@ def parse_gemini(body: Body) -> Request:
         answers = [part for part in parts if "functionResponse" in part]
         results, heard = results + len(answers), answers or heard
     declared = [f for tool in body.get("tools") or [] for f in tool.get("functionDeclarations") or []]
-    return Request(words, results, {f["name"]: "function" for f in declared}, heard=_as_json(heard))
+    takes = {f["name"]: arguments_of(f.get("parametersJsonSchema") or f.get("parameters")) for f in declared}
+    return Request(words, results, {f["name"]: "function" for f in declared}, heard=_as_json(heard), takes=takes)
 
 
 def gemini_schema_answer(body: Body) -> str:
@@ -290,7 +311,8 @@ def gemini_reply(parts: list[dict[str, Any]], finish: str = "") -> dict[str, Any
 
 
 def gemini_last(turn: Turn) -> list[dict[str, Any]]:
-    return [{"functionCall": {"name": turn.call.name, "args": turn.call.arguments}}] if turn.call else [{"text": ""}]
+    calls: list[dict[str, Any]] = [{"functionCall": {"name": call.name, "args": call.arguments}} for call in turn.calls]
+    return calls or [{"text": ""}]
 
 
 def whole_gemini(turn: Turn) -> dict[str, Any]:

@@ -28,6 +28,7 @@ _HIDDEN_S = 0.6  # for a tool to draw what was typed, if it ever does
 _TAKEN_S = 0.4  # for a tool that waits again to take a single key without Enter; one that works gets its whole time
 _RESTS_S = 0.5  # behind a paste: some programs take an Enter that comes sooner for a part of it
 _ARRIVES_S = 1.0  # for a screen that only some lead to
+_HELD_S = 0.08  # a highlight that was just drawn: some programs act on the one before it until they have come to rest
 _SWITCH_S = 0.2  # for a tool that leaves raw mode after every key to come back to it
 _TAIL = 6  # characters by which a text that was just typed is known again
 # Conditions that would also be true of another prompt.
@@ -198,8 +199,20 @@ class Walk:
             case Stands(text):
                 return lambda: any(text in line for line in self.watch.screen.lines())
             case Shows(text):
-                return lambda: self._shows(text)
+                return self._held(lambda: self._shows(text))
         assert_never(until)
+
+    def _held(self, condition: Callable[[], bool]) -> Callable[[], bool]:
+        """It has been true for a moment, without a break."""
+        since: float | None = None
+
+        def look() -> bool:
+            nonlocal since
+            now = self.clock.now()
+            since = (now if since is None else since) if condition() else None
+            return since is not None and now - since >= _HELD_S
+
+        return look
 
     def _redrawn(self, before: int) -> Callable[[], bool]:
         """The tool has drawn what was typed; one that hides it has read it, and draws nothing for a while."""

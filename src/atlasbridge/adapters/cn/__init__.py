@@ -1,0 +1,1 @@
+"""Continue: how it asks, and its class for the frozen interface."""

@@ -1,0 +1,1 @@
+"""GitHub Copilot CLI: how it asks, and its class for the frozen interface."""

@@ -1,0 +1,1 @@
+"""Kimi Code: how it asks, and its class for the frozen interface."""

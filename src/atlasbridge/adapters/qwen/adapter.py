@@ -1,0 +1,12 @@
+"""Qwen Code.  How it asks and which key answers is in `dialect.toml`."""
+
+from __future__ import annotations
+
+from atlasbridge.adapters.pty import PtyAdapter
+from atlasbridge.adapters.registry import AdapterRegistry
+
+
+@AdapterRegistry.register("qwen")
+class QwenAdapter(PtyAdapter):
+    TOOL_NAME = "qwen"
+    DIALECT = "qwen"

@@ -1,0 +1,83 @@
+"""The box at the foot of the screen in which an AI CLI that no dialect knows takes the next instruction.
+
+What stands above it was said: quoted lists and questions in it ask nothing.  Where a list with a pointer stands right
+above the box nobody can tell who gets the keys: a person must look.
+"""
+
+from __future__ import annotations
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.recognition.asked import block
+from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.finding import Facts, Finding, cut
+from atlasbridge.core.recognition.menu import find_menu
+from atlasbridge.core.screen.frames import find_frames, is_rule
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import frozen
+
+MARGIN = 4  # columns that such a box leaves free, both sides together
+MOST_ROWS = 6  # of text in it
+BELOW_ROWS = 4  # a status line or two
+ABOVE_ROWS = 3  # between a list and the box
+_INVITES = lazy(r"^[>❯›»●*▌](?:\s|$)")
+
+
+@frozen
+class Box:
+    top: int
+    bottom: int
+
+
+def find_input_box(view: View) -> Box | None:
+    """As wide as the screen, a few rows high, near its foot, with a mark that invites to type."""
+    foot = view.bottom()
+    wide = view.cols - MARGIN
+    for frame in find_frames(view.lines):
+        if frame.right - frame.left >= wide and _fits(view, frame.top, frame.bottom, foot, frame.left + 1):
+            return Box(frame.top, frame.bottom)
+    rules = [at for at, line in enumerate(view.lines) if is_rule(line) and len(line.strip()) >= wide]
+    if len(rules) >= 2 and _fits(view, rules[-2], rules[-1], foot, 0):
+        return Box(rules[-2], rules[-1])
+    return None
+
+
+def _fits(view: View, top: int, bottom: int, foot: int, left: int) -> bool:
+    if not 2 <= bottom - top <= MOST_ROWS + 1 or foot - bottom > BELOW_ROWS:
+        return False
+    return _INVITES.match(view.lines[top + 1][left:].strip()) is not None
+
+
+def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    if facts.canonical is True or facts.command in dialect.screen_programs:
+        return None
+    box = find_input_box(view)
+    if box is None:
+        return None
+    menu = find_menu(view, dialect.pointers)
+    if menu and box.top < menu.top:
+        return None  # the "box" is a list
+    said = block(_said(view, box.top))
+    if menu and menu.how == "pointer" and 0 <= box.top - menu.bottom <= ABOVE_ROWS:
+        return Finding(
+            "list-above-box", PromptType.TYPE_UNKNOWN, 0.7, cut(said), said, menu.top, line_mode=False, question=said
+        )
+    return Finding(
+        "input-box",
+        PromptType.TYPE_FREE_TEXT,
+        0.82,
+        cut(said) or "(it waits for an instruction)",
+        "input-box",
+        box.top,
+        constraints={"idle": True},
+        line_mode=False,
+        question=said,
+    )
+
+
+def _said(view: View, top: int) -> list[str]:
+    """The last paragraphs above the box."""
+    rows = [row.rstrip() for row in view.lines[max(0, top - 12) : top]]
+    while rows and not rows[-1].strip():
+        rows.pop()
+    return rows[-8:]

@@ -1,0 +1,81 @@
+"""AI CLIs that no dialect knows: a spinner turns beside a dialog, an input box ends what was said, refusals have many
+names."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.playbook import TICKING, Nothing, Playbook, Raised
+
+from atlasbridge.core.prompt.answer import decide_answer, encode_answer
+from atlasbridge.core.prompt.model import Answer
+from atlasbridge.core.prompt.step import Shows
+
+HIDE = "\x1b[?25l"
+BAR = "─" * 80
+EDGE = "─" * 78
+SAID = "The installer prints:\n\n  Do you want to continue? [Y/n]\n  1. Yes\n  2. No\n\nThat is all.\n\n"
+FRAMED = f"╭{EDGE}╮\n│ > {' ' * 75}│\n╰{EDGE}╯\n  model  ~/work"
+RULED = f"{BAR}\n❯ \n{BAR}\n  model  ~/work"
+LISTED = (
+    "  Allow execution of: 'touch'?\n\n"
+    "  › 1. Yes, allow once\n    2. Always allow\n    3. No, suggest changes (esc)\n\n\n"
+)
+ROWS = (
+    "  Would you like to continue?",
+    "",
+    "  > Continue (tab)",
+    "    Do not ask again (shift+tab)",
+    "    No (esc)",
+    "",
+)
+BOXED = "\n".join([f"╭{EDGE}╮", *(f"│{row:<78}│" for row in ROWS), f"╰{EDGE}╯", "  ~/work"])
+
+
+@pytest.mark.parametrize("dialog", [LISTED + "  ⠏ Waiting for user confirmation...", BOXED])
+def test_a_spinner_beside_a_dialog_does_not_hide_it(dialog: str) -> None:
+    play = Playbook(TICKING) >> HIDE + "\n" + dialog
+    for mark in "⠋⠙⠹⠸⠼":
+        play = play >> 0.1 >> f"\x1b7\x1b[H{mark}\x1b8"
+    assert play << Raised("multiple_choice")
+
+
+@pytest.mark.parametrize("box", [FRAMED, RULED])
+def test_what_stands_above_an_input_box_was_said_and_asks_nothing(box: str) -> None:
+    play = Playbook(TICKING) >> HIDE + SAID + box >> 3.0 << Raised("free_text")
+    assert play.prompt.constraints.get("idle") is True
+    assert "default" not in play.prompt.constraints
+    assert "That is all." in play.prompt.excerpt
+
+
+def test_an_input_box_while_something_moves_says_nothing() -> None:
+    play = Playbook(TICKING) >> HIDE + SAID + FRAMED
+    for mark in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏":
+        play = play >> 0.1 >> f"\x1b7\x1b[H{mark} {ord(mark)} tokens\x1b8"
+    assert play << Nothing()
+
+
+def test_a_list_with_a_pointer_right_above_an_input_box_is_for_a_person_to_look_at() -> None:
+    play = Playbook(TICKING) >> HIDE + "Run it?\n❯ Yes\n  No\n" + FRAMED >> 15.0 << Raised("unknown")
+    assert not play.prompt.choices
+
+
+def test_numbers_in_square_brackets_number_a_list() -> None:
+    drawn = HIDE + "Ready to submit?\n\n  → [1] Submit\n    [2] Cancel\n\n  ↑↓ select  ↵ confirm  esc cancel"
+    play = Playbook(TICKING) >> drawn >> 1.0 << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == ["Submit", "Cancel"]
+
+
+@pytest.mark.parametrize("no", ["Reject", "Deny", "Disallow", "Cancel"])
+def test_no_refuses_whatever_the_refusal_is_called(no: str) -> None:
+    drawn = HIDE + f"Run this command?\n\n  ❯ 1. Approve once\n    2. Approve always\n    3. {no}\n"
+    play = Playbook(TICKING) >> drawn >> 1.0 << Raised("multiple_choice")
+    answer = decide_answer(play.prompt, "n")
+    assert isinstance(answer, Answer) and answer.value == "3"
+
+
+def test_each_arrow_is_seen_to_have_moved_the_pointer() -> None:
+    """Two arrows at once are one unknown key for some, and a spinner changes the screen, too."""
+    play = Playbook(TICKING) >> HIDE + "Pick one:\n❯ red\n  green\n  blue\n" >> 1.0 << Raised("multiple_choice")
+    answer = decide_answer(play.prompt, "blue")
+    assert isinstance(answer, Answer)
+    assert [step.until for step in encode_answer(play.prompt, answer)][:2] == [Shows("green"), Shows("blue")]
