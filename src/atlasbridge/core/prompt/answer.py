@@ -218,8 +218,9 @@ def _refusal(prompt: Prompt) -> Choice | None:
     """The one that says no; of several the one that says no and nothing else, before one that only leaves."""
     refusing = [choice for choice in prompt.choices if choice.refuses and not choice.always]
     plain = [choice for choice in refusing if answers_as(_KEY_BEHIND.sub("", choice.label).rstrip(" .!"), "refuse")]
-    saying = [choice for choice in refusing if not begins("cancel", choice.label)]
-    for group in (refusing, plain, saying):
+    taking = [choice for choice in refusing if choice.steps]  # the others want words of their own
+    saying = [choice for choice in taking if not begins("cancel", choice.label)]
+    for group in (refusing, plain, taking, saying):
         if len(group) == 1:
             return group[0]
     return None
