@@ -46,6 +46,7 @@ PURE = (
     "core/prompt",
     "core/recognition",
     "core/detection",
+    "core/policy",
     "core/routing/policy.py",
     "core/audit/chain.py",
     "core/scheduler/deadlines.py",

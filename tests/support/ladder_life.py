@@ -5,6 +5,7 @@ It keeps, as the store does, only what a restart would find, and says what went 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
 from random import Random
@@ -12,7 +13,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from atlasbridge.core.policy.attention import Attendance, AttentionSettings, listeners
-from atlasbridge.core.policy.ladder import Ladder, Lane, Life, Notice, Outlook, PresenceSettings, Step, default_ladder
+from atlasbridge.core.policy.ladder import Ladder, Lane, Life, Telling, Outlook, PresenceSettings, Rung, default_ladder
 from atlasbridge.core.policy.people import PeopleBook, Person, QuietHours
 
 NAMES = ("Ana", "Bo", "Cy")
@@ -77,10 +78,12 @@ class Simulation:
         self.attendance = Attendance(self.settings)
         self.span_s = self.random.choice([60.0, 3600.0, 20_000.0])
         self.keys = sorted(self.random.uniform(-30, self.span_s) for _ in range(self.random.randint(0, 30)))
+        if self.random.random() < 0.2:  # somebody who never stops
+            self.keys = [float(at) for at in range(0, int(self.span_s) + 5000, 10)]
         self.restarts = sorted(self.random.uniform(0, self.span_s) for _ in range(self.random.randint(0, 3)))
         self.outages = {lane.name: self._outages() for lane in self.lanes}
         self.asked = [self._ask(number) for number in range(world.prompts)]
-        self.queue: list[tuple[float, int, Asked, Notice | None]] = []
+        self.queue: list[tuple[float, int, Asked, Telling | None]] = []
         self.order = 0
 
     def _quiet(self) -> tuple[QuietHours, ...]:
@@ -104,7 +107,7 @@ class Simulation:
         if self.random.random() < 0.4:
             return default_ladder(tuple(after for after in (300.0, 450.0) if after < life_s))
         steps = tuple(
-            Step(
+            Rung(
                 self.random.choice([0.0, 10.0, 60.0, life_s * 1.5]),
                 tuple(self.random.sample(NAMES, self.random.randint(0, 2))),
                 tuple(self.random.sample(["desk", "away", "telegram", "slack", "nowhere"], self.random.randint(0, 2))),
@@ -132,7 +135,7 @@ class Simulation:
         self._judge()
         return self.wrong
 
-    def _put(self, at: float, asked: Asked, notice: Notice | None) -> None:
+    def _put(self, at: float, asked: Asked, notice: Telling | None) -> None:
         self.order += 1
         self.queue.append((at, self.order, asked, notice))
 
@@ -160,10 +163,10 @@ class Simulation:
             asked.end = "default" if asked.refuses else "nobody"
             asked.ended_at = now
             return
-        typed = [key for key in self.keys if key <= now]
+        typed = bisect_right(self.keys, now)
         outlook = Outlook(
             now,
-            typed[-1] if typed else None,
+            self.keys[typed - 1] if typed else None,
             away=False,
             quiet=self.people.quiet_now(now, lambda zone, wall: int(wall / 60) % 1440),
         )
@@ -187,7 +190,7 @@ class Simulation:
     def _waits(self, idle: Asked) -> bool:
         return any(not one.end and not one.idle and one is not idle for one in self.asked)
 
-    def _check(self, asked: Asked, notice: Notice, outlook: Outlook) -> None:
+    def _check(self, asked: Asked, notice: Telling, outlook: Outlook) -> None:
         repeated = {(step, notice.channel) for step in notice.steps} & asked.done
         if repeated:
             self.wrong.append(f"step {repeated} of prompt {asked.number} twice")
@@ -198,7 +201,7 @@ class Simulation:
         if notice.reminder and notice.channel not in {channel for _, channel in asked.done}:
             self.wrong.append(f"prompt {asked.number} reminds {notice.channel} of what was never asked there")
 
-    def _send(self, asked: Asked, notice: Notice, now: float) -> None:
+    def _send(self, asked: Asked, notice: Telling, now: float) -> None:
         if asked.end or asked.ends_at <= now or now >= asked.deadline:
             return  # nobody is told of what is settled: the courier asks whether it is still wanted
         if any(start <= now < end for start, end in self.outages[notice.channel]):

@@ -17,7 +17,7 @@ from atlasbridge.core.policy.ladder import (
     Life,
     Outlook,
     PresenceSettings,
-    Step,
+    Rung,
     choose_ladder,
     decide_course,
     default_ladder,
@@ -100,7 +100,7 @@ def test_one_who_is_awake_hears_it_while_the_other_sleeps() -> None:
 
 
 def test_a_later_step_widens_the_circle_and_asks_instead_of_reminding() -> None:
-    ladder = Ladder((Step(0, ("Ana",), ("away",)), Step(60, (), ("away",))))
+    ladder = Ladder((Rung(0, ("Ana",), ("away",)), Rung(60, (), ("away",))))
     (first,) = course(Outlook(1000.0), ladder=ladder).notices
     assert (first.channel, first.who) == ("telegram", ("Ana",))
     (second,) = course(Outlook(1060.0), replace(LIFE, done=frozenset({(0, "telegram")})), ladder).notices
@@ -108,7 +108,7 @@ def test_a_later_step_widens_the_circle_and_asks_instead_of_reminding() -> None:
 
 
 def test_a_ladder_that_reaches_nobody_is_no_reason_to_ask_nobody() -> None:
-    ladder = Ladder((Step(0, (), ("pager",)),))
+    ladder = Ladder((Rung(0, (), ("pager",)),))
     assert told(course(Outlook(1000.0), ladder=ladder)) == ["web", "telegram"]
 
 
@@ -116,10 +116,10 @@ def test_the_class_of_a_prompt_is_its_tool_folder_label_and_kind() -> None:
     session = SessionRecord("s", "claude", ("claude",), "/home/a/prod/x", 1, 1, "", label="deploy")
     prompt = replace(YES_NO, subject=Subject(SubjectKind.COMMAND, "make deploy"))
     for fields in ({"tool": "claude"}, {"folder": "/home/a/prod/*"}, {"label": "dep*"}, {"kind": "command"}, {}):
-        own = Ladder((Step(5),), "own", **fields)
+        own = Ladder((Rung(5),), "own", **fields)
         assert choose_ladder([own], prompt, session, DEFAULT) is own
     for fields in ({"tool": "codex"}, {"folder": "/srv/*"}, {"label": "x"}, {"kind": "edit"}):
-        assert choose_ladder([Ladder((Step(5),), "own", **fields)], prompt, session, DEFAULT) is DEFAULT
+        assert choose_ladder([Ladder((Rung(5),), "own", **fields)], prompt, session, DEFAULT) is DEFAULT
 
 
 @settings(deadline=None)
@@ -133,7 +133,7 @@ def test_every_prompt_ends_in_an_answer_a_default_or_nobody_and_is_told_of_right
 def test_in_any_window_there_is_one_first(moments: list[float], window_s: float) -> None:
     bursts, firsts = Bursts(window_s), []
     for now in sorted(moments):
-        if bursts.is_first("telegram", now):
+        if bursts.rank("telegram", now) == 0:
             firsts.append(now)
     assert all(later - sooner >= window_s for sooner, later in itertools.pairwise(firsts))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.daemon.desk_attention import DeskAttention
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.page_keys import PageKeys
 from atlasbridge.core.daemon.settings import HubSettings
@@ -33,7 +34,7 @@ class Launcher:
     start: Callable[[], Awaitable[str]]
 
 
-class HubDesk:
+class HubDesk(DeskAttention):
     def __init__(
         self,
         home: Home,

@@ -75,6 +75,7 @@ class Hub:
         self.replies = ReplyDesk(parts, self.life, settings, refusals)
         self.sessions = SessionLife(parts, self.life, settings)
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
+        self.desk.serve(self.life, self.router)
         self.kinship = Kinship(parts, refusals)
         self.operations = Operations(
             self.desk,

@@ -7,12 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from atlasbridge.core.policy.ladder import Course, Ladder, Lane, Life, Notice, Outlook, PresenceSettings, decide_course
+from atlasbridge.core.policy.ladder import Course, Ladder, Lane, Life, Outlook, PresenceSettings, Telling, decide_course
 from atlasbridge.core.policy.people import PeopleBook
 from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.values import field, frozen, replace
 
 HOUR_S = 3600.0
+
+
+@frozen
+class Tone:
+    """How a channel is to show a prompt: to whom, and for whom without a sound; identities, not names."""
+
+    loud: bool = True
+    only: frozenset[str] | None = None  # None: everybody there
+    silent: frozenset[str] = frozenset()
+
+    def sounds_for(self, identity: str) -> bool:
+        return self.loud and identity not in self.silent
+
+
+def decide_tone(telling: Telling, identities: Iterable[str], people: PeopleBook) -> Tone:
+    known = frozenset(identities)
+    only = frozenset(one for one in known if people.person_of(one) in telling.who) if telling.who else None
+    return Tone(telling.loud, only, frozenset(one for one in known if people.person_of(one) in telling.silent))
 
 
 @frozen
@@ -31,18 +49,15 @@ class Bursts:
 
     def __init__(self, window_s: float) -> None:
         self.window_s = window_s
-        self._began: dict[str, float] = {}
+        self._began: dict[str, tuple[float, int]] = {}
 
-    def is_first(self, channel: str, now: float) -> bool:
-        """The window begins with the first and is not prolonged by those that follow."""
-        began = self._began.get(channel)
-        if began is not None and now - began < self.window_s:
-            return False
-        self._began[channel] = now
-        return True
-
-    def ends_at(self, channel: str) -> float:
-        return self._began.get(channel, float("-inf")) + self.window_s
+    def rank(self, channel: str, now: float) -> int:
+        """0 for the first.  The window begins with it and is not prolonged by those that follow."""
+        began, count = self._began.get(channel, (float("-inf"), 0))
+        if now - began >= self.window_s:
+            began, count = now, 0
+        self._began[channel] = began, count + 1
+        return count
 
 
 class NoticeBudget:
@@ -100,23 +115,20 @@ class Attendance:
         return replace(course, notices=notices)
 
     def _with_sound(
-        self, notice: Notice, lane: Lane, ladder: Ladder, now: float, inhibited: bool, heard: set[str]
-    ) -> Notice:
+        self, notice: Telling, lane: Lane, ladder: Ladder, now: float, inhibited: bool, heard: set[str]
+    ) -> Telling:
         if not notice.loud:
             return notice
         if inhibited:
             return replace(notice, loud=False)
-        if lane.remote and not notice.reminder and not ladder.urgent and not self._bursts.is_first(lane.name, now):
-            return replace(notice, loud=False, joins=True)
+        rank = self._bursts.rank(lane.name, now) if lane.remote and not notice.reminder and not ladder.urgent else 0
+        if rank:
+            notice = replace(notice, loud=False, joins=True, opens=rank == 1)
         heard.update(listeners(notice, lane))
         return notice
 
 
-def listeners(notice: Notice, lane: Lane) -> tuple[str, ...]:
-    """Who hears it: named people, not those for whom it is silent."""
-    return tuple(name for name in notice.who or lane.people if notice.loud and name not in notice.silent)
-
-
-def heard_by(notices: Iterable[Notice], lanes: Sequence[Lane]) -> frozenset[str]:
-    by_name = {lane.name: lane for lane in lanes}
-    return frozenset(name for notice in notices for name in listeners(notice, by_name[notice.channel]))
+def listeners(notice: Telling, lane: Lane) -> tuple[str, ...]:
+    """Who hears it, or the digest that begins with it: named people, not those for whom it is silent."""
+    sounds = notice.loud or notice.opens
+    return tuple(name for name in notice.who or lane.people if sounds and name not in notice.silent)

@@ -17,7 +17,7 @@ DESK, AWAY = "desk", "away"  # groups of channels: what is looked at on this mac
 
 
 @frozen
-class Step:
+class Rung:
     """`who` are names; nobody named means everybody.  `channels` are names or groups; none named means all."""
 
     after_s: float = 0.0
@@ -30,7 +30,7 @@ class Step:
 class Ladder:
     """For every prompt whose tool, folder, label and kind match; an empty pattern matches all."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[Rung, ...]
     name: str = "default"
     tool: str = ""
     folder: str = ""
@@ -88,7 +88,7 @@ class Outlook:
 
 
 @frozen
-class Notice:
+class Telling:
     """To be sent now.  `steps` are done with it; `who` () means everybody there; `silent` get it without a sound."""
 
     channel: str
@@ -98,20 +98,21 @@ class Notice:
     loud: bool = True
     reminder: bool = False
     joins: bool = False  # it has no sound of its own because it is one of many: a digest speaks of it
+    opens: bool = False  # that digest begins with it, and makes a sound once
 
 
 @frozen
 class Course:
     """What to do now, when to look again (None: never), and whether its time is over."""
 
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Telling, ...] = ()
     look_at: float | None = None
     over: bool = False
 
 
 def default_ladder(reminders: Iterable[float] = ()) -> Ladder:
     """Everything at once, everywhere; presence alone holds back what leaves the desk.  Then the reminders."""
-    return Ladder((Step(), *(Step(after_s) for after_s in reminders)))
+    return Ladder((Rung(), *(Rung(after_s) for after_s in reminders)))
 
 
 def choose_ladder(ladders: Iterable[Ladder], prompt: Prompt, session: SessionRecord, default: Ladder) -> Ladder:
@@ -126,7 +127,7 @@ def decide_course(
     if life.ended or outlook.now >= life.deadline:
         return Course(over=outlook.now >= life.deadline)
     steps = _reaching(ladder, lanes)
-    notices: list[Notice] = []
+    notices: list[Telling] = []
     moments = [life.deadline]
     for lane in lanes:
         waiting = [number for number, step in enumerate(steps) if _wanted(step, lane, life, number)]
@@ -138,23 +139,23 @@ def decide_course(
     return Course(tuple(notices), min(moments))
 
 
-def _reaching(ladder: Ladder, lanes: Sequence[Lane]) -> tuple[Step, ...]:
+def _reaching(ladder: Ladder, lanes: Sequence[Lane]) -> tuple[Rung, ...]:
     """A ladder that would reach nobody at all is no ladder: then everybody is asked at once."""
     reached = any(_covers(step, lane) for step in ladder.steps for lane in lanes)
-    return ladder.steps if reached or not lanes else (Step(), *ladder.steps)
+    return ladder.steps if reached or not lanes else (Rung(), *ladder.steps)
 
 
-def _covers(step: Step, lane: Lane) -> bool:
+def _covers(step: Rung, lane: Lane) -> bool:
     group = AWAY if lane.remote else DESK
     here = not step.channels or lane.name in step.channels or group in step.channels
     return here and (not step.who or not lane.people or bool(set(step.who) & set(lane.people)))
 
 
-def _wanted(step: Step, lane: Lane, life: Life, number: int) -> bool:
+def _wanted(step: Rung, lane: Lane, life: Life, number: int) -> bool:
     return _covers(step, lane) and (number, lane.name) not in life.done
 
 
-def _due_at(step: Step, lane: Lane, life: Life, outlook: Outlook, presence: PresenceSettings) -> float:
+def _due_at(step: Rung, lane: Lane, life: Life, outlook: Outlook, presence: PresenceSettings) -> float:
     """Keys at the terminal a moment ago hold back the first word that leaves the desk; they never cancel it."""
     due = life.asked_at + step.after_s
     told = any(channel == lane.name for _, channel in life.done)
@@ -164,8 +165,8 @@ def _due_at(step: Step, lane: Lane, life: Life, outlook: Outlook, presence: Pres
 
 
 def _notice(
-    ladder: Ladder, steps: Sequence[Step], due: tuple[int, ...], lane: Lane, life: Life, outlook: Outlook
-) -> Notice:
+    ladder: Ladder, steps: Sequence[Rung], due: tuple[int, ...], lane: Lane, life: Life, outlook: Outlook
+) -> Telling:
     before = [steps[number] for number, channel in life.done if channel == lane.name and number < len(steps)]
     asked, now_asked = _audience(before, lane), _audience([steps[number] for number in due], lane)
     fresh = not before or (asked is not None and (now_asked is None or not now_asked <= asked))
@@ -174,10 +175,10 @@ def _notice(
     silent = frozenset(outlook.spent if ladder.urgent else outlook.quiet | outlook.spent)
     reached = set(who or lane.people)
     loud = any(steps[number].loud for number in due) and (not reached or bool(reached - silent))
-    return Notice(lane.name, due, who, silent & reached if reached else frozenset(), loud, reminder=not fresh)
+    return Telling(lane.name, due, who, silent & reached if reached else frozenset(), loud, reminder=not fresh)
 
 
-def _audience(steps: Iterable[Step], lane: Lane) -> set[str] | None:
+def _audience(steps: Iterable[Rung], lane: Lane) -> set[str] | None:
     """Whose names the steps say there; None: everybody."""
     names: set[str] = set()
     for step in steps:

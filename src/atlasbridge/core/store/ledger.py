@@ -6,7 +6,7 @@ that of two who try, one wins, and that what it returned is on disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from atlasbridge.core.prompt.gate import refuse_claim
 from atlasbridge.core.prompt.machine import PromptMoved
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
-from atlasbridge.core.store import deliveries, inbox, moves, notes, prompts, requests, sessions
+from atlasbridge.core.store import deliveries, inbox, moves, notes, notices, prompts, requests, sessions
 from atlasbridge.core.store.archive import Archive
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.journal import Journal
@@ -252,6 +252,26 @@ class Ledger(Archive):
     def remember(self, key: str, value: str) -> None:
         with self._journal.write() as work:
             notes.put(work.connection, key, value, work.at)
+
+    def tell(
+        self, prompt_id: str, tellings: Iterable[tuple[str, tuple[int, ...], Iterable[str]]]
+    ) -> PromptRecord | None:
+        """Steps of its ladder are taken now, before anything is sent: (channel, steps, who hears it).
+
+        With the first of them the prompt is routed; then its record is returned.
+        """
+        with self._journal.write() as work:
+            for channel, steps, heard in tellings:
+                notices.insert(work.connection, prompt_id, channel, steps, heard, work.at)
+            return moves.move(work, prompt_id, PromptMoved.ROUTE)
+
+    def take_back_unshown(self, prompt_id: str) -> frozenset[tuple[int, str]]:
+        """After a restart: what was to be sent and was never shown is to be sent again.  Returns what was taken."""
+        with self._journal.write() as work:
+            for channel in {name for _, name in notices.taken(work.connection, prompt_id)}:
+                if not deliveries.messages(work.connection, prompt_id, channel):
+                    notices.forget(work.connection, prompt_id, channel)
+            return notices.taken(work.connection, prompt_id)
 
     def note(self, event: str, **fields: Any) -> None:
         """An audit entry of its own."""
