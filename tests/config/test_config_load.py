@@ -203,7 +203,8 @@ def test_a_slip_in_people_or_ladders_stops_the_start(home: Home, text: str, what
 
 
 def test_a_ladder_of_a_person_s_own_is_taken_over(home: Home):
-    text = '[[ladders]]\nname = "prod"\nfolder = "~/prod/*"\nurgent = true\nsteps = [{channels = ["desk"]}, {after_seconds = 30, who = ["Ana"]}]\n'
+    steps = 'steps = [{channels = ["desk"]}, {after_seconds = 30, who = ["Ana"]}]\n'
+    text = f'[[ladders]]\nname = "prod"\nfolder = "~/prod/*"\nurgent = true\n{steps}'
     home.config.write_text(PEOPLE + text)
     (ladder,) = plan_hub(home, {}).settings.policy.attention.ladders
     assert ladder.urgent and ladder.folder.startswith("/") and [rung.after_s for rung in ladder.steps] == [0, 30]

@@ -13,7 +13,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from atlasbridge.core.policy.attention import Attendance, AttentionSettings, listeners
-from atlasbridge.core.policy.ladder import Ladder, Lane, Life, Telling, Outlook, PresenceSettings, Rung, default_ladder
+from atlasbridge.core.policy.ladder import Ladder, Lane, Life, Outlook, PresenceSettings, Rung, Telling, default_ladder
 from atlasbridge.core.policy.people import PeopleBook, Person, QuietHours
 
 NAMES = ("Ana", "Bo", "Cy")

@@ -26,6 +26,8 @@ COMMANDS = {
     "esc": "press Esc in a session, to interrupt it: {sign}esc NAME",
     "stop": "end a session: {sign}stop NAME",
     "mute": "be quiet for a while: {sign}mute 30m, {sign}mute off",
+    "away": "nobody is at the desk, ask here at once: {sign}away, {sign}away 2h",
+    "here": "somebody is at the desk again",
     "help": "what you can say here",
 }
 STATES = {

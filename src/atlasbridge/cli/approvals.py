@@ -32,7 +32,9 @@ def command(once: bool, as_json: bool) -> None:
         if as_json:
             print_json(hub.ask("prompts")["prompts"])
         elif once or not (sys.stdin.isatty() and sys.stdout.isatty()):
-            print_list(hub.ask("prompts")["prompts"])
+            found = hub.ask("prompts")
+            print_list(found["prompts"])
+            print_left(found["still_waiting"])
         else:
             Watch(hub).run()
 
@@ -50,6 +52,14 @@ def print_list(prompts: list[dict[str, Any]]) -> None:
         for item in prompts
     ]
     print_table(("prompt", "tool", "type", "sure", "age", "question"), rows, "nothing is waiting for you")
+
+
+def print_left(prompts: list[dict[str, Any]]) -> None:
+    """What nobody answered in time and the tool still asks."""
+    if prompts:
+        rows = [(item["prompt_id"][:8], item["tool"], ago(item["created_at"]), item["excerpt"]) for item in prompts]
+        print_table(("still waiting", "tool", "age", "question"), rows, "")
+        click.echo("their time is over; ask again: atlasbridge reply ID --again")
 
 
 class Watch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from atlasbridge.cli.approvals import print_left
 from atlasbridge.cli.hub import print_status
 from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
 
@@ -16,10 +17,11 @@ def command(include_ended: bool, as_json: bool) -> None:
     with hub_client(start=True) as hub:
         status = hub.ask("status")
         sessions = hub.ask("sessions", all=include_ended)["sessions"]
-        prompts = hub.ask("prompts")["prompts"]
+        found = hub.ask("prompts")
+    prompts = found["prompts"]
     status.pop("ok")
     if as_json:
-        print_json({"hub": status, "sessions": sessions, "prompts": prompts})
+        print_json({"hub": status, "sessions": sessions, "prompts": prompts, "still_waiting": found["still_waiting"]})
         return
     print_status(status)
     rows = [
@@ -36,3 +38,4 @@ def command(include_ended: bool, as_json: bool) -> None:
     print_table(("session", "tool", "state", "exit", "started", "folder"), rows, "no sessions")
     waiting = [(item["prompt_id"][:8], item["tool"], item["type"], item["excerpt"]) for item in prompts]
     print_table(("prompt", "tool", "type", "question"), waiting, "no open prompts")
+    print_left(found["still_waiting"])

@@ -185,7 +185,8 @@ class Operations:
         ]
 
     def _prompt(self, record: Any) -> dict[str, Any]:
-        return describe_raised(record, self._desk.session(record.session_id))
+        described = describe_raised(record, self._desk.session(record.session_id))
+        return {**described, "decided_name": self._desk.name_of(record.decided_by)}
 
     async def _reply(self, message: dict[str, Any], kin: str, peer: Peer | None) -> dict[str, Any]:
         reply = self._inbound(message, kin)

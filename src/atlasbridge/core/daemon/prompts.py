@@ -276,4 +276,6 @@ class PromptLife:
         self._hub.router.update(record, receipt)
 
     def _publish(self, event: str, record: PromptRecord, **fields: Any) -> None:
+        if name := self._hub.ledger.name_of(str(fields.get("by") or "")):
+            fields["by_name"] = name
         self._hub.stream.publish(event, session_id=record.session_id, prompt_id=record.prompt_id, **fields)

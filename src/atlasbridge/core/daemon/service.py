@@ -76,6 +76,7 @@ class Hub:
         self.sessions = SessionLife(parts, self.life, settings)
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
         self.desk.serve(self.life, self.router)
+        ledger.name_people_by(self.desk.name_of)
         self.kinship = Kinship(parts, refusals)
         self.operations = Operations(
             self.desk,

@@ -65,6 +65,13 @@ class Ledger(Archive):
         """Call this when the alarm goes on (why), and when it is over ("").  It must not write to the store."""
         self._journal.on_alarm = told
 
+    def name_people_by(self, name_of: Callable[[str], str]) -> None:
+        """From now on records and receipts have the one name of a person beside the identity."""
+        self._journal.name_of = name_of
+
+    def name_of(self, identity: str) -> str:
+        return self._journal.name_of(identity)
+
     def flush(self) -> bool:
         """Try again to write, and to bring audit.log up to date; for a timer and for who asks while `alarm` is set."""
         if self._journal.fault:
