@@ -14,6 +14,7 @@ from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.prompt.model import PromptState
 from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.spoken import TIMER
 
 
 def two(server: FakeTelegram, desk: MiniHub) -> TelegramChannel:
@@ -88,3 +89,16 @@ async def test_the_name_that_the_configuration_gives_is_the_one_people_read(
     await channel.update_prompt(message_id, moved, Receipt("taken", "Taken by slack:T1/U7.", "slack:T1/U7", "Yes"))
     await server.until(lambda: "Grace" in ada.last()["text"], "the name")
     assert "slack:T1" not in ada.last()["text"]
+
+
+async def test_what_a_timer_let_run_out_without_an_answer_is_not_said_to_be_typed(
+    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+):
+    """As the hub tells it: the timer is named in the record, but there is no answer."""
+    ada = server.person(ADA)
+    record = desk.add_prompt(desk.add_session(), prompts.EVERY["unknown"])
+    message_id = await desk.ask(channel, record)
+    moved = desk.move(record, PromptState.EXPIRED, TIMER)
+    await channel.update_prompt(message_id, moved, Receipt("expired", "Nobody answered in time.", TIMER))
+    await server.until(lambda: "still waiting" in ada.sees()[0]["text"], "the truth")
+    assert "typed" not in ada.sees()[0]["text"].splitlines()[0]

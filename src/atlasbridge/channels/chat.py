@@ -19,8 +19,8 @@ from atlasbridge.channels.desk_commands import DeskCommands
 from atlasbridge.channels.listening import Throttle
 from atlasbridge.channels.missed import find_missed, render_missed
 from atlasbridge.channels.outbox import Outbox, Params, Place, Wire
-from atlasbridge.channels.outcome import Outcome, is_end, render_outcome
-from atlasbridge.channels.people import People, is_timer
+from atlasbridge.channels.outcome import Outcome, is_end, render_outcome, timer_typed
+from atlasbridge.channels.people import People
 from atlasbridge.channels.quoting import first_line
 from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.target import Held
@@ -201,8 +201,9 @@ class ChatChannel(BaseChannel):
 
     def _is_news(self, event: PromptRecord, receipt: Receipt) -> bool:
         """A timer's decision is a message of its own, once: an edit makes no sound."""
-        by_timer = is_timer(receipt.by or event.decided_by) and receipt.stage in ("default_typed", "taken")
-        nobody = receipt.stage == "expired" and not is_timer(receipt.by or event.decided_by) and not event.prompt.idle
+        typed = timer_typed(event, receipt)
+        by_timer = typed and receipt.stage in ("default_typed", "taken")
+        nobody = receipt.stage == "expired" and not typed and not event.prompt.idle
         if not (by_timer or nobody) or event.prompt_id in self._told_timers:
             return False
         _keep(self._told_timers, event.prompt_id, None, KEPT_ENDS)
