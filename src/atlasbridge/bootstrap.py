@@ -32,6 +32,8 @@ CHANNEL_SETTINGS = {
     "web": "atlasbridge.channels.web.settings:WebSettings",
     "telegram": "atlasbridge.channels.telegram.settings:TelegramSettings",
     "slack": "atlasbridge.channels.slack.settings:SlackSettings",
+    "ntfy": "atlasbridge.channels.ntfy.settings:NtfySettings",
+    "tell": "atlasbridge.channels.tell.settings:TellSettings",
 }
 
 

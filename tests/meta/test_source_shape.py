@@ -81,6 +81,7 @@ SAME_IDEA = {
     "replies",
     "sessions",
     "keyboard",
+    "looks",  # how a service shows a prompt
     "people",  # whom a name means; how a chat calls them; the command that lists them
     "attention",  # a table of the configuration and what is made of it
 }
