@@ -73,6 +73,10 @@ def how_to_start(channel: str) -> str:
 
 def introduce(channel: str, tokens: dict[str, str], api_url: str) -> Introduction:
     """Somebody who can talk to a chat service before there is a channel, for `setup`."""
+    if channel == "ntfy":
+        from atlasbridge.channels.ntfy.setup import NtfyIntroduction
+
+        return NtfyIntroduction(tokens, api_url)
     if channel == "telegram":
         from atlasbridge.channels.telegram.setup import TelegramIntroduction
 
