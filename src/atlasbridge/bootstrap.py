@@ -33,6 +33,7 @@ CHANNEL_SETTINGS = {
     "telegram": "atlasbridge.channels.telegram.settings:TelegramSettings",
     "slack": "atlasbridge.channels.slack.settings:SlackSettings",
     "ntfy": "atlasbridge.channels.ntfy.settings:NtfySettings",
+    "matrix": "atlasbridge.channels.matrix.settings:MatrixSettings",
     "tell": "atlasbridge.channels.tell.settings:TellSettings",
 }
 

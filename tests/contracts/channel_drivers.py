@@ -11,12 +11,14 @@ from typing import Any
 from tests.channels.conftest import slack_settings, telegram_settings
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_hook import FakeHook
+from tests.support.fake_matrix import ROOM, TOKEN, FakeMatrix
 from tests.support.fake_ntfy import FakeNtfy
 from tests.support.fake_slack import FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.local import LocalChannel
+from atlasbridge.channels.matrix.channel import MatrixChannel
 from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.channels.ntfy.channel import NtfyChannel
 from atlasbridge.channels.ntfy.looks import encode_said
@@ -205,6 +207,27 @@ class NtfyDriver(Driver):
         return str(self.server.messages)
 
 
+class MatrixDriver(Driver):
+    name = "matrix"
+
+    async def start_service(self) -> None:
+        self.server = FakeMatrix().start()
+
+    async def stop_service(self) -> None:
+        self.server.stop()
+
+    def build(self, hub: MiniHub) -> BaseChannel:
+        settings = {"homeserver": self.server.url, "access_token": TOKEN, "room": ROOM, "allowed_users": ["@ada:fake"]}
+        return MatrixChannel({**settings, "backoff_first_s": 0.02, "poll_timeout_s": 1}, hub, SystemClock())
+
+    async def answer(self, record: PromptRecord, value: str) -> None:
+        await self.server.until(lambda: self.server.calls_of("sync"), "the first sync")
+        self.server.react("@ada:fake", self.server.asked()[-1]["event_id"], f"{value}\ufe0f\u20e3")
+
+    def shown(self) -> str:
+        return str(self.server.events)
+
+
 class TellDriver(Driver):
     """It only tells; a service that cannot be reached is found out when something is to be told."""
 
@@ -231,6 +254,7 @@ DRIVERS: list[type[Driver]] = [
     TelegramDriver,
     SlackDriver,
     NtfyDriver,
+    MatrixDriver,
     TellDriver,
     MemoryDriver,
     LocalDriver,
