@@ -29,6 +29,7 @@ from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
 SINCE = "matrix.since"
+EDIT_LIFE_S = 3600.0
 ENCRYPTED = "This room is encrypted, and I cannot read it. Use a room without encryption."
 WHICH = "Reply to the question's own message, or react to it."
 
@@ -49,6 +50,7 @@ class MatrixChannel(BaseChannel):
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
         self._me, self._state, self._detail = "", "starting", ""
         self._digests: dict[str, str] = {}
+        self._edits: dict[str, str] = {}
 
     async def start(self) -> None:
         self._tasks.hold(self._listen())
@@ -90,11 +92,32 @@ class MatrixChannel(BaseChannel):
         who = self._people.call(by) if by else ""
         outcome = render_outcome(event, receipt, receipt.answer or event.decided_value, who, moment, False)
         body = f"{outcome.title}\n{outcome.detail}\n\n{looks.render_prompt(event, session, self._host)}"
-        await self._say(looks.edit_message(message_id, body), f"{receipt.stage}.{event.prompt_id}")
+        self._edit(message_id, body)
         if receipt.stage in ("expired", "default_typed"):
             await self._say(
                 looks.reply_message(message_id, outcome.title, loud=True), f"end.{receipt.stage}.{event.prompt_id}"
             )
+
+    def _edit(self, event_id: str, body: str) -> None:
+        """Soon, through outages; what was to be shown earlier is forgotten."""
+        running = event_id in self._edits
+        self._edits[event_id] = body
+        if not running:
+            self._tasks.hold(self._edit_until_done(event_id))
+
+    async def _edit_until_done(self, event_id: str) -> None:
+        backoff, until = Backoff(self._own.backoff_first_s), self.clock.now() + EDIT_LIFE_S
+        while self.clock.now() < until:
+            body = self._edits[event_id]
+            try:
+                await self._say(looks.edit_message(event_id, body), f"edit.{new_id()}")
+            except ChannelError as fault:
+                log.warning("%s", fault)
+                await asyncio.sleep(backoff.next_wait())
+                continue
+            if self._edits[event_id] is body:
+                break
+        del self._edits[event_id]
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._own.session_notices:
@@ -103,7 +126,7 @@ class MatrixChannel(BaseChannel):
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
         body = visible(text)[: looks.LONGEST]
         if key in self._digests:
-            await self._say(looks.edit_message(self._digests[key], body), f"digest.{new_id()}")
+            self._edit(self._digests[key], body)
         else:
             self._digests = {key: await self._say(looks.text_message(body, loud), f"digest.{new_id()}")}
 
