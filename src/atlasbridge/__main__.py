@@ -16,6 +16,10 @@ def main() -> None:
 
         sys.stdout.write(f"atlasbridge {__version__}\n")
         _leave(0)
+    if words == ["status", "--line"]:
+        _leave(_overview(line=True))
+    if words == [] and "_ATLASBRIDGE_COMPLETE" not in os.environ and _overview() == 0:
+        _leave(0)
     if words in ([], ["--help"], ["-h"]) and "_ATLASBRIDGE_COMPLETE" not in os.environ:
         from atlasbridge.cli.catalogue import render_help
 
@@ -31,6 +35,15 @@ def _leave_folder_out() -> None:
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if __name__ == "__main__" and not sys.flags.safe_path and sys.path[:1] != [ours]:
         del sys.path[:1]
+
+
+def _overview(line: bool = False) -> int:
+    """What waits and what runs; 1 when no hub can tell."""
+    from atlasbridge.cli.overview import print_line, print_overview
+    from atlasbridge.core.home import Home
+
+    home = Home.find(os.environ)
+    return print_line(home) if line else 1 - print_overview(home)
 
 
 def _run_session_command(name: str, words: list[str]) -> int:

@@ -205,9 +205,7 @@ def detecting(report: Report, effort: Effort, bench: relaying.Bench) -> None:
 
 def of_animated_tools(report: Report) -> None:
     """What judging costs while a full-screen tool animates: recordings, played on a virtual clock."""
-    report.add(
-        "| judged while it animates | seconds | looks | of the time | a look, p99, ms |", "|---|---|---|---|---|"
-    )
+    report.add("| judged while it animates | s | looks | of the time | a look, p99, ms |", "|---|---|---|---|---|")
     tools = judging.animated_tools()
     for tool in tools:
         report.add(f"| {tool.name} | {tool.seconds:.0f} | {tool.looks} | {tool.share:.2%} | {tool.p99_ms:.1f} |")

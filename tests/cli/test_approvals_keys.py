@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from atlasbridge.cli.approvals_view import ARMING_S, Board, Intention, decide_key, render_board
+from atlasbridge.cli.approvals_board import ARMING_S, MOVED_S, Board, same_meaning
+from atlasbridge.cli.approvals_keys import Intention, Key, KeyReader, decide_key
+from atlasbridge.cli.approvals_view import paint, render_frame
+from atlasbridge.cli.columns import cells
 
 
 def prompt(kind: str, prompt_id: str = "a" * 36, **fields):
     return {
         "prompt_id": prompt_id,
+        "session_id": "5" * 36,
         "type": kind,
         "tool": "bash",
+        "label": "",
+        "cwd": "/somewhere",
         "confidence": "high",
         "excerpt": "Go on?\x1b[2J",
+        "screen": "",
         "created_at": "",
         "choices": [],
         "constraints": {"secret": False},
@@ -22,7 +29,22 @@ def prompt(kind: str, prompt_id: str = "a" * 36, **fields):
     }
 
 
+def drawn(board: Board, rows: int = 24, cols: int = 80) -> Board:
+    return board.drawn(render_frame(board, rows, cols).shown)
+
+
+def text_of(board: Board, rows: int = 24, cols: int = 80) -> str:
+    return "\n".join(line.text for line in render_frame(board, rows, cols).lines)
+
+
+def many(count: int) -> list[dict]:
+    return [prompt("yes_no", f"{n:08}" + "-" * 28, label=f"job-{n}", excerpt=f"Question {n}?") for n in range(count)]
+
+
 MENU = prompt("multiple_choice", choices=[{"value": "1", "label": "Yes"}, {"value": "2", "label": "No"}])
+LETTERS = prompt("multiple_choice", choices=[{"value": "d", "label": "Delete"}, {"value": "a", "label": "Always"}])
+LONG_MENU = prompt("multiple_choice", choices=[{"value": str(n), "label": f"No. {n}"} for n in range(1, 13)])
+BOXES = {**MENU, "constraints": {"multi_select": True}}
 
 
 @pytest.mark.parametrize(
@@ -36,6 +58,12 @@ MENU = prompt("multiple_choice", choices=[{"value": "1", "label": "Yes"}, {"valu
         ("y", MENU, Intention("")),
         ("2", MENU, Intention("answer", "2")),
         ("3", MENU, Intention("")),
+        ("1", LONG_MENU, Intention("choose", "1")),
+        ("1", BOXES, Intention("choose", "1")),
+        ("\r", MENU, Intention("choose")),
+        ("d", {**LETTERS, "safe_default": "n"}, Intention("answer", "d")),
+        ("a", LETTERS, Intention("answer", "a")),
+        ("a", MENU, Intention("attach")),
         ("\r", prompt("confirm_enter"), Intention("answer", "enter")),
         ("\r", prompt("yes_no"), Intention("")),
         ("\r", prompt("free_text"), Intention("")),
@@ -49,6 +77,16 @@ def test_a_key_means_only_what_the_prompt_offers(key: str, shown, meaning: Inten
     assert decide_key(key, shown) == meaning
 
 
+def test_keys_are_cut_right_whatever_the_chunks_are():
+    data = "jé\x1b[B\x1b[6~\x1bOAy\x1b[200~y\rn\x1b[201~q".encode()
+    whole = KeyReader().feed(data)
+    assert [key.text for key in whole] == ["j", "é", "\x1b[B", "\x1b[6~", "\x1bOA", "y", "y\rn", "q"]
+    assert [key for key in whole if key.pasted] == [Key("y\rn", pasted=True)]
+    reader = KeyReader()
+    pasted = [key for place in range(0, len(data), 7) for key in reader.feed(data[place : place + 7]) if key.pasted]
+    assert pasted == [Key("y\rn", pasted=True)]
+
+
 def test_the_selection_stays_with_its_prompt_when_the_list_changes():
     first, second = prompt("yes_no", "a" * 36), prompt("yes_no", "b" * 36)
     board = Board().refreshed([first, second], now=10.0).moved(1, now=11.0)
@@ -56,18 +94,110 @@ def test_the_selection_stays_with_its_prompt_when_the_list_changes():
     assert board.refreshed([second], now=12.0).selected == "b" * 36
 
 
-def test_a_prompt_that_took_the_place_of_another_is_not_answered_at_once():
-    board = Board().refreshed([prompt("yes_no", "a" * 36)], now=0.0)
-    assert board.armed(ARMING_S + 0.1)
-    board = board.refreshed([prompt("yes_no", "b" * 36)], now=100.0)
-    assert not board.armed(100.1) and board.armed(100.1 + ARMING_S)
+def test_what_stands_at_the_place_of_an_answered_prompt_is_selected_next():
+    prompts = many(5)
+    board = Board().refreshed(prompts, now=0.0).moved(1, now=1.0).moved(1, now=1.0)
+    assert board.refreshed([*prompts[:2], *prompts[3:]], now=2.0).selected == prompts[3]["prompt_id"]
+    last = board.moved(1, now=1.0).moved(1, now=1.0)
+    assert last.refreshed(prompts[:4], now=2.0).selected == prompts[3]["prompt_id"]
+
+
+def test_a_prompt_that_took_the_place_of_another_is_not_answered_at_once_and_says_so():
+    board = drawn(Board().refreshed([prompt("yes_no", "a" * 36)], now=0.0))
+    assert board.hindrance(ARMING_S + 0.1) == ""
+    board = drawn(board.refreshed([prompt("yes_no", "b" * 36)], now=100.0))
+    assert "too early" in board.hindrance(100.1) and not board.hindrance(100.1 + ARMING_S)
+
+
+def test_a_key_behind_an_arrow_in_one_burst_is_too_early():
+    board = drawn(Board().refreshed(many(3), now=0.0))
+    board = drawn(board.moved(1, now=50.0))
+    assert "too early" in board.hindrance(50.01) and not board.hindrance(50.01 + MOVED_S)
+
+
+@pytest.mark.parametrize(("rows", "cols"), [(24, 80), (10, 40), (6, 30), (4, 20), (50, 200)])
+@pytest.mark.parametrize("place", [0, 5, 17])
+def test_the_selected_prompt_is_always_on_the_screen(rows: int, cols: int, place: int):
+    board = Board().refreshed(many(18), now=0.0)
+    for _ in range(place):
+        board = board.moved(1, now=1.0)
+    frame = render_frame(board, rows, cols)
+    assert len(frame.lines) == rows and all(cells(line.text) <= cols for line in frame.lines)
+    chosen = [line.text for line in frame.lines if line.text.startswith("▶")]
+    assert len(chosen) == 1 and f"job-{place}" in chosen[0]
+    assert f"Question {place}?" in [line.text for line in frame.lines], (
+        "what is asked stands whole on a line of its own"
+    )
+
+
+def test_what_does_not_fit_is_not_answered_before_it_was_read():
+    subject = {"kind": "command", "text": "\n".join(f"rm -rf /srv/{n}" for n in range(40)), "target": ""}
+    board = drawn(Board().refreshed([prompt("yes_no", subject=subject)], now=0.0))
+    assert "more to read" in board.hindrance(9.0)
+    seen = set(text_of(board).split("\n"))
+    for _ in range(10):
+        board = drawn(board.scrolled(1))
+        seen |= set(text_of(board).split("\n"))
+    assert {f"rm -rf /srv/{n}" for n in range(40)} <= seen
+    assert board.hindrance(9.0) == ""
+    assert "more to read" in drawn(board, 24, 60).hindrance(9.0), "another width is another text to read"
+
+
+def test_a_window_without_room_for_the_question_answers_nothing():
+    board = Board().refreshed(many(3), now=0.0)
+    assert "too small" in drawn(board, 2, 40).hindrance(9.0)
+    assert drawn(board, 12, 40).hindrance(9.0) == ""
+
+
+def test_the_whole_subject_and_every_choice_stand_in_the_preview():
+    subject = {"kind": "command", "text": "curl https://example.org/" + "x" * 100 + " | sh", "target": ""}
+    shown = text_of(Board().refreshed([{**MENU, "subject": subject, "label": "web-api"}], now=0.0))
+    assert subject["text"] in shown.replace("\n", "")
+    assert "1  Yes" in shown and "2  No" in shown and "web-api" in shown and "/somewhere" in shown
+
+
+def test_a_search_leaves_what_matches_and_keys_go_to_what_is_shown():
+    from atlasbridge.core.values import replace
+
+    board = replace(Board().refreshed(many(18), now=0.0), search="job-11").settled(5.0)
+    assert [item["label"] for item in board.listed] == ["job-11"]
+    assert board.current is not None and board.current["label"] == "job-11"
+    assert "too early" in drawn(board).hindrance(5.1)
+    assert "job-3" not in text_of(board)
+
+
+def test_several_are_answered_only_after_all_of_them_were_shown():
+    board = Board().refreshed(many(3), now=0.0).marking().moved(1, now=1.0).marking()
+    assert len(board.marked) == 2
+    shown = text_of(board.review("y", now=2.0))
+    assert "Question 0?" in shown and "Question 1?" in shown and "Question 2?" not in shown
+    gone = board.review("y", now=2.0).refreshed(many(1), now=3.0)
+    assert gone.reviewing == "" and "look again" in gone.message
+
+
+def test_an_answer_for_several_must_mean_the_same_to_each():
+    other = prompt("multiple_choice", "b" * 36, choices=[{"value": "1", "label": "Delete it all"}])
+    assert same_meaning((MENU, {**MENU, "prompt_id": "c" * 36}), "1")
+    assert not same_meaning((MENU, other), "1")
+    assert not same_meaning((MENU, prompt("yes_no")), "1")
+
+
+def test_a_secret_cannot_be_marked_and_a_line_for_a_question_that_left_is_dropped():
+    from atlasbridge.cli.approvals_board import Editing
+    from atlasbridge.core.values import replace
+
+    secret = prompt("free_text", constraints={"secret": True})
+    board = Board().refreshed([secret], now=0.0).marking()
+    assert board.marked == () and "by itself" in board.message
+    typing = replace(board, editing=Editing("text", "hunter2", secret["prompt_id"], secret=True))
+    assert "hunter2" not in text_of(typing) and "Go on?" in text_of(typing), "the question stays while one types"
+    left = typing.refreshed(many(1), now=1.0)
+    assert left.editing is None and "nothing was sent" in left.message
 
 
 def test_what_is_drawn_holds_no_control_sequence_of_the_tool():
-    from rich.console import Console
-
-    console = Console(record=True, width=100, file=open("/dev/null", "w"))  # noqa: SIM115 - closed below
-    console.print(render_board(Board().refreshed([prompt("yes_no")], now=0.0)))
-    console.file.close()
-    text = console.export_text()
-    assert "Go on?^[[2J" in text and "\x1b" not in text
+    hostile = prompt("yes_no", excerpt="Go on?\x1b[2J", label="\x1b]0;x\x07job", cwd="/a\x1b[Hb", says="\x1b[3J")
+    painted = paint(render_frame(Board().refreshed([hostile], now=0.0), 24, 80))
+    assert "Go on?^[[2J" in painted
+    for sequence in ("\x1b[2J", "\x1b]0;", "\x07", "\x1b[3J", "a\x1b[H"):
+        assert sequence not in painted

@@ -135,7 +135,7 @@ def test_a_detached_session_is_shown_as_it_stands(home: Path) -> None:
 def test_attaching_to_nothing_says_so(home: Path) -> None:
     with attach(home, "12345678") as terminal:
         assert terminal.wait_exit() == 1
-        assert "no running session '12345678'" in terminal.text()
+        assert "there is no session '12345678'" in terminal.text()
 
 
 def test_a_socket_without_a_host_is_swept_away(home: Path) -> None:
@@ -178,3 +178,43 @@ def test_a_session_is_not_shown_inside_itself(home: Path) -> None:
         assert "only a person types" in terminal.text()
         terminal.type(b"exit\r")
         assert terminal.wait_exit() == 0
+
+
+LONG = """
+for n in range(60):
+    print("line %02d" % n)
+input("what next? ")
+"""
+
+
+def test_a_terminal_that_attaches_gets_what_scrolled_off_and_leaving_says_so_on_a_line_of_its_own(home: Path) -> None:
+    with run_in(home, sys.executable, "-c", LONG) as first:
+        first.wait_for("what next?")
+        first.type(b"\x1dd")
+        assert first.wait_exit() == 0
+        lines = [line for line in first.text().splitlines() if line.strip()]
+        said = next(number for number, line in enumerate(lines) if line.startswith("atlasbridge: detached"))
+        assert lines[said - 1].rstrip() == "what next?"
+    with attach(home) as second:
+        second.wait_for("what next?")
+        past = [line for line in second.screen.history if line.startswith("line ")]
+        assert past == [f"line {n:02}" for n in range(60 - 23)], (
+            "once, in order, and what is on the screen is not in it"
+        )
+        assert "line 59" in second.text() and "line 36" not in second.text()
+        second.type(b"\r")
+        assert second.wait_exit() == 0
+
+
+def test_a_message_below_a_cursor_that_stands_higher_up_overwrites_nothing(home: Path) -> None:
+    script = "import sys; sys.stdout.write('one\\r\\ntwo\\r\\nthree\\x1b[1;4H'); sys.stdout.flush(); input()"
+    with run_in(home, sys.executable, "-c", script) as terminal:
+        terminal.wait_for("three")
+        terminal.type(b"\x1dd")
+        assert terminal.wait_exit() == 0
+        assert terminal.text().splitlines()[:3] == ["one", "two", "three"]
+        assert terminal.text().splitlines()[3].startswith("atlasbridge: detached")
+    with attach(home) as again:
+        again.wait_for("three")
+        again.type(b"\r")
+        assert again.wait_exit() == 0

@@ -210,7 +210,7 @@ async def test_what_expired_and_still_stands_is_shown_as_waiting_and_can_be_aske
         assert [one["prompt_id"] for one in (await operate({"op": "prompts"}))["still_waiting"]] == [prompt_id]
         assert (await operate({"op": "sessions"}))["sessions"][0]["still_waiting"] == prompt_id
         assert (await operate({"op": "status"}))["still_waiting"] == 1
-        asking = asyncio.create_task(live.hub.desk.ask_again(prompt_id))
+        asking = asyncio.create_task(live.hub.desk.raise_again(prompt_id))
         assert (await in_thread(host.hear, "renew"))["prompt_id"] == prompt_id
         renewed = host.raise_prompt(UNKNOWN)
         receipt = await asking
@@ -218,7 +218,7 @@ async def test_what_expired_and_still_stands_is_shown_as_waiting_and_can_be_aske
         assert live.hub.desk.still_waiting() == []
         assert live.hub.ledger.prompt(prompt_id).state is PromptState.WITHDRAWN
         await shows(live, "chat", 2)
-        again = await live.hub.desk.ask_again(prompt_id)
+        again = await live.hub.desk.raise_again(prompt_id)
         assert isinstance(again, Reject) and again.sentence
         host.close()
 
@@ -235,7 +235,7 @@ async def test_what_left_the_screen_or_was_answered_by_the_timer_does_not_wait()
         await _until(lambda: live.hub.ledger.prompt(default).state is PromptState.RESOLVED)
         assert live.hub.desk.still_waiting() == []
         for prompt_id in (gone, default, "f" * 32):
-            assert isinstance(await live.hub.desk.ask_again(prompt_id), Reject)
+            assert isinstance(await live.hub.desk.raise_again(prompt_id), Reject)
         host.close(), other.close()
 
 

@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "client": {"doors", "core"},
     "os": {"os", "core", "ptypool"},
     "lab": {"lab", "adapters", "core", "os", "ptypool"},
+    "specification": {"specification", "adapters", "channels", "config", "core", "lab", "os"},  # aliases, for readers
     "core": {"core"},
     "__main__": {"cli"},
 }
@@ -108,6 +109,7 @@ FLOORS = (
         "values",
         "patterns",
         "visible",
+        "constants",
         "home",
         "wire",
         "tty",

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from tests.support.hubs import hub_process, wait_until
 from tests.support.sessions import end_sessions, host_pids
@@ -65,19 +66,20 @@ def test_the_tool_knows_its_session_and_nothing_else_of_ours() -> None:
         assert list(told) == ["ATLASBRIDGE_SESSION"] and len(told["ATLASBRIDGE_SESSION"]) == 36
 
 
-def test_an_orphan_of_the_tool_becomes_the_hosts_child_and_leaves_no_zombie(tmp_path: object) -> None:
+def test_an_orphan_of_the_tool_becomes_the_hosts_child_and_leaves_no_zombie(tmp_path: Path) -> None:
     """Also when it ends long after its parent, while the session goes on."""
-    noted = f"{tmp_path}/orphan"
-    leave = f'(setsid sh -c "echo \\$\\$ > {noted}; sleep 1" &) ; exec sleep 60'
+    noted, go = tmp_path / "orphan", tmp_path / "go"
+    linger = f"echo \\$\\$ > {noted}; until [ -e {go} ]; do sleep 0.05; done"
+    leave = f'(setsid sh -c "{linger}" &) ; exec sleep 60'
     with hub_process() as hub:
         assert hub.cli("run", "--detach", "--", "sh", "-c", leave).returncode == 0
-        wait_until(lambda: os.path.exists(noted) and os.path.getsize(noted) > 0)
-        with open(noted) as file:
-            orphan = int(file.read())
+        wait_until(lambda: noted.exists() and noted.stat().st_size > 0)
+        orphan = int(noted.read_text())
         (host,) = host_pids(hub.home.root)
         with open(f"/proc/{orphan}/stat") as file:
             parent = int(file.read().rpartition(")")[2].split()[1])
         assert parent == host
+        go.touch()
         wait_until(lambda: not os.path.exists(f"/proc/{orphan}"))
         assert host_pids(hub.home.root) == [host]
         end_sessions(hub.home.root)

@@ -11,6 +11,7 @@ from atlasbridge.core.visible import visible
 
 LAST_OUTPUT = 2000  # characters of a screen that is shown for want of a question
 LEAST_QUOTE = 40
+HINT = "The tool says, in its output"
 Size = Callable[[str], int]
 CAPTIONS = {
     SubjectKind.COMMAND: "Command",
@@ -55,15 +56,26 @@ def is_ambiguous(prompt: Prompt) -> bool:
 
 def quotes_of(prompt: Prompt) -> list[Quote]:
     """Subject and question as the tool has them, whole; never empty, since a quotation of nothing cannot be shown."""
-    question = visible(prompt.excerpt).strip("\n").rstrip()
+    question = _question(prompt)
     screen = visible(prompt.screen).rstrip()
-    if not prompt.secret and screen and (_is_cut(prompt.excerpt) or prompt.idle or is_ambiguous(prompt)):
+    cut = not prompt.question and _is_cut(prompt.excerpt)
+    if not prompt.secret and screen and (cut or prompt.idle or is_ambiguous(prompt)):
         question = screen if not (prompt.idle or is_ambiguous(prompt)) else screen[-LAST_OUTPUT:]
     subject = visible(prompt.subject.shown).rstrip() if prompt.subject else ""
+    hint = [Quote(HINT, visible(prompt.says))] if prompt.says.strip() else []
     if not subject or prompt.subject is None:
-        return [Quote("", question or "(the screen shows no text)")]
+        return [Quote("", question or "(the screen shows no text)"), *hint]
     about = [Quote(_caption(prompt.subject), subject)]
-    return about if not question or _holds(subject, question) else [*about, Quote("On the screen", question)]
+    if question and not _holds(subject, question):
+        about.append(Quote("On the screen", question))
+    return [*about, *hint]
+
+
+def _question(prompt: Prompt) -> str:
+    """All of it, and what explains the choices."""
+    question = visible(prompt.question or prompt.excerpt).strip("\n").rstrip()
+    explained = [f"{choice.label}: {choice.detail}" for choice in prompt.choices if choice.detail]
+    return "\n\n".join(part for part in (question, visible("\n".join(explained))) if part)
 
 
 def fit_quotes(quotes: list[Quote], room: int, size: Size) -> list[Quote]:
@@ -88,9 +100,12 @@ def count_missing(quotes: list[Quote], rest: str) -> str:
 
 
 def warn_incomplete(prompt: Prompt) -> str:
+    """What a person must know about what they read: a part is missing, or it is only what the tool drew."""
+    if not prompt.asked_whole:
+        return "⚠ This may not be all of it: a part was cut, or stands above it on the screen."
     if prompt.subject is None or prompt.subject.complete or not prompt.subject.shown:
         return ""
-    return "⚠ This may not be all of it: a part was not on the screen."
+    return "As the tool drew it: tabs, invisible characters and its line breaks cannot be told from here."
 
 
 def whole_text(prompt: Prompt) -> str:

@@ -9,9 +9,13 @@ from typing import Any
 
 import click
 
+from atlasbridge.cli.by_name import NotFound, find_session_id, sessions_of
+from atlasbridge.cli.completing import complete_sessions
 from atlasbridge.cli.printing import dump, home, hub_client, json_option, print_json, print_table
 from atlasbridge.cli.records import read_audit_file, verify_audit_offline
+from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.session.naming import Named, choose, listed, meant, nearest
 from atlasbridge.core.visible import visible
 
 _FIXED = ("seq", "ts", "event", "session_id", "prompt_id", "prev_hash", "hash")
@@ -49,23 +53,54 @@ def _verdict() -> dict[str, Any]:
 
 @command.command()
 @click.option("-n", "--limit", default=20, show_default=True, help="How many, from the end.")
-@click.option("--session", default="", help="Only this session (full id).")
-@click.option("--prompt", default="", help="Only this prompt (full id).")
+@click.option("--session", default="", shell_complete=complete_sessions, help="Only this session: its name or id.")
+@click.option("--prompt", default="", help="Only this prompt: its id, or the beginning of one.")
 @click.option("--event", default="", help="Only this event, such as REPLY_INJECTED.")
 @json_option
 def show(limit: int, session: str, prompt: str, event: str, as_json: bool) -> None:
     """Show the last entries."""
+    entries = list(read_audit_file(home()))
+    session_id = find_session_id(session, sessions_in(entries)) if session else ""
+    prompt_id = find_in_log(prompt, entries) if prompt else ""
+    if event and event.upper() not in AuditEvent.__members__:
+        raise click.UsageError(
+            f"there is no event {event}; {meant(nearest(event, AuditEvent.__members__))}".rstrip("; ")
+        )
     entries = [
         entry
-        for entry in read_audit_file(home())
-        if entry.get("session_id", "").startswith(session)
-        and entry.get("prompt_id", "").startswith(prompt)
-        and event in ("", entry["event"])
+        for entry in entries
+        if session_id in ("", entry.get("session_id"))
+        and prompt_id in ("", entry.get("prompt_id"))
+        and event.upper() in ("", entry["event"])
     ][-limit:]
     if as_json:
         print_json(entries)
         return
     print_table(("seq", "time", "event", "session", "prompt", "what"), [entry_row(entry) for entry in entries], "empty")
+
+
+def sessions_in(entries: list[dict[str, Any]]) -> list[Named]:
+    """The sessions that the log speaks of, with the names that it, or the hub, knows; it needs no hub."""
+    names = {str(item["session_id"]): "" for item in entries if item.get("session_id")}
+    names |= {str(item["session_id"]): str(item["label"]) for item in entries if item.get("label") is not None}
+    live: set[str] = set()
+    if lock_holder(home().lock) is not None:
+        with hub_client() as hub:
+            known = sessions_of(hub, include_ended=True)
+        names |= {item.id: item.name for item in known if item.id in names}
+        live = {item.id for item in known if item.live}
+    return [Named(session_id, name, session_id in live) for session_id, name in names.items()]
+
+
+def find_in_log(said: str, entries: list[dict[str, Any]]) -> str:
+    choice = choose(
+        said, [Named(name) for name in {str(item["prompt_id"]) for item in entries if item.get("prompt_id")}]
+    )
+    if len(choice.found) > 1:
+        raise NotFound(f"{said!r} means several prompts", f"say which: {listed(choice.found)}")
+    if not choice.one:
+        raise NotFound(f"the log knows no prompt {said!r}", meant(choice.near))
+    return choice.one
 
 
 def entry_row(entry: dict[str, Any]) -> tuple[object, ...]:

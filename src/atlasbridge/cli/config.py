@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import os
+import sys
+import tomllib
+from typing import Any
 
 import click
 
 from atlasbridge.bootstrap import load_configuration
+from atlasbridge.cli.config_text import change_setting, render_toml
 from atlasbridge.cli.printing import home, json_option, print_json
+from atlasbridge.cli.setup_file import read_text, write_checked
 from atlasbridge.config.environment import setting_paths, variable
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.config.secrets import hide_secrets
+from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.visible import visible
 
 
 @click.group("config")
 def command() -> None:
-    """Show or check the configuration."""
+    """Show, check or change the configuration."""
 
 
 @command.command()
@@ -36,7 +44,7 @@ def check() -> None:
 @click.option("--env", "variables", is_flag=True, help="List the environment variables instead.")
 @json_option
 def show(variables: bool, as_json: bool) -> None:
-    """Every setting with its value; secrets are hidden."""
+    """Every setting with its value, as TOML; secrets are hidden."""
     if variables:
         for setting in setting_paths(AtlasBridgeConfig):
             click.echo(f"{variable(setting):55} {'.'.join(setting)}")
@@ -46,16 +54,72 @@ def show(variables: bool, as_json: bool) -> None:
     if as_json:
         print_json(values)
         return
-    for line in render(values, ""):
-        click.echo(line)
+    click.echo(visible("\n".join(render_toml(values))))
 
 
-def render(table: dict[str, object], under: str) -> list[str]:
-    lines: list[str] = []
-    for name, value in table.items():
-        dotted = f"{under}{name}"
-        if isinstance(value, dict):
-            lines += render(value, f"{dotted}.") or [f"{dotted} = {{}}"]
+def complete_settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    names = (".".join(setting) for setting in setting_paths(AtlasBridgeConfig))
+    return [name for name in names if name.startswith(incomplete)]
+
+
+@command.command("set")
+@click.argument("name", shell_complete=complete_settings)
+@click.argument("value")
+def set_value(name: str, value: str) -> None:
+    """Write a setting into the file, such as prompts.timeout_s 600; "-" reads the value from standard input.
+
+    The file is checked before it takes the old one's place, and everything else in it stays as it is.
+    """
+    given = sys.stdin.read().removesuffix("\n") if value == "-" else value
+    path, text = tuple(name.split(".")), read_text(home())
+    first, *others = _readings(given)
+    try:
+        write_checked(home(), change_setting(text, path, first))
+    except ConfigError:
+        if not others:
+            raise
+        write_checked(home(), change_setting(text, path, others[0]))
+    _tell(f"{name} is set")
+
+
+def _readings(given: str) -> list[Any]:
+    """As TOML where it is TOML (numbers, true, lists), else as the text itself."""
+    try:
+        value = tomllib.loads(f"value = {given}")["value"]
+    except tomllib.TOMLDecodeError:
+        return [given]
+    return [value] if isinstance(value, str | list) else [value, given]
+
+
+@command.command()
+@click.argument("name", shell_complete=complete_settings)
+def unset(name: str) -> None:
+    """Take a setting out of the file: its default holds again."""
+    write_checked(home(), change_setting(read_text(home()), tuple(name.split("."))))
+    _tell(f"{name} has its default again")
+
+
+@command.command()
+def edit() -> None:
+    """Open the file in your editor ($VISUAL, $EDITOR); only a good one takes the old one's place."""
+    text = read_text(home())
+    while True:
+        changed = click.edit(text, extension=".toml", require_save=False)
+        if changed is None or changed == read_text(home()):
+            click.echo("nothing was changed")
+            return
+        try:
+            write_checked(home(), changed)
+        except ConfigError as error:
+            click.echo(f"error: {error}\n{error.hint}".rstrip(), err=True)
+            if not click.confirm("Edit it again?", default=True, err=True):
+                raise
+            text = changed
         else:
-            lines.append(f"{dotted} = {value!r}")
-    return lines
+            _tell("the configuration is good and in its place")
+            return
+
+
+def _tell(what: str) -> None:
+    runs = lock_holder(home().lock) is not None
+    click.echo(what + ("; the hub takes it over with: atlasbridge hub reload" if runs else ""))

@@ -6,6 +6,8 @@ import select
 
 import click
 
+from atlasbridge.cli.by_name import find_session_id, sessions_of
+from atlasbridge.cli.completing import complete_sessions
 from atlasbridge.cli.printing import hub_client, print_line
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.daemon.request import HubClient
@@ -19,13 +21,15 @@ RETRY_S = 0.2
 @click.command("events")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 @click.option("--follow", is_flag=True, help="Print what is open, then go on.")
-@click.option("--session", default="", help="Only this session (full or short id).")
+@click.option("--session", default="", shell_complete=complete_sessions, help="Only this session: its name or id.")
 def command(as_json: bool, follow: bool, session: str) -> None:
     """Print events, each at once.  With --follow also over a restart of the hub, which is an event of its own."""
     told = Told()
     hub = hub_client(start=True)
     while True:
         with hub:
+            if session:
+                session = find_session_id(session, sessions_of(hub, include_ended=True))
             for event in hub.stream("events", follow=follow, session=session, recent=told.interrupted):
                 if told.is_new(event):
                     (print_line if as_json else print_short)(event)

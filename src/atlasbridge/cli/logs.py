@@ -11,8 +11,11 @@ from typing import Any
 
 import click
 
-from atlasbridge.cli.audit import entry_row
+from atlasbridge.cli.audit import entry_row, sessions_in
+from atlasbridge.cli.by_name import find_session_id
+from atlasbridge.cli.completing import complete_sessions
 from atlasbridge.cli.printing import home
+from atlasbridge.cli.records import read_audit_file
 from atlasbridge.core.visible import visible
 
 POLL_S = 0.2
@@ -21,17 +24,21 @@ POLL_S = 0.2
 @click.command("logs")
 @click.option("--tail", "-f", "follow", is_flag=True, help="Go on printing as entries come.")
 @click.option("-n", "--lines", default=20, show_default=True, help="How many to begin with.")
+@click.option("--session", default="", shell_complete=complete_sessions, help="Only this session: its name or id.")
 @click.option("--hub", "of_hub", is_flag=True, help="The hub's own log instead of the audit log.")
 @click.option("--json", "as_json", is_flag=True, help="The lines as they are.")
-def command(follow: bool, lines: int, of_hub: bool, as_json: bool) -> None:
+def command(follow: bool, lines: int, session: str, of_hub: bool, as_json: bool) -> None:
     """Show the newest entries of the audit log."""
+    if session and of_hub:
+        raise click.UsageError("--session is for the audit log, not for the hub's own")
     path = home().log if of_hub else home().audit
-    for line in read_lines(path, lines, follow):
+    session_id = find_session_id(session, sessions_in(list(read_audit_file(home())))) if session else ""
+    for line in read_lines(path, lines, follow, session_id):
         click.echo(line if as_json else (hub_line(line) if of_hub else audit_line(line)))
 
 
-def read_lines(path: Path, last: int, follow: bool) -> Iterator[str]:
-    """The last whole lines, then those that come; a file that is rotated away is followed to its successor."""
+def read_lines(path: Path, last: int, follow: bool, about: str = "") -> Iterator[str]:
+    """The last whole lines (that speak of `about`), then those that come; a rotated file is followed."""
     position, inode = 0, -1
     first = True
     while True:
@@ -46,6 +53,7 @@ def read_lines(path: Path, last: int, follow: bool) -> Iterator[str]:
             whole, newline = b"", b""
         position += len(whole) + len(newline)
         found = whole.decode(errors="replace").split("\n") if newline else []
+        found = [line for line in found if about in line]
         yield from (found[-last:] if first and last else [] if first else found)
         first = False
         if not follow:

@@ -10,7 +10,9 @@ from importlib import import_module
 import click
 
 from atlasbridge.cli.catalogue import COMMANDS, render_help
+from atlasbridge.cli.completing import plain_parameters
 from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.session.naming import meant, nearest
 from atlasbridge.core.shield import hide_memory
 
 
@@ -23,22 +25,27 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command = getattr(import_module(module), attribute)
-        return command if isinstance(command, click.Command) else plain_command(cmd_name, command)
+        return command if isinstance(command, click.Command) else PlainCommand(cmd_name, command)
 
     def get_help(self, ctx: click.Context) -> str:
         return render_help()
 
 
-def plain_command(name: str, run: Callable[[list[str]], int]) -> click.Command:
+class PlainCommand(click.Command):
     """A command that reads its own words, because it must start without click; here only for completion and help."""
 
-    @click.command(name, context_settings={"ignore_unknown_options": True}, add_help_option=False)
-    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
-    def command(words: tuple[str, ...]) -> int:
-        return run(list(words))
+    def __init__(self, name: str, run: Callable[[list[str]], int]) -> None:
+        super().__init__(name, params=plain_parameters(name), help=COMMANDS[name][1], add_help_option=False)
+        self._run = run
 
-    command.help = COMMANDS[name][1]
-    return command
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
+        ctx.args = list(args)
+        return []
+
+    def invoke(self, ctx: click.Context) -> int:
+        return self._run(ctx.args)
 
 
 @click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
         return fail(str(error), error.hint, error.exit_code)
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "atlasbridge"
-        return fail(error.format_message(), f"see: {command} --help", 2)
+        return fail(error.format_message(), suggest(error) or f"see: {command} --help", 2)
     except click.ClickException as error:
         return fail(error.format_message(), "", 1)
     except (click.Abort, KeyboardInterrupt):
@@ -76,6 +83,17 @@ def main(arguments: list[str] | None = None) -> int:
         if os.environ.get("ATLASBRIDGE_DEBUG"):
             raise
         return fail(f"internal error: {type(error).__name__}: {error}", "run it again with ATLASBRIDGE_DEBUG=1", 1)
+
+
+def suggest(error: click.UsageError) -> str:
+    """What was meant by a command that does not exist; for options click says it itself."""
+    group = error.ctx.command if error.ctx else None
+    if not isinstance(group, click.Group) or "No such command" not in error.format_message():
+        return ""
+    assert error.ctx is not None
+    said = error.format_message().split("'")[1]
+    near = nearest(said, group.list_commands(error.ctx))
+    return meant([f"{error.ctx.command_path} {word}" for word in near])
 
 
 def fail(message: str, hint: str, status: int) -> int:

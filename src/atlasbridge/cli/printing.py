@@ -1,22 +1,21 @@
-"""How commands print: JSON for programs, tables for people.  rich is imported only when a table is drawn."""
+"""How commands print: JSON for programs, tables for people."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
+from atlasbridge.cli.columns import lay_out
 from atlasbridge.core.clock import SystemClock, parse_iso
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.home import Home
 from atlasbridge.core.visible import visible
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -50,26 +49,14 @@ def print_line(value: Any) -> None:
     sys.stdout.flush()
 
 
-def make_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column)
-    for row in rows:
-        table.add_row(*(Text(visible(str(cell), keep_lines=False)) for cell in row))
-    return table
-
-
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], empty: str) -> None:
+    """Wrapped on a terminal, whole lines behind a pipe; never cut."""
     if not rows:
         click.echo(empty)
         return
-    from rich.console import Console
-
-    Console(soft_wrap=not sys.stdout.isatty()).print(make_table(columns, rows))
+    cols = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    shown = [[visible(str(cell), keep_lines=False) for cell in row] for row in rows]
+    click.echo("\n".join(lay_out(columns, shown, cols)))
 
 
 def ago(at: str) -> str:

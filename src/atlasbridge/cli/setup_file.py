@@ -31,9 +31,16 @@ def read_table(home: Home, channel: str) -> dict[str, Any]:
 
 def write_table(home: Home, channel: str, table: dict[str, Any]) -> None:
     """Checked as a whole before it takes the old file's place; mode 0600 from its first byte on."""
+    write_checked(home, replace_table(read_text(home), f"channels.{channel}", table))
+
+
+def read_text(home: Home) -> str:
+    return home.config.read_text(encoding="utf-8") if home.config.exists() else ""
+
+
+def write_checked(home: Home, text: str) -> None:
+    """The whole file; the old one stays when the new one is not good."""
     home.prepare()
-    old = home.config.read_text(encoding="utf-8") if home.config.exists() else ""
-    text = replace_table(old, f"channels.{channel}", table)
     fresh = home.config.with_name("config.toml.new")
     fresh.unlink(missing_ok=True)
     handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -6,14 +6,19 @@ import click
 
 from atlasbridge.cli.approvals import print_left
 from atlasbridge.cli.hub import print_status
-from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.overview import print_line
+from atlasbridge.cli.printing import ago, home, hub_client, json_option, print_json, print_table
 
 
 @click.command("status")
 @click.option("--all", "include_ended", is_flag=True, help="Also sessions that have ended.")
+@click.option("--line", is_flag=True, help="One short line for a status bar or a shell prompt; starts no hub.")
 @json_option
-def command(include_ended: bool, as_json: bool) -> None:
+def command(include_ended: bool, line: bool, as_json: bool) -> None:
     """Show the hub, its channels, sessions and open prompts."""
+    if line:
+        print_line(home())
+        return
     with hub_client(start=True) as hub:
         status = hub.ask("status")
         sessions = hub.ask("sessions", all=include_ended)["sessions"]

@@ -43,8 +43,10 @@ def terminal_size() -> Size:
 
 
 class Client:
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, past: bool = False) -> None:
+        """`past`: this terminal has not seen the session yet; what scrolled off is shown to it, once."""
         self._connection = connection
+        self._past = past
         self._buffer = wire.LineBuffer()
         self._messages: list[dict[str, Any]] = []
         self._signals = Wakeup()
@@ -105,7 +107,9 @@ class Client:
     def _attach(self) -> None:
         if self._terminal is not None:
             self._terminal.enter()
-        send_with_terminal(self._connection, {"m": "attach", **_size_fields(terminal_size())}, (0, 1))
+        greeting = {"m": "attach", "past": self._past, **_size_fields(terminal_size())}
+        send_with_terminal(self._connection, greeting, (0, 1))
+        self._past = False
         self._attached = True
 
     def _wait(self) -> Ending:

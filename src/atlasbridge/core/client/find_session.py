@@ -28,6 +28,15 @@ def find_session(home: Home, name: str) -> socket.socket:
     raise NoSuchSession(f"{name!r} means several sessions" if name else "several sessions run", f"say which: {names}")
 
 
+def open_doors(home: Home) -> list[str]:
+    """The short ids of the sessions whose host listens."""
+    found = [(path.stem, _connect(path)) for path in sorted(home.sessions.glob("*.sock"))]
+    for _, connection in found:
+        if connection is not None:
+            connection.close()
+    return [stem for stem, connection in found if connection is not None]
+
+
 def _matches(stem: str, prefix: str) -> bool:
     return stem.startswith(prefix) if len(prefix) <= len(stem) else prefix.startswith(stem)
 

@@ -38,8 +38,8 @@ def main() -> int:
         if options.starting_fd > 2:
             os.close(options.starting_fd)
         if not mine:
-            tell(options.ready_fd, error=ALREADY_RUNNING)
-            return 0
+            tell(options.ready_fd, error=ALREADY_RUNNING, hint="look at it with: atlasbridge hub status")
+            return 1 if options.foreground else 0
         try:
             run_hub(home, os.environ, lambda: tell(options.ready_fd, ready=True), options.foreground)
         finally:

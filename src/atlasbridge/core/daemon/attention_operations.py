@@ -50,7 +50,7 @@ class AttentionOperations:
         return {**describe_raised(record, self._desk.session(record.session_id)), "still_waiting": True}
 
     async def _ask_again(self, prompt_id: str) -> dict[str, Any]:
-        outcome = await self._desk.ask_again(prompt_id)
+        outcome = await self._desk.raise_again(prompt_id)
         if isinstance(outcome, Reject):
             return {"ok": False, "reason": outcome.reason.value, "message": outcome.sentence, "hint": ""}
         return {"ok": True, "stage": outcome.stage, "message": outcome.sentence, "prompt_id": outcome.answer}

@@ -11,7 +11,6 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.desk_attention import DeskAttention
 from atlasbridge.core.daemon.hosts import HostBook
-from atlasbridge.core.daemon.page_keys import PageKeys
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
@@ -22,6 +21,8 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.verify import AuditVerdict
 from atlasbridge.core.values import frozen, replace
+
+RECENT = 200  # prompts that are looked through for those that still wait
 
 
 @frozen
@@ -47,12 +48,14 @@ class HubDesk(DeskAttention):
     ) -> None:
         self._home = home
         self.clock = clock or SystemClock()
-        self._page_keys = PageKeys()
         self.ledger = ledger
         self._hosts = hosts
         self._stream = stream
         self.settings = settings
         self._launchers = {launcher.name: launcher for launcher in launchers}
+        self.offers: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]] = {}
+        self.tell_people: Callable[[str], None] = lambda message: None
+        self.give_grant: Callable[[dict[str, Any]], dict[str, Any]] = lambda _: {"ok": False}  # see `service`
 
     @property
     def home(self) -> Path:
@@ -106,12 +109,14 @@ class HubDesk(DeskAttention):
     async def wait_host(self, session_id: str, patience_s: float) -> None:
         await self._hosts.wait(session_id, patience_s)
 
-    def make_page_key(self) -> str:
-        """A key with which one command of a person's may speak to the page's API, for a moment."""
-        return self._page_keys.make(self.clock.now())
-
-    def takes_page_key(self, key: str) -> bool:
-        return self._page_keys.takes(key, self.clock.now())
+    def rename(self, session_id: str, label: str, by: str) -> bool:
+        """Another name for a session, here and at its host, which tells the next hub."""
+        if not self.ledger.rename_session(session_id, label, by):
+            return False
+        link = self._hosts.get(session_id)
+        if link is not None:
+            link.send("rename", label=label)
+        return True
 
     async def kill(self, session_id: str, force: bool = False) -> bool:
         link = self._hosts.get(session_id)
@@ -162,11 +167,39 @@ class HubDesk(DeskAttention):
         verdict = await self.verify_audit()
         return {"count": verdict.count, "hash": verdict.head, "ok": verdict.ok, "detail": verdict.sentence}
 
+    def answer(self, prompt_id: str) -> dict[str, Any] | None:
+        given = self.ledger.reply(prompt_id)
+        if given is None:
+            return None
+        told = {"kind": given.kind.value, "value": given.value, "by": given.identity}
+        return {**told, "at": given.received_at, "source": given.source}
+
+    def tell(self, message: str) -> None:
+        self.tell_people(message)
+
+    def offer(self, name: str, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
+        self.offers[name] = answer
+
     def launchers(self) -> list[dict[str, Any]]:
         return [
             {"name": launcher.name, "command": list(discreet_words(launcher.command)), "cwd": launcher.cwd}
             for launcher in self._launchers.values()
         ]
+
+    def grant(
+        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
+    ) -> dict[str, Any]:
+        return self.give_grant(
+            {
+                "op": "grant.add",
+                "prompt_id": prompt_id,
+                "by": identity,
+                "for_s": for_s,
+                "times": times,
+                "folder": folder,
+                "preview": preview,
+            }
+        )
 
     async def launch(self, name: str, identity: str) -> str:
         launcher = self._launchers.get(name)

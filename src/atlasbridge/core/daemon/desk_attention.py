@@ -56,7 +56,11 @@ class DeskAttention:
     def still_waiting(self) -> list[PromptRecord]:
         return self.ledger.still_waiting()
 
-    async def ask_again(self, prompt_id: str) -> Receipt | Reject:
+    def ask_again(self, prompt_id: str) -> bool:
+        return self._life.request_again(prompt_id) is None
+
+    async def raise_again(self, prompt_id: str) -> Receipt | Reject:
+        """The same, and waits for it: the receipt's `answer` is the new prompt's id."""
         return await self._life.ask_again(prompt_id)
 
     def go_away(self, for_s: float | None = None) -> None:

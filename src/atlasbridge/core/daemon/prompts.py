@@ -13,6 +13,9 @@ from typing import Any
 from atlasbridge.core.daemon.escalation import Escalation
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
+from atlasbridge.core.daemon.rule_digest import describe_decision
+from atlasbridge.core.policy.quorum import with_quorum
+from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.discreet import discreet_prompt
 from atlasbridge.core.prompt.gate import fate
@@ -20,7 +23,6 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.routing.policy import (
-    decide_grant,
     decide_timer_default,
     decide_ttl,
 )
@@ -76,10 +78,13 @@ class PromptLife:
         for older in self._hub.ledger.still_waiting(session.session_id):
             self.withdraw(older.prompt_id, "asked_again" if older.prompt.digest == prompt.digest else "moved_on")
         ttl_s = self._ttl_s(session.session_id, prompt)
+        verdict = self._hub.rules.judge(prompt, session)
+        if verdict.verdict is Say.ASK:
+            prompt = with_quorum(prompt, verdict)
         record = self._hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
         self._hub.stream.publish("prompt.raised", **describe_raised(record, session))
         self._watch(record)
-        if not self._give_standing_answer(record, prompt, session):
+        if not self._answer_by(verdict, record, session):
             self.escalation.begin(record, session)
         again = self._again.pop(session.session_id, None)
         if again is not None and not again.done():
@@ -87,6 +92,22 @@ class PromptLife:
 
     async def ask_again(self, prompt_id: str) -> Receipt | Reject:
         """What expired and still stands on the screen is raised once more, under a new id; the receipt's answer."""
+        refusal = self.request_again(prompt_id)
+        record = self._hub.ledger.prompt(prompt_id)
+        if refusal is not None or record is None:
+            return refusal or _STALE
+        future = self._again.setdefault(record.session_id, asyncio.get_running_loop().create_future())
+        try:
+            async with asyncio.timeout(AGAIN_S):
+                raised = await asyncio.shield(future)
+        except TimeoutError:
+            return Reject(Refusal.STALE, "The session did not show it again; look at the terminal.")
+        finally:
+            self._again.pop(record.session_id, None)
+        return self.receipts.make("asked_again", "Asked again.", replace(raised, decided_value=raised.prompt_id))
+
+    def request_again(self, prompt_id: str) -> Reject | None:
+        """Have the host raise it once more; None: it was told to."""
         record = self._hub.ledger.prompt(prompt_id)
         if record is None:
             return Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
@@ -97,29 +118,30 @@ class PromptLife:
         link = self._hub.hosts.get(record.session_id)
         if link is None:
             return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
-        future = self._again.setdefault(record.session_id, asyncio.get_running_loop().create_future())
         link.send("renew", prompt_id=record.prompt_id)
-        try:
-            async with asyncio.timeout(AGAIN_S):
-                raised = await asyncio.shield(future)
-        except TimeoutError:
-            return Reject(Refusal.STALE, "The session did not show it again; look at the terminal.")
-        finally:
-            self._again.pop(record.session_id, None)
-        return self.receipts.make("asked_again", "Asked again.", replace(raised, decided_value=raised.prompt_id))
+        return None
 
-    def _give_standing_answer(self, record: PromptRecord, prompt: Prompt, session: SessionRecord) -> bool:
-        """What a person granted beforehand; it is claimed, recorded and typed like any reply.  `prompt` is as the host
-        sent it: the record no longer holds the whole subject."""
-        grant = decide_grant(prompt, session, self._hub.router.policy)
-        answer = decide_answer(record.prompt, grant.answer) if grant else None
-        if grant is None or not isinstance(answer, Answer):
+    def answer_by_rule(self, record: PromptRecord, session: SessionRecord) -> bool:
+        """An open prompt once more, because something was granted meanwhile."""
+        if record.state not in OPEN or self._hub.hosts.get(session.session_id) is None:
             return False
-        decider = Decider(grant.name, "the configuration", "grant")
+        return self._answer_by(self._hub.rules.judge(record.prompt, session), record, session)
+
+    def _answer_by(self, verdict: Verdict, record: PromptRecord, session: SessionRecord) -> bool:
+        """What a rule or a grant decides is claimed, recorded and typed like any reply."""
+        decided = self._hub.rules.answer(record.prompt, verdict)
+        if decided is None:
+            return False
+        answer, decider = decided
         claimed = self._hub.ledger.claim(record.prompt_id, session.session_id, None, answer, decider)
         if isinstance(claimed, Reject):
             return False
-        self._publish("reply.received", claimed, channel="grant", value=grant.answer, **decision_of(claimed))
+        channel = "rule" if decider.source.startswith("rule:") else "grant"
+        value = answer.value or answer.kind.value
+        self._publish("reply.received", claimed, channel=channel, value=value, **decision_of(claimed))
+        self._hub.router.update(claimed, self.receipts.received(claimed))
+        if self._hub.rules.rules.tell == "at_once":
+            self._hub.router.notify(describe_decision(claimed, session, verdict), session)
         return self.send(claimed, answer)
 
     def delivered(self, record: PromptRecord, channel: str) -> None:

@@ -234,7 +234,7 @@ class SessionHost:
             return
         match message.get("m"):
             case "attach" if (fds := caller.take_terminal()) is not None:
-                self._seat.take(caller, fds, _size_of(message))
+                self._seat.take(caller, fds, _size_of(message), bool(message.get("past")))
             case "size" if caller.attachment is not None and caller.attachment is self._seat.attachment:
                 self._seat.resize(_size_of(message))
             case "leave":

@@ -95,18 +95,20 @@ class Judgement:
             watch.resized(size.rows, size.cols)
         hub.state_changed(attached, size.rows, size.cols)
 
-    def picture(self) -> bytes:
-        """The screen as it is, for a terminal that joins."""
-        from atlasbridge.core.screen.redraw import render_screen
+    def picture(self, past: bool = False) -> bytes:
+        """The screen as it is, for a terminal that joins; `past`: what scrolled off comes before it."""
+        from atlasbridge.core.screen.redraw import render_past, render_screen
         from atlasbridge.core.screen.style import render_sgr
 
-        return self._look(lambda screen: render_screen(screen, render_sgr), b"")
+        return self._look(
+            lambda screen: (render_past(screen) if past else b"") + render_screen(screen, render_sgr), b""
+        )
 
-    def farewell(self) -> bytes:
-        """What takes back the modes that the tool has switched on."""
-        from atlasbridge.core.screen.redraw import SAFE_RESET, render_farewell
+    def farewell(self, parting: bool = False) -> bytes:
+        """What takes back the modes that the tool has switched on; `parting`: and leaves a fresh line."""
+        from atlasbridge.core.screen.redraw import SAFE_RESET, render_farewell, render_parting
 
-        return self._look(render_farewell, SAFE_RESET)
+        return self._look(render_parting if parting else render_farewell, SAFE_RESET)
 
     def _look(self, render: Callable[[Any], bytes], otherwise: bytes) -> bytes:
         try:

@@ -10,6 +10,7 @@ from atlasbridge.core.values import frozen
 
 LIST_ROWS = 40
 GAP_ROWS = 5
+LONGEST_SHELL = 120  # characters in front of a shell's mark: who, where
 _NUMBERED = lazy(
     r"(?:^|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+-]?\s*+(?:[\[(]\s?)?(\d{1,3})(?:[\]).:>]|\)\.| [-/=](?=\s))\s++"
     r"(\S++(?:\s++\S++)*?)(?=\s{2,}+[\[(]?\d{1,3}[\]).:]\s|\s*+$)"
@@ -30,10 +31,12 @@ _CHOOSING = lazy(
 _CHOSEN = lazy(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
 _HEADS = lazy(r"\b(?:what|how)\b[^?]*\?\W*$|\b(?:options|menu|actions|commands)\W*$", re.IGNORECASE)
 _BARE = lazy(r"^\W*$")
-_SHELL = lazy(
-    r"^[^\w\s]{0,3}(?:\$|%|#|>>>|\.\.\.|❯|=>|➜|λ)$|^\S*(?:[@:~/]\S*)?\s?[$%#]$|^(?:irb|pry|iex|ghci|node|sqlite|mysql|psql|gdb|lldb)\S*>$"
-    r"|^(?:In|irb)\s?[\[(].*[\])]\S*[:>]$|^\(?(?:gdb|lldb|pdb|Pdb|ipdb)\)?>?$|^\w+[=-][>#]$"
+_REPL = lazy(
+    r"(?:irb|pry|iex|ghci|node|sqlite|mysql|psql|gdb|lldb|i?pdb)\b\S{0,40}>$|\((?:gdb|lldb|i?pdb)\)$|In \[\d{1,6}\]:$"
+    r"|irb\(\S{1,40}>$|\w{1,40}[=-][>#]$",
+    re.IGNORECASE,
 )
+_SHELL_MARKS = ("$", "%", "#", "❯", "➜", "λ", ">>>", "...", "=>")
 _GROUP = lazy(
     r"[\[({<]((?:\[?\(?[\w?.*+!-]{1,24}\)?\]?(?:\s*[,/|]\s*|\s+or\s+)){1,30}\[?\(?[\w?.*+!-]{1,24}\)?\]?)[\])}>]"
 )
@@ -115,7 +118,8 @@ def is_bare(question: str) -> bool:
 
 def is_shell(question: str) -> bool:
     """The line of something that takes commands: what is typed there is run."""
-    return _SHELL.search(question) is not None
+    short = len(question) <= LONGEST_SHELL and len(question.split()) <= 3
+    return short and (question.endswith(_SHELL_MARKS) or _REPL.match(question) is not None)
 
 
 def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:

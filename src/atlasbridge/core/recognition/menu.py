@@ -91,6 +91,11 @@ def _row_pattern(pointers: str) -> re.Pattern[str]:
     return re.compile(_ROW.replace("{pointers}", re.escape(pointers)))
 
 
+@lru_cache(maxsize=256)  # a row is read by many, and stands there at the next look
+def _read_row(pattern: re.Pattern[str], row: str) -> re.Match[str] | None:
+    return pattern.match(row)
+
+
 def find_menu(view: View, pointers: str) -> Menu | None:
     """The lowest menu on the screen."""
     pattern = _row_pattern(pointers)
@@ -99,7 +104,7 @@ def find_menu(view: View, pointers: str) -> Menu | None:
         for line, sketch in zip(view.lines, unframed(view.lines), strict=True)
     ]
     for at in range(len(rows) - 1, -1, -1):
-        start = pattern.match(rows[at])
+        start = _read_row(pattern, rows[at])
         if start and start["pointer"]:
             menu = _around(view, rows, pattern, at, start)
             if menu:
@@ -140,7 +145,8 @@ def _below(rows: tuple[str, ...], menu: Menu, at: int) -> list[str]:
 def _starred(view: View, rows: list[str], pointers: str) -> Menu | None:
     """A star points where every row has a box behind it; elsewhere it is a bullet."""
     pattern = _row_pattern(pointers + "*")
-    starts = [(at, match) for at, row in enumerate(rows) if (match := pattern.match(row)) and match["pointer"] == "*"]
+    read = [(at, _read_row(pattern, row)) for at, row in enumerate(rows)]
+    starts = [(at, match) for at, match in read if match and match["pointer"] == "*"]
     at, start = starts[0] if len(starts) == 1 else (0, None)
     return _around(view, rows, pattern, at, start) if start and start["box"] else None
 
@@ -150,7 +156,7 @@ def find_numbered(view: View, pointers: str) -> Menu | None:
     pattern = _row_pattern(pointers)
     rows = list(unframed(view.lines))
     for at in range(len(rows) - 1, -1, -1):
-        start = pattern.match(rows[at])
+        start = _read_row(pattern, rows[at])
         if start and start["number"]:
             above = _walk(rows, pattern, range(at - 1, -1, -1), _column(start), True, bool(start["box"]))
             items = [*reversed(above), _item(at, start)]
@@ -192,11 +198,11 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     above = _walk(rows, pattern, range(at - 1, -1, -1), column, bool(first.number), bool(start["box"]))
     below_from = at + 1 + _explained_by(view, rows, pattern, at, column)
     below = _walk(rows, pattern, range(below_from, len(rows)), column, bool(first.number), bool(start["box"]))
+    if first.number:
+        above, below = _counted(rows, first, above, -1), _counted(rows, first, below, 1)
     items = _honest([*reversed(above), first, *below])
     first = items[len(above)]
     if len(items) < 2 or sum(item.pointed for item in items) != 1:
-        return None
-    if first.number and not _counts(items):
         return None
     below_it = rows[items[-1].row + 1] if items[-1].row + 1 < len(rows) else ""
     if _COUNTER.match(below_it):
@@ -209,12 +215,25 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     return Menu(tuple(items), items.index(first), "pointer", gaps=gaps)
 
 
+def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> list[Item]:
+    """Those that count on from the pointed one: a list that stands near it in the text counts for itself."""
+    out: list[Item] = []
+    last = first
+    for item in others:
+        apart = any(not rows[at].strip() for at in range(item.row + 1, last.row))
+        if int(item.number) != int(last.number) + step or (item.number == "0" and apart):
+            break
+        out.append(item)
+        last = item
+    return out
+
+
 def _explained_by(view: View, rows: list[str], pattern: re.Pattern[str], at: int, column: int) -> int:
     """How many faded rows below the pointed one explain it: a choice in plain colour follows them."""
     end = at + 1
     while end < len(rows) and rows[end].strip() and _is_faded(view, end, rows[end]):
         end += 1
-    match = pattern.match(rows[end]) if end < len(rows) else None
+    match = _read_row(pattern, rows[end]) if end < len(rows) else None
     return end - at - 1 if match and _column(match) == column else 0
 
 
@@ -245,7 +264,7 @@ def _walk(
             if blanks > (2 if numbered else 0) or (not found and not numbered):
                 break
             continue
-        match = None if _HINT_ROW.match(rows[at]) or _COUNTER.match(rows[at]) else pattern.match(rows[at])
+        match = None if _HINT_ROW.match(rows[at]) or _COUNTER.match(rows[at]) else _read_row(pattern, rows[at])
         if match and not numbered and not any(map(str.isalnum, match["label"])):
             continue
         if match and _column(match) == column and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
@@ -274,7 +293,7 @@ def _explains(rows: list[str], pattern: re.Pattern[str], at: int, column: int) -
 def _nearest_number(rows: list[str], pattern: re.Pattern[str], order: range, column: int) -> int:
     """The number of the first choice that way; 0 when something else comes before it."""
     for at in order:
-        match = pattern.match(rows[at])
+        match = _read_row(pattern, rows[at])
         if match is None or _column(match) < column:
             return 0
         if match["number"]:
@@ -291,7 +310,7 @@ def _radio(view: View, rows: list[str], pattern: re.Pattern[str]) -> Menu | None
     """Rows that all begin with a mark: the filled one, or the one in another colour, is where the keys go."""
     block: list[Item] = []
     for at in range(len(rows) - 1, -1, -1):
-        match = pattern.match(rows[at])
+        match = _read_row(pattern, rows[at])
         marked = match and (match["box"] or (match["pointer"] and match["pointer"] in _BOXES))
         if match and marked and (not block or abs(_item(at, match).col - block[-1].col) <= GROUP_INDENT):
             block.append(_boxed(_item(at, match), match))

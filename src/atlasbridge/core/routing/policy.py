@@ -16,16 +16,6 @@ from atlasbridge.core.values import field, frozen
 
 
 @frozen
-class Grant:
-    """A standing answer that a person wrote into the configuration, for one exact question of one tool."""
-
-    tool: str
-    question: str
-    answer: str
-    name: str = "grant"  # who answered, for the records
-
-
-@frozen
 class PolicySettings:
     prompt_ttl_s: float = 600.0
     idle_ttl_s: float = 86_400.0
@@ -42,7 +32,6 @@ class PolicySettings:
         }
     )
     allowed: Mapping[str, frozenset[str] | None] = field(default_factory=dict)  # None: it knows its people itself
-    grants: tuple[Grant, ...] = ()
     attention: AttentionSettings = field(default_factory=AttentionSettings)
 
 
@@ -109,15 +98,3 @@ def decide_lane(channel: str, remote: bool, settings: PolicySettings) -> Lane:
     identities = settings.allowed.get(channel) or ()
     names = sorted({settings.attention.people.person_of(identity) for identity in identities})
     return Lane(channel, remote, tuple(names))
-
-
-def decide_grant(prompt: Prompt, session: SessionRecord, settings: PolicySettings) -> Grant | None:
-    """The standing answer for exactly this subject, character for character: all of it must be here, with nothing
-    hidden or cut.  Never for a secret, an idle box or an unknown."""
-    subject = prompt.subject
-    if prompt.secret or prompt.idle or prompt.type is PromptType.TYPE_UNKNOWN or subject is None or not subject.certain:
-        return None
-    for grant in settings.grants:
-        if grant.tool == session.tool and grant.question == subject.text:
-            return grant
-    return None

@@ -45,6 +45,11 @@ class ScreenToShow(Protocol):
     def wrapped(self, row: int) -> bool: ...
 
 
+class ScreenWithPast(ScreenToShow, Protocol):
+    @property
+    def history(self) -> list[str]: ...
+
+
 class SgrOf(Protocol):
     def __call__(self, style: int) -> str:
         """The parameters of the sequence that sets this style."""
@@ -66,6 +71,17 @@ def render_screen(screen: ScreenToShow, sgr: SgrOf) -> bytes:
     if screen.cursor_visible:
         out.append("\x1b[?25h")
     return "".join(out).encode("utf-8", "replace")
+
+
+def render_past(screen: ScreenWithPast) -> bytes:
+    """What has scrolled off the main screen, for the scrollback of a terminal that joins; written before the screen.
+
+    What that terminal showed goes up with it.  A full-screen program has no past of its own.
+    """
+    if screen.alternate or not screen.history:
+        return b""
+    lines = "\r\n".join([f"\x1b[m\x1b[{screen.rows};1H", *screen.history, *([""] * screen.rows)])
+    return lines.encode("utf-8", "replace")
 
 
 def _last_row(screen: ScreenToShow) -> int:
@@ -94,6 +110,14 @@ def _switches_on(screen: ScreenToShow) -> list[str]:
     if screen.kitty_flags:
         out.append(f"\x1b[>{screen.kitty_flags}u")
     return out
+
+
+def render_parting(screen: ScreenToShow) -> bytes:
+    """The same, and the cursor on a fresh line below all that is shown: what is said next stands by itself."""
+    last = _last_row(screen)
+    fresh = screen.alternate or (screen.cursor[1] == 0 and screen.cursor[0] > last)
+    below = b"" if fresh else b"\x1b[%d;1H\r\n" % (max(last, screen.cursor[0]) + 1)
+    return render_farewell(screen) + below
 
 
 def render_farewell(screen: ScreenToShow) -> bytes:

@@ -99,6 +99,8 @@ class HubSide:
                 self._watch.wake()
             case "watch":
                 self._viewer.stop()
+            case "rename":
+                self._record = replace(self._record, label=str(message["label"]))
             case "kill":
                 self.end_tool(bool(message.get("force")))
 

@@ -46,7 +46,7 @@ class Seat:
     def taken(self) -> bool:
         return self._caller is not None
 
-    def take(self, caller: Caller, fds: tuple[int, int], size: Size) -> None:
+    def take(self, caller: Caller, fds: tuple[int, int], size: Size, past: bool = False) -> None:
         """Show the session on this terminal from now on."""
         if self._pty.is_own(fds[0]) or self._pty.is_own(fds[1]):
             for fd in fds:
@@ -60,7 +60,7 @@ class Seat:
             with self._output.lock:
                 self.resize(size)
                 if self._output.started and attachment.output_is_terminal:
-                    attachment.write(self._judgement.picture(), _PATIENCE)
+                    attachment.write(self._judgement.picture(past), _PATIENCE)
                 self._output.attachment = attachment
             self._keyboard.switch(attachment)
             caller.say({"m": "attached"})
@@ -84,19 +84,19 @@ class Seat:
             self._caller = None
             attachment.closed = True
             self._keyboard.switch(None)
-            self._release(attachment, quietly=why == "closed")
+            self._release(attachment, quietly=why == "closed", parting=why in ("detached", "taken"))
             caller.attachment = None
             caller.say({"m": "detached", "why": why})
             self._judgement.changed(self._size, False)
         self._judgement.wake()
         self._changed()
 
-    def _release(self, attachment: Attachment, quietly: bool) -> None:
+    def _release(self, attachment: Attachment, quietly: bool, parting: bool) -> None:
         with self._output.lock:  # a chunk on its way gives up soon: the attachment is marked as closed
             if self._output.attachment is attachment:
                 self._output.attachment = None
             if not quietly and attachment.output_is_terminal and self._output.started:
-                attachment.write_soon(self._judgement.farewell())
+                attachment.write_soon(self._judgement.farewell(parting))
             attachment.close_output()
 
     def finish(self, status: int) -> None:

@@ -1,0 +1,123 @@
+"""The keys of `approvals`: bytes of a terminal into keys, and what a key means for a prompt.  Pure."""
+
+from __future__ import annotations
+
+import codecs
+from typing import Any, Final
+
+from atlasbridge.core.values import frozen
+
+PASTE_BEGINS: Final = "\x1b[200~"
+PASTE_ENDS: Final = "\x1b[201~"
+MANY_CHOICES: Final = 9  # beyond, a digit may be the beginning of a number
+
+_ALWAYS: Final = {
+    "q": "quit",
+    "\x03": "quit",
+    "\x1a": "suspend",
+    "\x1b[A": "up",
+    "\x1bOA": "up",
+    "k": "up",
+    "\x1b[B": "down",
+    "\x1bOB": "down",
+    "j": "down",
+    "\x1b[5~": "page_up",
+    "\x1b[6~": "page_down",
+    "/": "search",
+    "\x1b": "escape",
+    "\x0c": "redraw",
+}
+
+
+@frozen
+class Intention:
+    """`do` names what is meant ("quit", "up", "text", "answer" with its `value`, …); "": the key means nothing."""
+
+    do: str
+    value: str = ""
+
+
+@frozen
+class Key:
+    """One key as the terminal sends it, or a pasted text."""
+
+    text: str
+    pasted: bool = False
+
+
+class KeyReader:
+    """Cuts what was read into keys, whatever the chunks are."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest = ""
+
+    def feed(self, data: bytes) -> list[Key]:
+        text = self._rest + self._decoder.decode(data)
+        self._rest = ""
+        keys: list[Key] = []
+        while text:
+            if text.startswith(PASTE_BEGINS):
+                pasted, ended, after = text[len(PASTE_BEGINS) :].partition(PASTE_ENDS)
+                if not ended:
+                    self._rest = text
+                    break
+                keys.append(Key(pasted, pasted=True))
+                text = after
+            else:
+                size = _key_size(text)
+                keys.append(Key(text[:size]))
+                text = text[size:]
+        return keys
+
+
+def _key_size(text: str) -> int:
+    """An escape sequence is one key; everything else is a key of one character."""
+    if text[0] != "\x1b" or len(text) == 1:
+        return 1
+    if text[1] == "O":
+        return min(3, len(text))
+    if text[1] != "[":
+        return 2
+    for place, char in enumerate(text[2:], 2):
+        if "@" <= char <= "~":
+            return place + 1
+    return len(text)
+
+
+def decide_key(key: str, prompt: dict[str, Any] | None) -> Intention:
+    """A letter that this prompt cannot take means nothing; it is never passed on to see what happens."""
+    if key in _ALWAYS:
+        return Intention(_ALWAYS[key])
+    if prompt is None:
+        return Intention("")
+    choice = _decide_choice(key, prompt) if prompt["type"] == "multiple_choice" else Intention("")
+    if choice.do:
+        return choice  # a menu's own letters come first: what stands beside them is what they do
+    plain = {"t": "text", " ": "mark", "a": "attach", "v": "view"}
+    if key in plain:
+        return Intention(plain[key])
+    if key == "c":
+        return Intention("answer", "cancel")
+    if key == "d" and prompt["safe_default"]:
+        return Intention("answer", "default")
+    return _decide_answer(key, prompt)
+
+
+def _decide_answer(key: str, prompt: dict[str, Any]) -> Intention:
+    kind = prompt["type"]
+    if kind == "yes_no" and key in ("y", "n"):
+        return Intention("answer", key)
+    if kind in ("confirm_enter", "unknown") and key in ("\r", "\n"):
+        return Intention("answer", "enter")
+    return Intention("")
+
+
+def _decide_choice(key: str, prompt: dict[str, Any]) -> Intention:
+    """A digit chooses, unless more could follow it: then it begins a line that Enter ends."""
+    if key in ("\r", "\n"):
+        return Intention("choose")
+    if not any(choice["value"] == key for choice in prompt["choices"]):
+        return Intention("")
+    several = prompt["constraints"].get("multi_select") or len(prompt["choices"]) > MANY_CHOICES
+    return Intention("choose" if several else "answer", key)

@@ -1,0 +1,83 @@
+"""Finds what a person names at the command line, for every command alike.  Light: `attach` starts with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from atlasbridge.core.client.find_session import open_doors
+from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
+from atlasbridge.core.home import Home
+from atlasbridge.core.session.naming import Named, choose, listed, meant
+
+
+class NotFound(AtlasBridgeError):
+    """Nothing is called like that, or too much is."""
+
+
+def sessions_of(hub: HubClient, include_ended: bool = False) -> list[Named]:
+    return [named_session(item) for item in hub.ask("sessions", all=include_ended)["sessions"]]
+
+
+def named_session(item: dict[str, Any]) -> Named:
+    return Named(item["session_id"], item["label"], item["state"] == "active")
+
+
+def find_session_id(said: str, candidates: Iterable[Named]) -> str:
+    """The id of the session that is meant.  Raises NotFound, with what to say instead."""
+    choice = choose(said, candidates)
+    if choice.one:
+        return choice.one
+    if choice.found:
+        raise NotFound(f"{said!r} means several sessions", f"say which: {listed(choice.found)}")
+    raise NotFound(f"there is no session {said!r}", meant(choice.near) or "list them with: atlasbridge ps")
+
+
+def find_prompt_id(said: str, prompts: list[dict[str, Any]]) -> tuple[str, str]:
+    """The open prompt that is meant, by its own id or by its session's id or name, and why it is not clear.
+
+    What is not open is for the hub to judge: it knows what became of it.
+    """
+    own = [Named(item["prompt_id"]) for item in prompts]
+    asking = [Named(item["session_id"], item["label"]) for item in prompts]
+    found = [item.id for item in choose(said, own).found]
+    found += [_prompt_of(prompts, item.id) for item in choose(said, asking).found]
+    found = list(dict.fromkeys(found))
+    if len(found) == 1:
+        return found[0], ""
+    if not found:
+        return said, ""
+    names = ", ".join(_shown(item) for item in prompts if item["prompt_id"] in found)
+    return "", f"{said!r} means several prompts: {names}"
+
+
+def _prompt_of(prompts: list[dict[str, Any]], session_id: str) -> str:
+    return next(str(item["prompt_id"]) for item in prompts if item["session_id"] == session_id)
+
+
+def _shown(prompt: dict[str, Any]) -> str:
+    return f"{prompt['prompt_id'][:8]} ({prompt['label'] or prompt['tool']})"
+
+
+def running_sessions(home: Home) -> list[Named]:
+    """Those that can be attached: by their doors, with the names that the hub has for them, if there is one."""
+    doors = set(open_doors(home))
+    try:
+        with HubClient(home, timeout_s=5.0) as hub:
+            known = [item for item in sessions_of(hub) if item.id[:8] in doors]
+    except HubUnavailable:
+        known = []
+    return known + [Named(door) for door in sorted(doors - {item.id[:8] for item in known})]
+
+
+def find_running(home: Home, said: str) -> str:
+    """For `attach`: a session that runs; "" means the only one."""
+    candidates = running_sessions(home)
+    if not said and len(candidates) == 1:
+        return candidates[0].id
+    if not said:
+        text = "several sessions run" if candidates else "no session runs"
+        raise NotFound(text, f"say which: {listed(candidates)}" if candidates else "start one with: atlasbridge run")
+    whole = [item.id for item in candidates if said.lower().startswith(item.id)]  # a door knows the short id alone
+    return whole[0] if whole else find_session_id(said, candidates)

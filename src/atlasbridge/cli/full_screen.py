@@ -1,0 +1,75 @@
+"""This terminal as a whole screen with single keys, and back as it was: left, suspended, or ended by a signal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import termios
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import click
+
+_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?2004h"  # a screen of its own, no cursor, pasted text marked as such
+_LEAVE = "\x1b[?2004l\x1b[?25h\x1b[?1049l"
+_LFLAG = 3
+
+
+class FullScreen:
+    """Use it as a context; `wake` is a descriptor that gets a byte when the window's size changes."""
+
+    def __init__(self, wake: int) -> None:
+        self._wake = wake
+        self._saved: list[Any] = termios.tcgetattr(0)
+        self._handlers: dict[int, Any] = {}
+
+    def __enter__(self) -> FullScreen:
+        self._handlers = {
+            signal.SIGWINCH: signal.signal(signal.SIGWINCH, lambda *_: None),
+            signal.SIGTERM: signal.signal(signal.SIGTERM, _abort),
+            signal.SIGHUP: signal.signal(signal.SIGHUP, _abort),
+        }
+        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        self.enter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
+        signal.set_wakeup_fd(-1)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def enter(self) -> None:
+        keys = [*self._saved]
+        keys[_LFLAG] &= ~(termios.ICANON | termios.ECHO | termios.ISIG | termios.IEXTEN)
+        termios.tcsetattr(0, termios.TCSADRAIN, keys)
+        self.write(_ENTER)
+
+    def leave(self) -> None:
+        try:
+            self.write(_LEAVE)
+            termios.tcsetattr(0, termios.TCSADRAIN, self._saved)
+        except (OSError, termios.error):
+            pass  # the terminal is gone
+
+    def without(self, action: Callable[[], None]) -> None:
+        """Do something else on this terminal in between."""
+        self.leave()
+        try:
+            action()
+        finally:
+            self.enter()
+
+    def suspend(self) -> None:
+        """What Ctrl-Z does elsewhere."""
+        self.without(lambda: os.kill(os.getpid(), signal.SIGSTOP))
+
+    def write(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+def _abort(number: int, frame: FrameType | None) -> None:
+    raise click.Abort

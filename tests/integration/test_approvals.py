@@ -1,0 +1,97 @@
+"""`approvals` on a real terminal: the whole question, keys that answer what is shown, over a restart of the hub."""
+
+from __future__ import annotations
+
+from tests.support.fake_host import YES_NO, FakeHost
+from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.sessions import wait_no_session
+from tests.support.terminal import Terminal, run_in
+
+from atlasbridge.cli.approvals_board import ARMING_S
+from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.values import replace
+
+
+def watch(hub: HubProcess, rows: int = 24, cols: int = 80) -> Terminal:
+    return Terminal(hub.command("approvals"), hub.home.root, rows, cols)
+
+
+def let_pass(terminal: Terminal, seconds: float) -> None:
+    """Until that much time is over, for what is ready only then; the terminal is read meanwhile."""
+    clock = SystemClock()
+    until = clock.now() + seconds
+    terminal.wait_until(lambda: clock.now() > until, "time to pass")
+
+
+def test_a_key_answers_the_prompt_that_is_shown_and_the_receipt_names_its_session():
+    with hub_process() as hub, FakeHost(hub.home, label="web-api") as host:
+        host.raise_prompt(replace(YES_NO, excerpt="Drop the table? (y/n)"))
+        wait_until(hub.is_asked)
+        with watch(hub) as terminal:
+            terminal.wait_for("Drop the table? (y/n)")
+            assert "web-api" in terminal.text() and "1 waits" in terminal.text()
+            let_pass(terminal, ARMING_S)
+            terminal.type("y")
+            assert host.answer_typing()["answer"]["kind"] == "yes"
+            terminal.wait_for("into web-api")
+            terminal.wait_for("nothing is waiting for you")
+            terminal.type("q")
+            assert terminal.wait_exit() == 0
+            assert terminal.settings() == terminal.settings_before and not terminal.screen.alternate
+
+
+def test_a_key_pressed_as_a_prompt_appears_answers_nothing_and_says_so():
+    with hub_process() as hub, FakeHost(hub.home) as host, watch(hub) as terminal:
+        terminal.wait_for("nothing is waiting")
+        prompt_id = host.raise_prompt()
+        terminal.wait_for("Continue? (y/n)")
+        terminal.type("y")
+        terminal.wait_for("too early")
+        (prompt,) = hub.ask("prompts")["prompts"]
+        assert prompt["prompt_id"] == prompt_id and prompt["decided_by"] == ""
+        terminal.type("\x03")
+        assert terminal.wait_exit() == 0
+
+
+def test_the_list_goes_on_over_a_restart_of_the_hub():
+    with hub_process() as hub:
+        options = ("--detach", "--name", "long-job")
+        with run_in(hub.home.root, "sh", "-c", "printf 'Go on? (y/n) '; read a", options=options) as start:
+            assert start.wait_exit() == 0
+        wait_until(hub.is_asked)
+        with watch(hub) as terminal:
+            terminal.wait_for("long-job")
+            assert hub.cli("hub", "restart").returncode == 0
+            terminal.wait_until(
+                lambda: "the hub is back" in terminal.text() or "away" not in terminal.text(), "the hub"
+            )
+            wait_until(hub.is_asked)
+            let_pass(terminal, ARMING_S)
+            terminal.type("n")
+            terminal.wait_for('Typed "No" into long-job')
+            terminal.type("q")
+            assert terminal.wait_exit() == 0
+        wait_no_session(hub.home.root)
+
+
+def test_a_session_is_attached_from_the_list_and_the_list_is_there_afterwards():
+    with hub_process() as hub:
+        options = ("--detach", "--name", "inner")
+        with run_in(
+            hub.home.root, "sh", "-c", "echo what came before; printf 'Go on? (y/n) '; read a", options=options
+        ) as it:
+            assert it.wait_exit() == 0
+        wait_until(hub.is_asked)
+        with watch(hub) as terminal:
+            terminal.wait_for("1 waits")
+            terminal.type("a")
+            terminal.wait_until(lambda: not terminal.screen.alternate and terminal.is_raw(), "the session itself")
+            terminal.wait_for("what came before")
+            terminal.type("\x1dd")
+            terminal.wait_until(lambda: terminal.screen.alternate, "the list")
+            terminal.wait_for("1 waits")
+            terminal.wait_for("detached")
+            terminal.type("q")
+            assert terminal.wait_exit() == 0
+        assert hub.cli("kill", "--force", hub.ask("sessions")["sessions"][0]["session_id"]).returncode == 0
+        wait_no_session(hub.home.root)

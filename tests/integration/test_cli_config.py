@@ -1,0 +1,111 @@
+"""`config`, tables behind a pipe, the hub in the foreground, and completions: what people see at the terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tomllib
+from collections.abc import Iterator
+
+import pytest
+from tests.support.fake_host import YES_NO, FakeHost
+from tests.support.hubs import NO_WEB, HubProcess, hub_process, wait_until
+from tests.support.terminal import Terminal
+
+from atlasbridge.core.values import replace
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[HubProcess]:
+    with hub_process() as running:
+        yield running
+
+
+def test_config_show_is_toml():
+    with hub_process('[channels.telegram]\nbot_token = "1:secretsecret"\nallowed_users = [7]\n', start=False) as hub:
+        shown = hub.cli("config", "show").stdout
+        assert "secretsecret" not in shown
+        assert tomllib.loads(shown)["channels"]["telegram"]["allowed_users"] == [7]
+
+
+def test_a_setting_is_set_and_unset_and_a_bad_one_changes_nothing():
+    with hub_process(f"# mine\n{NO_WEB}", start=False) as hub:
+        name = "detection.settle_ms"
+        assert hub.cli("config", "set", name, "75").returncode == 0
+        text = hub.home.config.read_text()
+        assert tomllib.loads(text)["detection"]["settle_ms"] == 75 and text.startswith("# mine")
+        assert hub.home.config.stat().st_mode & 0o777 == 0o600
+        wrong = hub.cli("config", "set", name, "never")
+        assert wrong.returncode == 2 and "detection.settle_ms" in wrong.stderr
+        slip = hub.cli("config", "set", "detection.setle_ms", "1")
+        assert slip.returncode == 2 and "did you mean settle_ms" in slip.stderr
+        assert hub.home.config.read_text() == text
+        assert hub.cli("config", "unset", name).returncode == 0
+        assert "settle_ms" not in hub.home.config.read_text()
+
+
+def test_an_edited_file_takes_its_place_only_when_it_is_good():
+    with hub_process(NO_WEB, start=False) as hub:
+        editor = hub.home.root / "editor"
+        editor.write_text('#!/bin/sh\necho "[detection]\nsettle_ms = 80" >> "$1"\n')
+        editor.chmod(0o700)
+        hub.environ["VISUAL"] = str(editor)
+        assert hub.cli("config", "edit").returncode == 0
+        assert tomllib.loads(hub.home.config.read_text())["detection"]["settle_ms"] == 80
+        good = hub.home.config.read_text()
+        assert hub.cli("config", "edit", given="n\n").returncode == 2, "a second [detection] is no TOML"
+        assert hub.home.config.read_text() == good
+
+
+def test_a_hub_in_the_foreground_that_cannot_run_says_so_by_its_status(hub: HubProcess):
+    second = hub.cli("hub", "start", "--foreground")
+    assert second.returncode == 1 and "already running" in second.stderr
+
+
+def test_tables_are_whole_behind_a_pipe_and_wrap_on_a_terminal(hub: HubProcess):
+    folder = "/srv/" + "x" * 120
+    with FakeHost(hub.home, label="a-name-of-some-length") as host:
+        host.record = replace(host.record, cwd=folder)
+        host.raise_prompt(replace(YES_NO, excerpt="Delete " + "y" * 120 + "? (y/n)"))
+        wait_until(hub.is_asked)
+        row = [line for line in hub.cli("approvals").stdout.splitlines() if host.open["prompt_id"][:8] in line]
+        assert len(row) == 1 and "y" * 120 in row[0] and "…" not in row[0]
+        assert "…" not in hub.cli("audit", "show").stdout
+        with Terminal(hub.command("approvals", "--once"), hub.home.root, 24, 60) as terminal:
+            assert terminal.wait_exit() == 0
+            printed = terminal.output.decode()
+            assert "…" not in printed and host.open["prompt_id"][:8] in printed and printed.count("y") >= 120
+            assert "y" * 20 in printed, "there is room for what is asked"
+        host.end()
+        wait_until(lambda: hub.ask("sessions")["sessions"] == [])
+
+
+def complete(hub: HubProcess, shell: str, *words: str) -> str:
+    place = str(len(words) - 1)
+    asked = {"_ATLASBRIDGE_COMPLETE": f"{shell}_complete", "COMP_WORDS": " ".join(words), "COMP_CWORD": place}
+    if shell == "fish":
+        asked["COMP_CWORD"] = words[-1]
+    done = subprocess.run(hub.command(), env={**hub.environ, **asked}, capture_output=True, text=True)
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_ids_names_and_options_are_completed(hub: HubProcess, shell: str):
+    with FakeHost(hub.home, label="web-api") as host:
+        prompt_id = host.raise_prompt()
+        wait_until(hub.is_asked)
+        for words in (("kill", "we"), ("attach", "we"), ("reply", "we"), ("rename", "we"), ("logs", "--session", "we")):
+            assert "web-api" in complete(hub, shell, "atlasbridge", *words)
+        assert prompt_id[:8] in complete(hub, shell, "atlasbridge", "reply", prompt_id[:3])
+        assert "--detach" in complete(hub, shell, "atlasbridge", "run", "--d")
+        assert "telegram" in complete(hub, shell, "atlasbridge", "run", "--channel", "te")
+        assert "detection.settle_ms" in complete(hub, shell, "atlasbridge", "config", "set", "detection.se")
+        host.end()
+        wait_until(lambda: hub.ask("sessions")["sessions"] == [])
+
+
+def test_completing_without_a_hub_is_silent_and_starts_none():
+    with hub_process(start=False) as hub:
+        assert complete(hub, "bash", "atlasbridge", "kill", "").strip() == ""
+        assert not os.path.exists(hub.home.socket)

@@ -1,0 +1,100 @@
+"""Names wherever an id is taken, by one rule; and what is said when one is not clear."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from tests.support.fake_host import FakeHost
+from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.sessions import wait_no_session
+from tests.support.terminal import Terminal, run_in
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[HubProcess]:
+    with hub_process() as running:
+        yield running
+
+
+def known(hub: HubProcess, count: int) -> None:
+    wait_until(lambda: len(hub.ask("sessions")["sessions"]) == count)
+
+
+def test_a_session_is_killed_by_name_or_beginning_and_an_unclear_one_is_listed(hub: HubProcess):
+    with FakeHost(hub.home, label="web-api") as one, FakeHost(hub.home, label="web-worker") as two:
+        known(hub, 2)
+        unclear = hub.cli("kill", "web")
+        assert unclear.returncode == 1
+        assert "web-api" in unclear.stderr and "web-worker" in unclear.stderr and one.session_id[:8] in unclear.stderr
+        wrong = hub.cli("kill", "wep-api")
+        assert wrong.returncode == 1 and "did you mean web-api" in wrong.stderr
+        assert hub.cli("kill", "web-a", "--force").returncode == 0
+        assert one.hear("kill")["force"] is True
+        one.end(-9)
+        assert hub.cli("kill", two.session_id[:6]).returncode == 0
+        two.hear("kill")
+        two.end(-15)
+        known(hub, 0)
+
+
+def test_a_reply_may_name_the_session_that_asks(hub: HubProcess):
+    with FakeHost(hub.home, label="deploy") as host, FakeHost(hub.home, label="deploy-staging") as other:
+        prompt_id = host.raise_prompt()
+        wait_until(hub.is_asked)
+        reply = hub.popen("reply", "deploy", "y")
+        assert host.answer_typing()["prompt_id"] == prompt_id
+        assert reply.wait(30) == 0 and "into deploy" in reply.communicate()[0]
+        host.raise_prompt()
+        other.raise_prompt()
+        wait_until(lambda: len(hub.ask("prompts")["prompts"]) == 2)
+        unclear = hub.cli("reply", "dep", "y", "--json")
+        answer = json.loads(unclear.stdout)
+        assert unclear.returncode == 3 and answer["reason"] == "ambiguous" and "deploy-staging" in answer["message"]
+        assert hub.cli("reply", "nobody", "y").returncode == 3
+        host.end()
+        other.end()
+        known(hub, 0)
+
+
+def test_a_new_name_is_used_everywhere_recorded_and_kept_by_the_host(hub: HubProcess):
+    with FakeHost(hub.home, label="old") as host:
+        known(hub, 1)
+        done = hub.cli("rename", "old", "new name\x1b[2J")
+        assert done.returncode == 0 and "\x1b" not in done.stdout
+        label = hub.json("ps")[0]["label"]
+        assert label.startswith("new name") and "\x1b" not in label
+        assert host.hear("rename")["label"] == label
+        (entry,) = hub.json("audit", "show", "--event", "session_renamed", "--session", "new name")
+        assert entry["label"] == label
+        assert hub.cli("rename", "new", "x" * 81).returncode == 1
+        assert host.session_id[:8] in hub.cli("logs", "--session", "new name").stdout
+        told = hub.cli("events", "--session", "new").stdout.splitlines()
+        assert told and all(host.session_id[:8] in line for line in told)
+        assert "did you mean" in hub.cli("audit", "show", "--event", "SESION_START").stderr
+        host.end()
+        known(hub, 0)
+
+
+def test_a_real_host_keeps_its_new_name_over_a_restart_of_the_hub_and_is_attached_by_it(hub: HubProcess):
+    with run_in(hub.home.root, "sh", "-c", "echo ready; read a", options=("--detach", "--name", "first")) as start:
+        assert start.wait_exit() == 0
+    assert hub.cli("rename", "first", "second").returncode == 0
+    assert hub.cli("hub", "restart").returncode == 0
+    wait_until(lambda: [item["label"] for item in hub.json("ps")] == ["second"])
+    with Terminal(hub.command("attach", "sec"), hub.home.root) as terminal:
+        terminal.wait_for("ready")
+        terminal.type("\r")
+        assert terminal.wait_exit() == 0
+    with Terminal(hub.command("attach", "third"), hub.home.root) as terminal:
+        assert terminal.wait_exit() == 1
+        assert "there is no session 'third'" in terminal.text()
+    wait_no_session(hub.home.root)
+
+
+def test_unknown_commands_and_options_get_a_suggestion(hub: HubProcess):
+    assert hub.cli("aprovals").stderr.splitlines()[1] == "did you mean atlasbridge approvals?"
+    assert "did you mean atlasbridge hub start" in hub.cli("hub", "strat").stderr
+    assert "--follow" in hub.cli("events", "--folow").stderr
+    assert "did you mean --detach?" in hub.cli("run", "--detatch", "true").stderr

@@ -1,0 +1,51 @@
+"""The bare command and the status line: what waits and what runs, at once, and no hub started for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.support.fake_host import YES_NO, FakeHost
+from tests.support.hubs import hub_process, wait_until
+
+from atlasbridge.core.values import replace
+
+
+def test_the_bare_command_shows_what_waits_and_what_runs():
+    with hub_process() as hub, FakeHost(hub.home, label="web-api") as host, FakeHost(hub.home, label="quiet") as other:
+        host.raise_prompt(replace(YES_NO, excerpt="Delete " + "x" * 150 + "?\x1b[2J (y/n)"))
+        wait_until(lambda: hub.is_asked() and len(hub.ask("sessions")["sessions"]) == 2)
+        shown = hub.cli().stdout
+        assert "1 waiting for you" in shown and "web-api" in shown and "x" * 150 in shown and "\x1b" not in shown
+        assert "1 running" in shown and "quiet" in shown and "atlasbridge approvals" in shown
+        assert "Commands:" in hub.cli("--help").stdout
+        assert hub.cli("status", "--line").stdout == "1 waiting: web-api\n"
+        host.end()
+        other.end()
+        wait_until(lambda: hub.ask("sessions")["sessions"] == [])
+        assert hub.cli("status", "--line").stdout == ""
+
+
+def test_without_a_hub_the_bare_command_helps_and_starts_none():
+    with hub_process(start=False) as hub:
+        assert "Commands:" in hub.cli().stdout
+        line = hub.cli("status", "--line")
+        assert (line.returncode, line.stdout, line.stderr) == (0, "", "")
+        assert hub.pid == 0
+
+
+def test_the_status_line_imports_nothing_heavy():
+    script = """
+import sys
+sys.argv = ["atlasbridge", "status", "--line"]
+import atlasbridge.__main__ as it
+it._leave = lambda status: (_ for _ in ()).throw(SystemExit(status))
+try:
+    it.main()
+finally:
+    heavy = ("click", "rich", "asyncio", "pydantic", "httpx")
+    sys.stderr.write(" ".join(name for name in heavy if name in sys.modules))
+"""
+    with hub_process(start=False) as hub:
+        done = subprocess.run([sys.executable, "-c", script], env=hub.environ, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
