@@ -13,16 +13,25 @@ from random import Random
 from hypothesis import strategies as st
 
 from atlasbridge.core.policy.attention import Attendance, AttentionSettings, listeners
-from atlasbridge.core.policy.ladder import Ladder, Lane, Life, Outlook, PresenceSettings, Rung, Telling, default_ladder
+from atlasbridge.core.policy.ladder import (
+    Ladder,
+    Life,
+    Outlet,
+    Outlook,
+    PresenceSettings,
+    Rung,
+    Telling,
+    default_ladder,
+)
 from atlasbridge.core.policy.people import PeopleBook, Person, QuietHours
 
 NAMES = ("Ana", "Bo", "Cy")
 LANES = (
-    Lane("web", False),
-    Lane("local", False),
-    Lane("telegram", True, ("Ana", "Bo")),
-    Lane("slack", True, ("Bo", "Cy")),
-    Lane("ntfy", True),
+    Outlet("web", False),
+    Outlet("local", False),
+    Outlet("telegram", True, ("Ana", "Bo")),
+    Outlet("slack", True, ("Bo", "Cy")),
+    Outlet("ntfy", True),
 )
 RETRY_S = 7.0
 

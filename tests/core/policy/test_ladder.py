@@ -13,8 +13,8 @@ from atlasbridge.core.policy.attention import Bursts, NoticeBudget
 from atlasbridge.core.policy.ladder import (
     Course,
     Ladder,
-    Lane,
     Life,
+    Outlet,
     Outlook,
     PresenceSettings,
     Rung,
@@ -27,13 +27,13 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 
 DEFAULT = default_ladder((300.0,))
-DESK, CHAT = Lane("web", False), Lane("telegram", True, ("Ana", "Bo"))
+DESK, CHAT = Outlet("web", False), Outlet("telegram", True, ("Ana", "Bo"))
 LIFE = Life(asked_at=1000.0, deadline=1600.0)
 PRESENCE = PresenceSettings()
 
 
 def course(
-    outlook: Outlook, life: Life = LIFE, ladder: Ladder = DEFAULT, lanes: tuple[Lane, ...] = (DESK, CHAT)
+    outlook: Outlook, life: Life = LIFE, ladder: Ladder = DEFAULT, lanes: tuple[Outlet, ...] = (DESK, CHAT)
 ) -> Course:
     return decide_course(ladder, life, lanes, outlook, PRESENCE)
 

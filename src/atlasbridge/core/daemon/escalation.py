@@ -9,7 +9,7 @@ from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.daemon.digests import Digests
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.policy.attention import HOUR_S, Attendance, listeners
-from atlasbridge.core.policy.ladder import Course, Lane, Life, Outlook
+from atlasbridge.core.policy.ladder import Course, Life, Outlet, Outlook
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.routing.policy import decide_ladder
@@ -103,7 +103,7 @@ class Escalation:
         if course.look_at is not None and course.look_at < record.deadline:
             self._look_at(record.prompt_id, course.look_at)
 
-    def _asks_host_first(self, record: PromptRecord, session: SessionRecord, lanes: tuple[Lane, ...]) -> bool:
+    def _asks_host_first(self, record: PromptRecord, session: SessionRecord, lanes: tuple[Outlet, ...]) -> bool:
         """Something was held back because somebody typed; before it goes out, the host is asked once more."""
         if record.prompt_id not in self._held:
             return False
@@ -115,7 +115,7 @@ class Escalation:
         link.send("presence")
         return True
 
-    def _decide(self, record: PromptRecord, session: SessionRecord, lanes: tuple[Lane, ...]) -> Course:
+    def _decide(self, record: PromptRecord, session: SessionRecord, lanes: tuple[Outlet, ...]) -> Course:
         hub, policy = self._hub, self._hub.router.policy
         life = Life(asked_at(record), record.deadline, hub.ledger.taken_steps(record.prompt_id))
         known = self._presence.get(session.session_id)
@@ -138,7 +138,7 @@ class Escalation:
         """While a permission waits, a tool that is merely idle makes no sound."""
         return record.prompt.idle and any(not other.prompt.idle for other in self._hub.ledger.open_prompts())
 
-    def _send(self, course: Course, record: PromptRecord, session: SessionRecord, lanes: tuple[Lane, ...]) -> None:
+    def _send(self, course: Course, record: PromptRecord, session: SessionRecord, lanes: tuple[Outlet, ...]) -> None:
         by_name = {lane.name: lane for lane in lanes}
         written = [(one.channel, one.steps, listeners(one, by_name[one.channel])) for one in course.notices]
         routed = self._hub.ledger.tell(record.prompt_id, written) or record
@@ -168,6 +168,6 @@ def asked_at(record: PromptRecord) -> float:
     return record.deadline - (parse_iso(record.expires_at) - parse_iso(record.created_at))
 
 
-def told_in(lane: Lane, life: Life, course: Course) -> bool:
+def told_in(lane: Outlet, life: Life, course: Course) -> bool:
     before = any(channel == lane.name for _, channel in life.done)
     return before or any(telling.channel == lane.name for telling in course.notices)

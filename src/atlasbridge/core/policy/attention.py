@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from atlasbridge.core.policy.ladder import Course, Ladder, Lane, Life, Outlook, PresenceSettings, Telling, decide_course
+from atlasbridge.core.policy.ladder import (
+    Course,
+    Ladder,
+    Life,
+    Outlet,
+    Outlook,
+    PresenceSettings,
+    Telling,
+    decide_course,
+)
 from atlasbridge.core.policy.people import PeopleBook
 from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.values import field, frozen, replace
@@ -97,7 +106,7 @@ class Attendance:
         self._budget.spend(person, at)
 
     def decide(
-        self, ladder: Ladder, life: Life, lanes: Sequence[Lane], outlook: Outlook, *, inhibited: bool = False
+        self, ladder: Ladder, life: Life, lanes: Sequence[Outlet], outlook: Outlook, *, inhibited: bool = False
     ) -> Course:
         """`inhibited`: an idle box has no sound while a question waits."""
         spent = frozenset(name for lane in lanes for name in lane.people if self._budget.is_spent(name, outlook.now))
@@ -115,7 +124,7 @@ class Attendance:
         return replace(course, notices=notices)
 
     def _with_sound(
-        self, notice: Telling, lane: Lane, ladder: Ladder, now: float, inhibited: bool, heard: set[str]
+        self, notice: Telling, lane: Outlet, ladder: Ladder, now: float, inhibited: bool, heard: set[str]
     ) -> Telling:
         if not notice.loud:
             return notice
@@ -128,7 +137,7 @@ class Attendance:
         return notice
 
 
-def listeners(notice: Telling, lane: Lane) -> tuple[str, ...]:
+def listeners(notice: Telling, lane: Outlet) -> tuple[str, ...]:
     """Who hears it, or the digest that begins with it: named people, not those for whom it is silent."""
     sounds = notice.loud or notice.opens
     return tuple(name for name in notice.who or lane.people if sounds and name not in notice.silent)

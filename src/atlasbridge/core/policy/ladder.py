@@ -58,7 +58,7 @@ class PresenceSettings:
 
 
 @frozen
-class Lane:
+class Outlet:
     """A channel that may carry this prompt, and the people it reaches; none named: whoever looks there."""
 
     name: str
@@ -121,7 +121,7 @@ def choose_ladder(ladders: Iterable[Ladder], prompt: Prompt, session: SessionRec
 
 
 def decide_course(
-    ladder: Ladder, life: Life, lanes: Sequence[Lane], outlook: Outlook, presence: PresenceSettings
+    ladder: Ladder, life: Life, lanes: Sequence[Outlet], outlook: Outlook, presence: PresenceSettings
 ) -> Course:
     """Nothing after the end, no step twice, and of several steps that are due at once one notice for each channel."""
     if life.ended or outlook.now >= life.deadline:
@@ -139,23 +139,23 @@ def decide_course(
     return Course(tuple(notices), min(moments))
 
 
-def _reaching(ladder: Ladder, lanes: Sequence[Lane]) -> tuple[Rung, ...]:
+def _reaching(ladder: Ladder, lanes: Sequence[Outlet]) -> tuple[Rung, ...]:
     """A ladder that would reach nobody at all is no ladder: then everybody is asked at once."""
     reached = any(_covers(step, lane) for step in ladder.steps for lane in lanes)
     return ladder.steps if reached or not lanes else (Rung(), *ladder.steps)
 
 
-def _covers(step: Rung, lane: Lane) -> bool:
+def _covers(step: Rung, lane: Outlet) -> bool:
     group = AWAY if lane.remote else DESK
     here = not step.channels or lane.name in step.channels or group in step.channels
     return here and (not step.who or not lane.people or bool(set(step.who) & set(lane.people)))
 
 
-def _wanted(step: Rung, lane: Lane, life: Life, number: int) -> bool:
+def _wanted(step: Rung, lane: Outlet, life: Life, number: int) -> bool:
     return _covers(step, lane) and (number, lane.name) not in life.done
 
 
-def _due_at(step: Rung, lane: Lane, life: Life, outlook: Outlook, presence: PresenceSettings) -> float:
+def _due_at(step: Rung, lane: Outlet, life: Life, outlook: Outlook, presence: PresenceSettings) -> float:
     """Keys at the terminal a moment ago hold back the first word that leaves the desk; they never cancel it."""
     due = life.asked_at + step.after_s
     told = any(channel == lane.name for _, channel in life.done)
@@ -165,7 +165,7 @@ def _due_at(step: Rung, lane: Lane, life: Life, outlook: Outlook, presence: Pres
 
 
 def _notice(
-    ladder: Ladder, steps: Sequence[Rung], due: tuple[int, ...], lane: Lane, life: Life, outlook: Outlook
+    ladder: Ladder, steps: Sequence[Rung], due: tuple[int, ...], lane: Outlet, life: Life, outlook: Outlook
 ) -> Telling:
     before = [steps[number] for number, channel in life.done if channel == lane.name and number < len(steps)]
     asked, now_asked = _audience(before, lane), _audience([steps[number] for number in due], lane)
@@ -178,7 +178,7 @@ def _notice(
     return Telling(lane.name, due, who, silent & reached if reached else frozenset(), loud, reminder=not fresh)
 
 
-def _audience(steps: Iterable[Rung], lane: Lane) -> set[str] | None:
+def _audience(steps: Iterable[Rung], lane: Outlet) -> set[str] | None:
     """Whose names the steps say there; None: everybody."""
     names: set[str] = set()
     for step in steps:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from atlasbridge.core.policy.attention import AttentionSettings
-from atlasbridge.core.policy.ladder import Ladder, Lane, choose_ladder, default_ladder
+from atlasbridge.core.policy.ladder import Ladder, Outlet, choose_ladder, default_ladder
 from atlasbridge.core.prompt.model import Prompt, PromptType
 from atlasbridge.core.prompt.timer import timer_may_say
 from atlasbridge.core.session.model import SessionRecord
@@ -93,8 +93,8 @@ def decide_ladder(prompt: Prompt, session: SessionRecord, settings: PolicySettin
     return choose_ladder(settings.attention.ladders, prompt, session, default)
 
 
-def decide_lane(channel: str, remote: bool, settings: PolicySettings) -> Lane:
+def decide_lane(channel: str, remote: bool, settings: PolicySettings) -> Outlet:
     """A channel and the people it reaches, each by the one name; who has none is named by the identity."""
     identities = settings.allowed.get(channel) or ()
     names = sorted({settings.attention.people.person_of(identity) for identity in identities})
-    return Lane(channel, remote, tuple(names))
+    return Outlet(channel, remote, tuple(names))

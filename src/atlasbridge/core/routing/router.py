@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from atlasbridge.core.policy.attention import Tone, decide_tone
-from atlasbridge.core.policy.ladder import Lane, Telling
+from atlasbridge.core.policy.ladder import Outlet, Telling
 from atlasbridge.core.ports import Channel
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord
@@ -60,7 +60,7 @@ class PromptRouter:
         known = [(courier.name, courier.remote) for courier in self._couriers.values()]
         return decide_audience(record.prompt, session, known, self.policy)
 
-    def lanes(self, record: PromptRecord, session: SessionRecord) -> tuple[Lane, ...]:
+    def lanes(self, record: PromptRecord, session: SessionRecord) -> tuple[Outlet, ...]:
         """The channels that may carry this prompt."""
         return tuple(
             decide_lane(name, self._couriers[name].remote, self.policy) for name in self._audience(record, session).ask
