@@ -32,6 +32,9 @@ CHANNEL_SETTINGS = {
     "web": "atlasbridge.channels.web.settings:WebSettings",
     "telegram": "atlasbridge.channels.telegram.settings:TelegramSettings",
     "slack": "atlasbridge.channels.slack.settings:SlackSettings",
+    "ntfy": "atlasbridge.channels.ntfy.settings:NtfySettings",
+    "matrix": "atlasbridge.channels.matrix.settings:MatrixSettings",
+    "tell": "atlasbridge.channels.tell.settings:TellSettings",
 }
 
 
@@ -71,6 +74,10 @@ def how_to_start(channel: str) -> str:
 
 def introduce(channel: str, tokens: dict[str, str], api_url: str) -> Introduction:
     """Somebody who can talk to a chat service before there is a channel, for `setup`."""
+    if channel == "ntfy":
+        from atlasbridge.channels.ntfy.setup import NtfyIntroduction
+
+        return NtfyIntroduction(tokens, api_url)
     if channel == "telegram":
         from atlasbridge.channels.telegram.setup import TelegramIntroduction
 

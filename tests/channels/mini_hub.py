@@ -12,6 +12,7 @@ from typing import Any
 
 from atlasbridge.core.clock import Clock, SystemClock, iso
 from atlasbridge.core.ids import new_id, new_nonce
+from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.ports import Channel
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Refusal, Reject
@@ -35,6 +36,9 @@ class MiniHub:
         self.killed: list[str] = []
         self.typed: list[tuple[str, bytes, str]] = []
         self.launchable: list[str] = []
+        self.names: dict[str, str] = {}
+        self.tones: dict[str, Tone] = {}
+        self.away: list[float | None] = []
         self._pids = itertools.count(4001)
 
     # what tests do
@@ -146,6 +150,18 @@ class MiniHub:
 
     def recall(self, key: str, default: str = "") -> str:
         return self.memory.get(key, default)
+
+    def name_of(self, identity: str) -> str:
+        return self.names.get(identity, "")
+
+    def tone(self, prompt_id: str, channel: str) -> Tone:
+        return self.tones.get(prompt_id, Tone())
+
+    def go_away(self, for_s: float | None = None) -> None:
+        self.away.append(for_s)
+
+    def come_back(self) -> None:
+        self.away.append(0.0)
 
     async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
         return self.screens.get(session_id)

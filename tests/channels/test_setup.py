@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from ptyprocess import PtyProcessUnicode
+from tests.support.fake_ntfy import FakeNtfy
 from tests.support.fake_slack import APP_TOKEN, BOT_TOKEN, TEAM, FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 from tests.support.hubs import short_home
@@ -227,3 +228,26 @@ def test_a_table_is_replaced_with_its_sub_tables_and_nothing_else() -> None:
         "a": 1,
         "channels": {"slack": {"y": 2}, "telegram": {"x": 'say "hi" \\ ü', "on": True, "n": [1, 2]}},
     }
+
+
+def test_ntfy_gets_two_topics_that_nobody_can_guess_and_a_tap_that_arrives(home: Path) -> None:
+    with FakeNtfy() as server:
+        command = [sys.executable, "-m", "atlasbridge", "setup", "--channel", "ntfy", "--non-interactive"]
+        process = subprocess.Popen(
+            [*command, "--api-url", server.url],
+            env=environ(home),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        server.wait_for(
+            lambda: [m for found in server.messages.values() for m in found if m.get("actions")], "the test"
+        )
+        written = table(home, "ntfy")
+        server.tap(written["topic"], "It works")
+        said, _ = process.communicate(timeout=60)
+        assert process.returncode == 0 and "your tap arrived" in said
+        assert (
+            written["topic"] != written["reply_topic"] and min(len(written["topic"]), len(written["reply_topic"])) > 30
+        )
+        assert (home / "config.toml").stat().st_mode & 0o077 == 0

@@ -176,3 +176,40 @@ def test_people_of_a_workspace_are_named_with_it(home: Home):
         '[channels.slack]\nbot_token = "xoxb-1"\napp_token = "xapp-1"\nteam_id = "T1"\nallowed_users = ["U2"]\n'
     )
     assert plan_hub(home, {}).settings.policy.allowed["slack"] == frozenset({"slack:T1/U2"})
+
+
+PEOPLE = TELEGRAM + '[[people]]\nname = "Ana"\nidentities = ["telegram:42", "cli:local"]\nquiet = ["22:00-07:00"]\n'
+
+
+def test_people_have_one_name_for_all_their_identities(home: Home):
+    home.config.write_text(PEOPLE + 'zone = "Europe/Berlin"\n')
+    book = plan_hub(home, {}).settings.policy.attention.people
+    assert book.person_of("telegram:42") == book.person_of("cli:local") == "Ana"
+    assert book.person_of("telegram:43") == "telegram:43"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (PEOPLE.replace("telegram:42", "telegram:24"), "'telegram:24' may not answer in telegram"),
+        (PEOPLE.replace("telegram:42", "ana"), "'ana' is no identity"),
+        (PEOPLE.replace("22:00", "22"), "is no time of day"),
+        (PEOPLE + 'zone = "Mars"\n', "no time zone 'Mars'"),
+        (PEOPLE + '[[people]]\nname = "Bo"\nidentities = ["cli:local"]\n', "belongs to 'Ana' and to 'Bo'"),
+        (PEOPLE + '[[ladders]]\nname = "x"\nsteps = [{who = ["Cy"]}]\n', "nobody called 'Cy'"),
+        (PEOPLE + '[[ladders]]\nname = "x"\nsteps = [{channels = ["fax"]}]\n', "no channel 'fax'"),
+    ],
+)
+def test_a_slip_in_people_or_ladders_stops_the_start(home: Home, text: str, what: str):
+    home.config.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        plan_hub(home, {})
+    assert what in str(caught.value) and caught.value.hint
+
+
+def test_a_ladder_of_a_person_s_own_is_taken_over(home: Home):
+    steps = 'steps = [{channels = ["desk"]}, {after_seconds = 30, who = ["Ana"]}]\n'
+    text = f'[[ladders]]\nname = "prod"\nfolder = "~/prod/*"\nurgent = true\n{steps}'
+    home.config.write_text(PEOPLE + text)
+    (ladder,) = plan_hub(home, {}).settings.policy.attention.ladders
+    assert ladder.urgent and ladder.folder.startswith("/") and [rung.after_s for rung in ladder.steps] == [0, 30]

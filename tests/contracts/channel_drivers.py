@@ -10,14 +10,21 @@ from typing import Any
 
 from tests.channels.conftest import slack_settings, telegram_settings
 from tests.channels.mini_hub import MiniHub
+from tests.support.fake_hook import FakeHook
+from tests.support.fake_matrix import ROOM, TOKEN, FakeMatrix
+from tests.support.fake_ntfy import FakeNtfy
 from tests.support.fake_slack import FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.local import LocalChannel
+from atlasbridge.channels.matrix.channel import MatrixChannel
 from atlasbridge.channels.memory import MemoryChannel
+from atlasbridge.channels.ntfy.channel import NtfyChannel
+from atlasbridge.channels.ntfy.looks import encode_said
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.telegram import TelegramChannel
+from atlasbridge.channels.tell.channel import TellChannel
 from atlasbridge.channels.web import WebChannel
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.prompt.model import PromptRecord
@@ -180,4 +187,77 @@ class WebhookDriver(Driver):
         return str(self.endpoint.posted)
 
 
-DRIVERS: list[type[Driver]] = [TelegramDriver, SlackDriver, MemoryDriver, LocalDriver, WebDriver, WebhookDriver]
+class NtfyDriver(Driver):
+    name = "ntfy"
+
+    async def start_service(self) -> None:
+        self.server = FakeNtfy().start()
+
+    async def stop_service(self) -> None:
+        self.server.stop()
+
+    def build(self, hub: MiniHub) -> BaseChannel:
+        topics = {"topic": "out-0123456789abcdefghij", "reply_topic": "in-0123456789abcdefghij"}
+        return NtfyChannel({**topics, "server": self.server.url, "backoff_first_s": 0.02}, hub, SystemClock())
+
+    async def answer(self, record: PromptRecord, value: str) -> None:
+        self.server.say("in-0123456789abcdefghij", encode_said(record, value))
+
+    def shown(self) -> str:
+        return str(self.server.messages)
+
+
+class MatrixDriver(Driver):
+    name = "matrix"
+
+    async def start_service(self) -> None:
+        self.server = FakeMatrix().start()
+
+    async def stop_service(self) -> None:
+        self.server.stop()
+
+    def build(self, hub: MiniHub) -> BaseChannel:
+        settings = {"homeserver": self.server.url, "access_token": TOKEN, "room": ROOM, "allowed_users": ["@ada:fake"]}
+        return MatrixChannel({**settings, "backoff_first_s": 0.02, "poll_timeout_s": 1}, hub, SystemClock())
+
+    async def answer(self, record: PromptRecord, value: str) -> None:
+        await self.server.until(lambda: self.server.calls_of("sync"), "the first sync")
+        self.server.react("@ada:fake", self.server.asked()[-1]["event_id"], f"{value}\ufe0f\u20e3")
+
+    def shown(self) -> str:
+        return str(self.server.events)
+
+
+class TellDriver(Driver):
+    """It only tells; a service that cannot be reached is found out when something is to be told."""
+
+    name = "tell"
+    carries_replies = False
+
+    async def start_service(self) -> None:
+        self.server = FakeHook().start()
+
+    async def stop_service(self) -> None:
+        self.server.stop()
+
+    def build(self, hub: MiniHub) -> BaseChannel:
+        return TellChannel({"urls": [self.server.apprise_url], "show_text": True}, hub, SystemClock())
+
+    async def answer(self, record: PromptRecord, value: str) -> None:
+        raise AssertionError("nobody can answer there")
+
+    def shown(self) -> str:
+        return str([call.params for call in self.server.calls])
+
+
+DRIVERS: list[type[Driver]] = [
+    TelegramDriver,
+    SlackDriver,
+    NtfyDriver,
+    MatrixDriver,
+    TellDriver,
+    MemoryDriver,
+    LocalDriver,
+    WebDriver,
+    WebhookDriver,
+]

@@ -37,6 +37,7 @@ HOME_OF = {
     "uvicorn": {"channels/web"},
     "slack_sdk": {"channels/slack"},
     "aiohttp": {"channels/slack"},
+    "apprise": {"channels/tell"},
     "mcp": {"doors"},
     "pydantic": {"config", "channels", "doors"},
     "sqlite3": {"core/store"},

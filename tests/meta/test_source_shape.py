@@ -83,10 +83,13 @@ SAME_IDEA = {
     "replies",
     "sessions",
     "keyboard",
+    "looks",  # how a service shows a prompt
+    "people",  # whom a name means; how a chat calls them; the command that lists them
+    "attention",  # a table of the configuration and what is made of it
 }
 # Classes of one name: a configuration's table and what is made of it, a chat's own part, the same word of two rooms.
 SAME_WORD = {
-    *("Grant", "Hub", "Retention", "Launcher", "Client"),
+    *("Grant", "Hub", "Retention", "Launcher", "Client", "Person"),
     *("Doors", "Memory", "Inbound", "Origin", "Listener", "Link", "Body", "Token"),
     *("Strangers", "Refused", "Outcome", "Caller", "Call", "HubServer", "Line", "Moment", "Door", "Walk", "Process"),
     *("Confidence", "PromptEvent", "Session"),  # as two documents write them, each in its own way

@@ -50,6 +50,9 @@ class BaseChannel(ABC):
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         """A message that asks nothing."""
 
+    async def tell_digest(self, key: str, text: str, loud: bool) -> None:  # noqa: B027 - its prompts are shown anyway
+        """One message about many prompts, the same one again for the same key.  Who cannot edit says nothing."""
+
     @abstractmethod
     async def close(self) -> None:
         """Stop background work and close connections."""

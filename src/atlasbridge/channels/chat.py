@@ -19,8 +19,8 @@ from atlasbridge.channels.desk_commands import DeskCommands
 from atlasbridge.channels.listening import Throttle
 from atlasbridge.channels.missed import find_missed, render_missed
 from atlasbridge.channels.outbox import Outbox, Params, Place, Wire
-from atlasbridge.channels.outcome import Outcome, is_end, render_outcome
-from atlasbridge.channels.people import People, is_timer
+from atlasbridge.channels.outcome import Outcome, is_end, render_outcome, timer_typed
+from atlasbridge.channels.people import People
 from atlasbridge.channels.quoting import first_line
 from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.target import Held
@@ -37,6 +37,7 @@ PAUSED = "Replies to this session are paused for a minute: there were too many."
 LATE = (Refusal.NOT_OPEN, Refusal.BAD_NONCE, Refusal.EXPIRED)
 NOTE_EVERY_S = 15.0
 KEPT_ENDS = 500
+DIGEST_LIFE_S = 60.0
 
 
 class ChatChannel(BaseChannel):
@@ -63,6 +64,7 @@ class ChatChannel(BaseChannel):
         self._given: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._ends: OrderedDict[str, Outcome] = OrderedDict()
         self._told_timers: OrderedDict[str, None] = OrderedDict()
+        self._digests: OrderedDict[tuple[str, str], asyncio.Future[Place]] = OrderedDict()
         self._noted_at = float("-inf")
         self._deaf_since: float | None = None
 
@@ -117,7 +119,27 @@ class ChatChannel(BaseChannel):
         def render(chat: str, short: bool) -> Params:
             return self._paint_prompt(event, session, chat, short)
 
-        return await self._delivery.send(event, await self._chats(), render, self._hint)
+        chats = self._addressed(event.prompt_id, await self._chats())
+        return await self._delivery.send(event, chats, render, self._hint)
+
+    def _addressed(self, prompt_id: str, chats: list[str]) -> list[str]:
+        """Where those are whom this prompt is for now; a group is everybody's."""
+        only = self.desk.tone(prompt_id, self.name).only
+        return chats if only is None else [chat for chat in chats if self._owner(chat) in only] or chats
+
+    def _owner(self, chat: str) -> str:
+        """The identity of the one person who reads this chat; "": several do."""
+        return ""
+
+    def _is_silent(self, prompt_id: str, chat: str) -> bool:
+        """Whether this prompt comes without a sound there: muted, quiet hours, or one of many."""
+        tone = self.desk.tone(prompt_id, self.name)
+        return self._commands.is_muted(chat) or not tone.sounds_for(self._owner(chat))
+
+    @property
+    def _hushed(self) -> Params:
+        """What makes a message come without a sound, where the service can do that."""
+        return {}
 
     @property
     @abstractmethod
@@ -179,8 +201,9 @@ class ChatChannel(BaseChannel):
 
     def _is_news(self, event: PromptRecord, receipt: Receipt) -> bool:
         """A timer's decision is a message of its own, once: an edit makes no sound."""
-        by_timer = is_timer(receipt.by or event.decided_by) and receipt.stage in ("default_typed", "taken")
-        nobody = receipt.stage == "expired" and not is_timer(receipt.by or event.decided_by) and not event.prompt.idle
+        typed = timer_typed(event, receipt)
+        by_timer = typed and receipt.stage in ("default_typed", "taken")
+        nobody = receipt.stage == "expired" and not typed and not event.prompt.idle
         if not (by_timer or nobody) or event.prompt_id in self._told_timers:
             return False
         _keep(self._told_timers, event.prompt_id, None, KEPT_ENDS)
@@ -190,7 +213,32 @@ class ChatChannel(BaseChannel):
         if not self._commands.is_muted(place[0]):
             sentence = f"🔔 Still waiting: “{first_line(event.prompt)}” · {session_name(session)}"
             notice = self._paint_notice(sentence, None, place[0])
-            self._outbox.post(place[0], notice | self._beside(place), EDIT)
+            hushed = self._hushed if self._is_silent(event.prompt_id, place[0]) else {}
+            self._outbox.post(place[0], notice | self._beside(place) | hushed, EDIT)
+
+    async def tell_digest(self, key: str, text: str, loud: bool) -> None:
+        for chat in await self._chats():
+            self._tasks.hold(self._digest((key, chat), f"🗂 {text}", loud))
+
+    async def _digest(self, key: tuple[str, str], text: str, loud: bool) -> None:
+        """Posted once, edited from then on; who comes while it is being posted waits for its place."""
+        chat = key[1]
+        params = self._paint_notice(text, None, chat)
+        known = self._digests.get(key)
+        if known is not None:
+            self._outbox.edit(await asyncio.shield(known), params)
+            return
+        known = asyncio.get_running_loop().create_future()
+        _keep(self._digests, key, known, KEPT_ENDS)
+        until = self.clock.now() + DIGEST_LIFE_S
+        hushed = {} if loud and not self._commands.is_muted(chat) else self._hushed
+        try:
+            posted = await self._outbox.send(chat, params | hushed, lambda: self.clock.now() < until, EDIT)
+            known.set_result((chat, posted.message))
+        finally:
+            if not known.done():
+                self._digests.pop(key, None)
+                known.cancel()
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         if session is None or self._session_notices:

@@ -28,6 +28,8 @@ COMMANDS = {
     "stop": "end a session: {sign}stop NAME",
     "grant": "allow what a prompt asks for a while: {sign}grant ID 30m, {sign}grant ID 5x",
     "mute": "be quiet for a while: {sign}mute 30m, {sign}mute off",
+    "away": "nobody is at the desk, ask here at once: {sign}away, {sign}away 2h",
+    "here": "somebody is at the desk again",
     "help": "what you can say here",
 }
 STATES = {

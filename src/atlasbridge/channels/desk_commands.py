@@ -53,6 +53,11 @@ class DeskCommands:
                 return Spoken(self._grant(command.rest, identity))
             case "mute":
                 return Spoken(self._mute(chat, command.rest))
+            case "away":
+                return Spoken(self._away(command.rest))
+            case "here":
+                self._desk.come_back()
+                return Spoken("Good. Who types in a session is given a moment before you are asked here.")
             case "screen":
                 return await self._screen(chat, command.rest, sessions)
             case "new":
@@ -99,6 +104,17 @@ class DeskCommands:
             return f"Say {self._sign}mute 30m, {self._sign}mute 2h or {self._sign}mute off."
         self._desk.remember(f"{self._channel}.mute.{chat}", str(self._clock.wall() + span_s))
         return f"Muted for {render_left(span_s)}: {self._mute_effect}" if span_s else "No longer muted."
+
+    def _away(self, rest: str) -> str:
+        span_s = parse_span(rest) if rest else None
+        if span_s is None and rest:
+            return f"Say {self._sign}away, {self._sign}away 2h or {self._sign}here."
+        if span_s == 0:
+            self._desk.come_back()
+            return "No longer away."
+        self._desk.go_away(span_s)
+        until = f"for {render_left(span_s)}" if span_s else f"until {self._sign}here"
+        return f"Away {until}: everything is asked here at once."
 
     async def _screen(self, chat: str, rest: str, sessions: list[SessionRecord]) -> Spoken:
         session = self._meant(chat, rest, sessions)

@@ -26,6 +26,7 @@ class MemoryChannel(BaseChannel):
         self.shown: list[PromptRecord] = []
         self.edits: list[tuple[str, Receipt]] = []
         self.notices: list[str] = []
+        self.digests: list[tuple[str, str, bool]] = []
         self.outcomes: list[tuple[InboundReply, Receipt | Reject]] = []
         self.down = False
         self.stuck = False
@@ -71,6 +72,11 @@ class MemoryChannel(BaseChannel):
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         await self._work()
         self.notices.append(message)
+        await self._tell()
+
+    async def tell_digest(self, key: str, text: str, loud: bool) -> None:
+        await self._work()
+        self.digests.append((key, text, loud))
         await self._tell()
 
     async def close(self) -> None:

@@ -99,10 +99,16 @@ def render_outcome(record: PromptRecord, receipt: Receipt, answer: str, who: str
     return Outcome(f"{mark} {said}{_by(who)} · {moment}", f"{stage}. {detail}".strip(" .") if stage else detail)
 
 
+def timer_typed(record: PromptRecord, receipt: Receipt) -> bool:
+    """Whether a timer decided it; one that only ran out, without a default, has decided nothing."""
+    typed = bool(receipt.answer or record.decided_value) or receipt.stage != "expired"
+    return is_timer(receipt.by or record.decided_by) and typed
+
+
 def render_fate(record: PromptRecord, who: str) -> str:
     """What became of a prompt that nobody here was shown, in a few words."""
     match record.state:
-        case PromptState.EXPIRED if not record.decided_by:
+        case PromptState.EXPIRED if not record.decided_by or not (record.decided_value or record.prompt.safe_default):
             return "nobody answered, nothing was typed"
         case _ if is_timer(record.decided_by):
             return f"nobody answered: {_default_said(record)} was typed"
@@ -125,7 +131,7 @@ def render_anchor(receipt: Receipt) -> str:
 
 
 def _timed_out(record: PromptRecord, receipt: Receipt, detail: str, again: bool) -> Outcome:
-    if not is_timer(receipt.by or record.decided_by):
+    if not timer_typed(record, receipt):
         waits = "still waiting" if again else "nothing was typed"
         return Outcome(f"⌛ nobody answered in time: {waits}", detail, again)
     said = _default_said(record)

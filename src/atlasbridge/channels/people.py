@@ -1,4 +1,7 @@
-"""How people are called: learnt from what they send, kept by the desk, used in every message.  Only ids decide."""
+"""How people are called: as the configuration names them, else as they call themselves in what they send.
+
+Names are kept by the desk and used in every message; only ids decide.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,8 @@ class People:
 
     def call(self, identity: str) -> str:
         """A name where one is known, else a place; an id only where there is nothing better."""
+        if given := self._desk.name_of(identity):
+            return given
         channel, _, person_id = identity.partition(":")
         known = self.name(person_id) if channel == self._channel else self._desk.recall(_key(channel, person_id))
         return known or PLACES.get(channel, "") or visible(identity, keep_lines=False)

@@ -12,6 +12,9 @@ BUILT_IN = {
     "web": "atlasbridge.channels.web:WebChannel",
     "telegram": "atlasbridge.channels.telegram:TelegramChannel",
     "slack": "atlasbridge.channels.slack:SlackChannel",
+    "ntfy": "atlasbridge.channels.ntfy:NtfyChannel",
+    "matrix": "atlasbridge.channels.matrix:MatrixChannel",
+    "tell": "atlasbridge.channels.tell:TellChannel",
     "local": "atlasbridge.channels.local:LocalChannel",
     "memory": "atlasbridge.channels.memory:MemoryChannel",
 }

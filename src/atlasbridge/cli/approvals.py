@@ -24,7 +24,9 @@ def command(once: bool, as_json: bool) -> None:
             print_json(hub.ask("prompts")["prompts"])
             return
         if once or not (sys.stdin.isatty() and sys.stdout.isatty()):
-            print_list(hub.ask("prompts")["prompts"])
+            found = hub.ask("prompts")
+            print_list(found["prompts"])
+            print_left(found["still_waiting"])
             return
     from atlasbridge.cli.approvals_watch import Watch
 
@@ -44,3 +46,14 @@ def print_list(prompts: list[dict[str, Any]]) -> None:
         for item in prompts
     ]
     print_table(("prompt", "name", "type", "sure", "age", "question"), rows, "nothing is waiting for you")
+
+
+def print_left(prompts: list[dict[str, Any]]) -> None:
+    """What nobody answered in time and the tool still asks."""
+    if prompts:
+        rows = [
+            (item["prompt_id"][:8], item["label"] or item["tool"], ago(item["created_at"]), item["excerpt"])
+            for item in prompts
+        ]
+        print_table(("still waiting", "name", "age", "question"), rows, "")
+        click.echo("their time is over; ask again: atlasbridge reply ID --again")

@@ -99,8 +99,18 @@ def print_status(answer: dict[str, Any]) -> None:
     head = answer["audit_head"]
     click.echo(f"hub       process {answer['pid']}, up {answer['uptime_s']:.0f} s")
     click.echo(f"sessions  {answer['sessions']}, open prompts {answer['open_prompts']}")
+    if answer.get("still_waiting"):
+        click.echo(f"waiting   {answer['still_waiting']} after their time; ask again: atlasbridge reply ID --again")
+    if answer.get("away"):
+        click.echo("desk      nobody is there (atlasbridge here ends it)")
     click.echo(f"audit     {head['count']} entries, head {head['hash'][:23]}")
     if answer.get("alarm"):
         click.echo(f"alarm     {answer['alarm']}")
-    rows = [(item["name"], item["state"], item.get("url", ""), item.get("fault", "")) for item in answer["channels"]]
+    rows = [(item["name"], item["state"], item.get("url", ""), _fault(item)) for item in answer["channels"]]
     print_table(("channel", "state", "where", "fault"), rows, "no channels")
+
+
+def _fault(channel: dict[str, Any]) -> str:
+    if unreached := channel.get("unreached"):
+        return f"{unreached} not shown yet: {channel.get('why', '')}"
+    return str(channel.get("fault", ""))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
@@ -23,10 +25,16 @@ def command(include_ended: bool, as_json: bool) -> None:
             item["label"] or item["tool"],
             item["pid"],
             item["state"] if item["state"] != "active" else ("attached" if item["attached"] else "detached"),
-            (item["open_prompt"] or "")[:8],
+            (item["open_prompt"] or "")[:8] or _left(item),
             ago(item["started_at"]),
             item["cwd"],
         )
         for item in sessions
     ]
     print_table(("session", "tool", "pid", "state", "prompt", "age", "folder"), rows, "no sessions")
+
+
+def _left(session: dict[str, Any]) -> str:
+    """A question whose time is over and that still stands on the screen."""
+    left = session.get("still_waiting")
+    return f"{left[:8]} still waiting" if left else ""

@@ -20,7 +20,7 @@ from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.values import frozen
 
-CHANNELS = ("web", "telegram", "slack")
+CHANNELS = ("web", "telegram", "slack", "ntfy")
 TOKENS = {"telegram": ("bot_token",), "slack": ("bot_token", "app_token")}
 TRIES = 3
 ASK = {"bot_token": "Bot token", "app_token": "App-level token (xapp-...)"}
@@ -69,7 +69,7 @@ def command(
     patience_s: float,
     api_url: str,
 ) -> None:
-    """Connect a phone or a chat: web only, Telegram or Slack."""
+    """Connect a phone or a chat: web only, Telegram, Slack or ntfy."""
     places = {"bot_token": (token_env, token_file), "app_token": (app_token_env, app_token_file)}
     wish = Wish(not non_interactive, people, test, patience_s, api_url, places)
     chosen = channel or _choose(wish)
@@ -77,14 +77,24 @@ def command(
         write_table(home(), "web", {**read_table(home(), "web"), "enabled": True})
         click.echo("The web page is on; it needs nothing more. Open it with: atlasbridge web")
         return
-    asyncio.run(_connect(chosen, wish))
+    asyncio.run(_connect_ntfy(wish) if chosen == "ntfy" else _connect(chosen, wish))
+
+
+async def _connect_ntfy(wish: Wish) -> None:
+    """No account and no token, unless the server is one's own and wants one."""
+    from atlasbridge.cli.setup_ntfy import connect_ntfy
+
+    token = find_token("ntfy", "bot_token", wish) if any(wish.places["bot_token"]) else Token("", "")
+    patience_s = wish.patience_s if wish.test else 0.0
+    await connect_ntfy(wish.people, token.value, token.written, wish.api_url, patience_s)
 
 
 def _choose(wish: Wish) -> str:
     if not wish.interactive:
-        raise click.UsageError("say which channel: --channel web, telegram or slack")
+        raise click.UsageError("say which channel: --channel web, telegram, slack or ntfy")
     click.echo("Where shall AtlasBridge ask you?\n  web       a page on this machine, no account (always on)")
     click.echo("  telegram  your phone, by a bot of your own\n  slack     direct messages in your workspace")
+    click.echo("  ntfy      push notifications on your phone, no account")
     return str(click.prompt("Channel", type=click.Choice(CHANNELS), default="web"))
 
 

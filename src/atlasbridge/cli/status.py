@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from atlasbridge.cli.approvals import print_left
 from atlasbridge.cli.hub import print_status
 from atlasbridge.cli.overview import print_line
 from atlasbridge.cli.printing import ago, home, hub_client, json_option, print_json, print_table
@@ -21,10 +22,11 @@ def command(include_ended: bool, line: bool, as_json: bool) -> None:
     with hub_client(start=True) as hub:
         status = hub.ask("status")
         sessions = hub.ask("sessions", all=include_ended)["sessions"]
-        prompts = hub.ask("prompts")["prompts"]
+        found = hub.ask("prompts")
+    prompts = found["prompts"]
     status.pop("ok")
     if as_json:
-        print_json({"hub": status, "sessions": sessions, "prompts": prompts})
+        print_json({"hub": status, "sessions": sessions, "prompts": prompts, "still_waiting": found["still_waiting"]})
         return
     print_status(status)
     rows = [
@@ -41,3 +43,4 @@ def command(include_ended: bool, line: bool, as_json: bool) -> None:
     print_table(("session", "tool", "state", "exit", "started", "folder"), rows, "no sessions")
     waiting = [(item["prompt_id"][:8], item["tool"], item["type"], item["excerpt"]) for item in prompts]
     print_table(("prompt", "tool", "type", "question"), waiting, "no open prompts")
+    print_left(found["still_waiting"])

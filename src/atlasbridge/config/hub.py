@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from atlasbridge.config.attention import plan_attention
 from atlasbridge.config.load import Configuration
 from atlasbridge.core.daemon.settings import HubSettings, Retention
 from atlasbridge.core.errors import ConfigError
@@ -54,6 +55,7 @@ def plan_policy(config: Configuration) -> PolicySettings:
         PromptType.TYPE_MULTIPLE_CHOICE: prompts.safe_default.multiple_choice,
         PromptType.TYPE_FREE_TEXT: prompts.safe_default.free_text,
     }
+    allowed = {name: allowed_people(name, table) for name, table in config.channels.items()}
     return PolicySettings(
         prompt_ttl_s=prompts.timeout_seconds,
         idle_ttl_s=prompts.idle_timeout_seconds,
@@ -63,7 +65,8 @@ def plan_policy(config: Configuration) -> PolicySettings:
         max_reminders=prompts.max_reminders,
         muted_tools=frozenset(prompts.muted_tools),
         timer_types=frozenset(kind for kind, value in by_timer.items() if value != "none"),
-        allowed={name: allowed_people(name, table) for name, table in config.channels.items()},
+        allowed=allowed,
+        attention=plan_attention(config, allowed),
     )
 
 

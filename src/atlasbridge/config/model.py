@@ -166,6 +166,57 @@ class Launcher(Table):
     cwd: str = Field(default="~", description="The folder it starts in.")
 
 
+class PersonEntry(Table):
+    """Somebody with one name for all channels.  Who may answer stands in the channels' own lists."""
+
+    name: str = Field(min_length=1, max_length=40, description="What this person is called everywhere.")
+    identities: list[str] = Field(
+        default=[],
+        description='As the channels know them: "telegram:1001", "slack:T1/U2", "web:NAME", "cli:local".',
+    )
+    quiet: list[str] = Field(default=[], description='Hours without a sound, such as "22:00-07:00".')
+    zone: str = Field(default="", description='Where they live, such as "Europe/Berlin"; empty: as this machine.')
+
+
+class RungEntry(Table):
+    """One step of a ladder."""
+
+    after_seconds: Seconds = Field(default=0, description="How long after the question.")
+    who: list[str] = Field(default=[], description="Names of people; none: everybody.")
+    channels: list[str] = Field(
+        default=[], description="Channels, or `desk` (this machine's) and `away` (the others); none: all."
+    )
+    loud: bool = Field(default=True, description="Whether it makes a sound.")
+
+
+class LadderEntry(Table):
+    """Who is told of which prompts, when and how loud.  The first ladder that fits counts."""
+
+    name: str = Field(min_length=1, max_length=40, description="What it is called.")
+    tool: str = Field(default="", description="The tool, `*` for any letters; empty: every tool.")
+    folder: str = Field(default="", description="The session's folder, such as `~/prod/*`; empty: every folder.")
+    label: str = Field(default="", description="The session's label; empty: every label.")
+    kind: Literal["", "command", "edit", "fetch", "plan", "question", "tool", "trust"] = Field(
+        default="", description="What it is about; empty: everything."
+    )
+    urgent: bool = Field(default=False, description="Whether it makes a sound in quiet hours, too.")
+    steps: list[RungEntry] = Field(min_length=1, description="What is done when, until somebody answers.")
+
+
+class Attention(Table):
+    presence_seconds: Seconds = Field(
+        default=20,
+        description="Keys in a session within so long hold back what leaves this machine; 0: nothing is held back.",
+    )
+    presence_longest_seconds: Seconds = Field(default=60, description="How long it is held back at most.")
+    digest_seconds: Seconds = Field(
+        default=30, description="What comes within so long after a question makes no sound of its own; 0: each does."
+    )
+    notices_per_hour: Count = Field(
+        default=60, description="Most questions and reminders with a sound for one person in an hour; 0: no limit."
+    )
+
+
 class AtlasBridgeConfig(Table):
     prompts: Prompts = Field(default=Prompts(), description="How people are asked.")
     detection: Detection = Field(default=Detection(), description="How waiting is noticed.")
@@ -177,6 +228,9 @@ class AtlasBridgeConfig(Table):
         default=[], description="No longer used; write a rule instead (`atlasbridge policy suggest`)."
     )
     launchers: list[Launcher] = Field(default=[], description="Sessions that may be started from afar.")
+    attention: Attention = Field(default=Attention(), description="How people are told, and how much.")
+    people: list[PersonEntry] = Field(default=[], description="Names for people, and when they want quiet.")
+    ladders: list[LadderEntry] = Field(default=[], description="Who is told when; without any, everybody at once.")
     channels: dict[str, Any] = Field(
         default_factory=dict, description="One table per channel, such as [channels.telegram]; each has `enabled`."
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from atlasbridge.core.detection.events import ProbeAnswer
+from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.prompt.model import PromptRecord, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
@@ -24,6 +25,7 @@ class Channel(Protocol):
     async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None: ...
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None: ...
     async def notify(self, message: str, session: SessionRecord | None = None) -> None: ...
+    async def tell_digest(self, key: str, text: str, loud: bool) -> None: ...
     async def close(self) -> None: ...
     def health(self) -> dict[str, Any]: ...
 
@@ -57,6 +59,17 @@ class Desk(Protocol):
         """A small durable note of a channel: a poll offset, a chat's default session."""
 
     def recall(self, key: str, default: str = "") -> str: ...
+
+    def name_of(self, identity: str) -> str:
+        """The one name of whoever has this identity; "": nobody gave them one."""
+
+    def tone(self, prompt_id: str, channel: str) -> Tone:
+        """To whom this channel is to show that prompt, and for whom without a sound."""
+
+    def go_away(self, for_s: float | None = None) -> None:
+        """Nobody is at the desk: nothing waits for who types there.  None: until `come_back`."""
+
+    def come_back(self) -> None: ...
 
     async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None: ...
     async def kill(self, session_id: str, force: bool = False) -> bool: ...

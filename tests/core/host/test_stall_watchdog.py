@@ -220,3 +220,22 @@ def test_output_comes_before_the_patterns(bench: Bench, monkeypatch: pytest.Monk
     bench.watch.wake()
     bench.watch._sleep()
     assert bench.watch._ring.size
+
+
+@pytest.mark.parametrize(
+    ("keys", "present"),
+    [
+        (b"y", True),
+        (b"\x1b[A", True),
+        (b"\x1b[I", True),  # the window got the focus
+        (b"y\x1b[O", False),  # and lost it
+        (b"\x1b[?62;4c", False),  # the terminal answers what the tool asked it
+        (b"\x1b[12;40R", False),
+    ],
+)
+def test_a_person_is_told_from_what_the_terminal_says_by_itself(bench: Bench, keys: bytes, present: bool) -> None:
+    assert bench.watch.typed_age_s is None
+    bench.watch.keys_typed(keys)
+    bench.watch.absorb()
+    bench.clock.advance(3)
+    assert bench.watch.typed_age_s == (3.0 if present else None)

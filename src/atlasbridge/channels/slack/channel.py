@@ -107,6 +107,10 @@ class SlackChannel(ChatChannel):
     def _paint_notice(self, message: str, session: SessionRecord | None, chat: str) -> Params:
         return blocks.render_notice(message, session, self._host)
 
+    def _owner(self, chat: str) -> str:
+        user = next((user for user, room in self._rooms.items() if room == chat), "")
+        return f"slack:{self._own.team_id}/{user}" if user else ""
+
     def _beside(self, place: Place) -> Params:
         return {"thread_ts": place[1], "reply_broadcast": True}
 

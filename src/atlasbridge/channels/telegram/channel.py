@@ -105,7 +105,7 @@ class TelegramChannel(ChatChannel):
 
     def _paint_prompt(self, event: PromptRecord, session: SessionRecord, chat: str, short: bool) -> Params:
         params = templates.render_short(event, session) if short else self._question(event, session)
-        quiet = {"disable_notification": True} if self._commands.is_muted(chat) else {}
+        quiet = self._hushed if self._is_silent(event.prompt_id, chat) else {}
         return params | quiet | in_topic(self._topics.get(chat))
 
     def _question(self, event: PromptRecord, session: SessionRecord) -> Params:
@@ -117,6 +117,13 @@ class TelegramChannel(ChatChannel):
 
     def _paint_notice(self, message: str, session: SessionRecord | None, chat: str) -> Params:
         return templates.render_notice(message, session, self._host) | in_topic(self._topics.get(chat))
+
+    def _owner(self, chat: str) -> str:
+        return "" if chat in self._topics else f"telegram:{chat}"
+
+    @property
+    def _hushed(self) -> Params:
+        return {"disable_notification": True}
 
     def _beside(self, place: Place) -> Params:
         return reply_to(int(place[1]))

@@ -9,13 +9,14 @@ from typing import Any
 
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.daemon.desk_attention import DeskAttention
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.discreet import discreet_words
-from atlasbridge.core.prompt.model import PromptRecord, PromptState
+from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.verify import AuditVerdict
@@ -34,7 +35,7 @@ class Launcher:
     start: Callable[[], Awaitable[str]]
 
 
-class HubDesk:
+class HubDesk(DeskAttention):
     def __init__(
         self,
         home: Home,
@@ -172,23 +173,6 @@ class HubDesk:
             return None
         told = {"kind": given.kind.value, "value": given.value, "by": given.identity}
         return {**told, "at": given.received_at, "source": given.source}
-
-    def still_waiting(self) -> list[PromptRecord]:
-        living = {session.session_id for session in self.ledger.sessions()}
-        newest: dict[str, PromptRecord] = {}
-        for record in self.ledger.history("", RECENT, None):
-            newest.setdefault(record.session_id, record)
-        return [
-            record for record in newest.values() if record.state is PromptState.EXPIRED and record.session_id in living
-        ]
-
-    def ask_again(self, prompt_id: str) -> bool:
-        found = [record for record in self.still_waiting() if record.prompt_id == prompt_id]
-        link = self._hosts.get(found[0].session_id) if found else None
-        if link is None:
-            return False
-        link.send("renew", prompt_id=prompt_id)
-        return True
 
     def tell(self, message: str) -> None:
         self.tell_people(message)

@@ -11,6 +11,8 @@ from typing import Any
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.daemon.age import own_age
 from atlasbridge.core.daemon.alarm import describe
+from atlasbridge.core.daemon.attention_operations import LOOKING as LOOKING_AT_PEOPLE
+from atlasbridge.core.daemon.attention_operations import AttentionOperations
 from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.kinship import Kinship, identity_of
 from atlasbridge.core.daemon.receipts import describe_raised
@@ -89,6 +91,7 @@ class Operations:
         self._kinship = kinship
         self._reload = reload
         self._stop = stop
+        self._attention = AttentionOperations(desk, lambda message: self._reply(message, "", None))
         self._rules = rules
 
     async def operate(
@@ -96,7 +99,7 @@ class Operations:
     ) -> dict[str, Any] | AsyncIterator[dict[str, Any]]:
         """`peer`: who asks; without one nothing can be decided, only looked at."""
         op = str(message.get("op"))
-        kin = "" if op in LOOKING | LOOKING_AT_RULES else self._kinship.of(peer)
+        kin = "" if op in LOOKING | LOOKING_AT_RULES | LOOKING_AT_PEOPLE else self._kinship.of(peer)
         if kin and op != "reply":
             return self._refuse_kin(kin, op, peer)
         match message.get("op"):
@@ -107,7 +110,11 @@ class Operations:
             case "sessions":
                 return {"ok": True, "sessions": self._sessions(bool(message.get("all")))}
             case "prompts":
-                return {"ok": True, "prompts": [self._prompt(record) for record in self._desk.open_prompts()]}
+                return {
+                    "ok": True,
+                    "prompts": [self._prompt(record) for record in self._desk.open_prompts()],
+                    "still_waiting": self._attention.still_waiting(),
+                }
             case "history":
                 found_prompts = self._desk.ledger.history(str(message.get("search", "")), int(message.get("limit", 50)))
                 return {"ok": True, "prompts": [self._prompt(record) for record in found_prompts]}
@@ -136,7 +143,7 @@ class Operations:
             case "page":
                 return await self._ask_page(message)
             case other:
-                done = self._rules.operate(message)
+                done = self._rules.operate(message) or await self._attention.operate(message)
                 return done or _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
 
     def _refuse_kin(self, kin: str, op: str, peer: Peer | None, prompt_id: str = "") -> dict[str, Any]:
@@ -167,6 +174,8 @@ class Operations:
             "channels": self._router.health(),
             "sessions": len(self._desk.sessions()),
             "open_prompts": len(self._desk.open_prompts()),
+            "still_waiting": len(self._desk.still_waiting()),
+            "away": self._desk.is_away,
             "audit_head": {"count": count, "hash": head},
             "alarm": self._desk.ledger.alarm,
         }
@@ -174,10 +183,16 @@ class Operations:
     def _sessions(self, include_ended: bool) -> list[dict[str, Any]]:
         oldest = iso(self._clock.wall() - self._desk.settings.retention.listed_s)
         found = self._desk.sessions(include_ended)
-        return [session.to_json() for session in found if not session.ended_at or session.ended_at >= oldest]
+        waiting = {record.session_id: record.prompt_id for record in self._desk.still_waiting()}
+        return [
+            {**session.to_json(), "still_waiting": waiting.get(session.session_id)}
+            for session in found
+            if not session.ended_at or session.ended_at >= oldest
+        ]
 
     def _prompt(self, record: Any) -> dict[str, Any]:
-        return describe_raised(record, self._desk.session(record.session_id))
+        described = describe_raised(record, self._desk.session(record.session_id))
+        return {**described, "decided_name": self._desk.name_of(record.decided_by)}
 
     async def _reply(self, message: dict[str, Any], kin: str, peer: Peer | None) -> dict[str, Any]:
         reply = self._inbound(message, kin)

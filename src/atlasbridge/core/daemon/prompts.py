@@ -10,6 +10,7 @@ import asyncio
 import logging
 from typing import Any
 
+from atlasbridge.core.daemon.escalation import Escalation
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.daemon.rule_digest import describe_decision
@@ -17,23 +18,27 @@ from atlasbridge.core.policy.quorum import with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.discreet import discreet_prompt
+from atlasbridge.core.prompt.gate import fate
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.routing.policy import (
-    decide_reminders,
     decide_timer_default,
     decide_ttl,
 )
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.values import replace
 
 log = logging.getLogger(__name__)
+
+AGAIN_S = 3.0  # so long a host may take to raise what it still shows
 
 _WITHDRAWN = {
     "answered_at_terminal": "It was answered at the terminal.",
     "moved_on": "The tool moved on.",
     "answered": "It was answered.",
+    "asked_again": "It was asked again.",
     "exited": "The tool has ended.",
     "host_lost": "The session has crashed.",
     "caller_left": "Whoever asked does not wait any more.",
@@ -47,6 +52,8 @@ class PromptLife:
         self.receipts = Receipts(hub.ledger)
         self._ttl: dict[str, float] = {}
         self._typing: dict[str, asyncio.Future[Receipt | Reject]] = {}
+        self._again: dict[str, asyncio.Future[PromptRecord]] = {}
+        self.escalation = Escalation(hub)
 
     def use_ttl(self, session_id: str, ttl_s: float | None) -> None:
         """`run --ttl`: how long this session's prompts may wait; None: as configured."""
@@ -68,6 +75,8 @@ class PromptLife:
         prompt = discreet_prompt(prompt)
         for older in self._hub.ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
+        for older in self._hub.ledger.still_waiting(session.session_id):
+            self.withdraw(older.prompt_id, "asked_again" if older.prompt.digest == prompt.digest else "moved_on")
         ttl_s = self._ttl_s(session.session_id, prompt)
         verdict = self._hub.rules.judge(prompt, session)
         if verdict.verdict is Say.ASK:
@@ -76,7 +85,41 @@ class PromptLife:
         self._hub.stream.publish("prompt.raised", **describe_raised(record, session))
         self._watch(record)
         if not self._answer_by(verdict, record, session):
-            self._hub.router.route(record, session)
+            self.escalation.begin(record, session)
+        again = self._again.pop(session.session_id, None)
+        if again is not None and not again.done():
+            again.set_result(record)
+
+    async def ask_again(self, prompt_id: str) -> Receipt | Reject:
+        """What expired and still stands on the screen is raised once more, under a new id; the receipt's answer."""
+        refusal = self.request_again(prompt_id)
+        record = self._hub.ledger.prompt(prompt_id)
+        if refusal is not None or record is None:
+            return refusal or _STALE
+        future = self._again.setdefault(record.session_id, asyncio.get_running_loop().create_future())
+        try:
+            async with asyncio.timeout(AGAIN_S):
+                raised = await asyncio.shield(future)
+        except TimeoutError:
+            return Reject(Refusal.STALE, "The session did not show it again; look at the terminal.")
+        finally:
+            self._again.pop(record.session_id, None)
+        return self.receipts.make("asked_again", "Asked again.", replace(raised, decided_value=raised.prompt_id))
+
+    def request_again(self, prompt_id: str) -> Reject | None:
+        """Have the host raise it once more; None: it was told to."""
+        record = self._hub.ledger.prompt(prompt_id)
+        if record is None:
+            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
+        if record.state in OPEN:
+            return Reject(Refusal.NOT_OPEN, "It is being asked already.")
+        if record.prompt_id not in {one.prompt_id for one in self._hub.ledger.still_waiting(record.session_id)}:
+            return Reject(Refusal.NOT_OPEN, f"It does not wait any more. {fate(record)}")
+        link = self._hub.hosts.get(record.session_id)
+        if link is None:
+            return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
+        link.send("renew", prompt_id=record.prompt_id)
+        return None
 
     def answer_by_rule(self, record: PromptRecord, session: SessionRecord) -> bool:
         """An open prompt once more, because something was granted meanwhile."""
@@ -219,7 +262,7 @@ class PromptLife:
     def watch_again(self, record: PromptRecord, session: SessionRecord) -> None:
         """After a restart of the hub: an open prompt gets its deadline and its audience back."""
         self._watch(record)
-        self._hub.router.reroute(record, session)
+        self.escalation.resume(record, session)
 
     def _injected(self, prompt_id: str) -> None:
         record = self._hub.ledger.inject(prompt_id)
@@ -239,17 +282,6 @@ class PromptLife:
     def _watch(self, record: PromptRecord) -> None:
         prompt_id = record.prompt_id
         self._hub.scheduler.set(f"expire:{prompt_id}", record.deadline, lambda: self.expire(prompt_id))
-        asked = record.deadline - self._ttl_s(record.session_id, record.prompt)
-        for number, after_s in enumerate(decide_reminders(record.prompt, self._hub.router.policy)):
-            if asked + after_s > self._hub.clock.now():
-                self._hub.scheduler.set(
-                    f"remind:{prompt_id}:{number}", asked + after_s, lambda: self._remind(prompt_id)
-                )
-
-    def _remind(self, prompt_id: str) -> None:
-        record = self._hub.ledger.prompt(prompt_id)
-        if record is not None and record.state in OPEN:
-            self._hub.router.update(record, Receipt("reminder", "Still waiting for an answer."))
 
     def _tell_waiter(self, prompt_id: str, outcome: Receipt | Reject) -> None:
         future = self._typing.get(prompt_id)
@@ -261,8 +293,11 @@ class PromptLife:
 
     def _finish(self, record: PromptRecord, event: str, receipt: Receipt, **fields: Any) -> None:
         self._hub.scheduler.cancel(f"expire:{record.prompt_id}")
+        self.escalation.end(record.prompt_id)
         self._publish(event, record, **fields)
         self._hub.router.update(record, receipt)
 
     def _publish(self, event: str, record: PromptRecord, **fields: Any) -> None:
+        if name := self._hub.ledger.name_of(str(fields.get("by") or "")):
+            fields["by_name"] = name
         self._hub.stream.publish(event, session_id=record.session_id, prompt_id=record.prompt_id, **fields)

@@ -39,27 +39,31 @@ class Receipts:
         return f"{count}:{head.rpartition(':')[2][:SHORT_HASH]}"
 
     def received(self, record: PromptRecord) -> Receipt:
-        return self.make("received", f"Answered with {_answer(record)} by {_who(record)}.", record)
+        return self.make("received", f"Answered with {_answer(record)} by {self._who(record)}.", record)
 
     def typed(self, record: PromptRecord) -> Receipt:
         where = self._name(record)
         if record.decided_by == TIMER:
             sentence = f"Nobody answered in time: typed the safe default {_answer(record)} into {where}."
             return self.make("default_typed", sentence, record)
-        return self.make("typed", f"Typed {_answer(record)} into {where}, the answer of {_who(record)}.", record)
+        return self.make("typed", f"Typed {_answer(record)} into {where}, the answer of {self._who(record)}.", record)
 
     def taken(self, record: PromptRecord) -> Receipt:
         if record.decided_by == TIMER:
             sentence = f"Nobody answered in time; the tool took the safe default {_answer(record)}."
             return self.make("taken", sentence, record)
-        return self.make("taken", f"The tool took {_answer(record)}, the answer of {_who(record)}.", record)
+        return self.make("taken", f"The tool took {_answer(record)}, the answer of {self._who(record)}.", record)
 
     def expired(self, record: PromptRecord) -> Receipt:
         default = f"the safe default {_answer(record)} is typed" if record.decided_value else "nothing was typed"
         return self.make("expired", f"Nobody answered in time; {default}.", record)
 
     def canceled(self, record: PromptRecord) -> Receipt:
-        return self.make("canceled", f"Left as it is by {_who(record)}; nothing was typed.", record)
+        return self.make("canceled", f"Left as it is by {self._who(record)}; nothing was typed.", record)
+
+    def _who(self, record: PromptRecord) -> str:
+        who = self._ledger.name_of(record.decided_by) or record.decided_by or "somebody"
+        return f"{who} ({record.decided_from})" if record.decided_from else who
 
     def _name(self, record: PromptRecord) -> str:
         session = self._ledger.session(record.session_id)
@@ -68,11 +72,6 @@ class Receipts:
 
 def _answer(record: PromptRecord) -> str:
     return quote_answer(record.decided_value) if record.decided_value else "an answer"
-
-
-def _who(record: PromptRecord) -> str:
-    who = record.decided_by or "somebody"
-    return f"{who} ({record.decided_from})" if record.decided_from else who
 
 
 def decision_of(record: PromptRecord) -> dict[str, Any]:

@@ -83,6 +83,9 @@ class Hub:
         self.replies = ReplyDesk(parts, self.life, settings, refusals)
         self.sessions = SessionLife(parts, self.life, settings)
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
+        self.desk.serve(self.life, self.router)
+        ledger.name_people_by(self.desk.name_of)
+        self.replies.person_of = lambda identity: self.router.policy.attention.people.person_of(identity)
         self.desk.tell_people = self.router.notify
         self.kinship = Kinship(parts, refusals)
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)

@@ -40,6 +40,7 @@ class SessionLife:
         self._know(session)
         self._life.use_ttl(session.session_id, message.get("ttl_s"))
         link.send("welcome")
+        self._life.escalation.heard_keys(session.session_id, _age(message))
         outcomes = _outcomes(message)
         shown = message.get("open")
         shown_id = str(shown["prompt_id"]) if shown else ""
@@ -97,6 +98,7 @@ class SessionLife:
             case "raise":
                 session = self._hub.ledger.session(link.session_id)
                 if session is not None:
+                    self._life.escalation.heard_keys(link.session_id, _age(message))
                     self._life.raise_prompt(session, str(message["prompt_id"]), decode_prompt(message["prompt"]))
             case "withdraw":
                 self._of_this(link, message, self._life.withdraw, "reason")
@@ -106,6 +108,8 @@ class SessionLife:
                 self._of_this(link, message, self._life.effect, "outcome")
             case "state":
                 self._changed(link, message)
+            case "presence":
+                self._life.escalation.presence_told(link.session_id, _age(message))
             case "screen":
                 link.screen_arrived(message)
             case "end":
@@ -143,6 +147,7 @@ class SessionLife:
             self._life.close(record, reason)
         self._hub.scheduler.cancel(f"lost:{session_id}")
         self._life.use_ttl(session_id, None)
+        self._life.escalation.forget_session(session_id)
         self._hub.stream.publish("session.ended", session_id=session_id, exit_code=exit_code, state=state.value)
         if session_id in self._doors:
             self._doors.discard(session_id)
@@ -179,6 +184,12 @@ class SessionLife:
                 self.expect(session.session_id, session.host_pid, until)
             else:
                 self.end(session.session_id, None, SessionState.CRASHED)
+
+
+def _age(message: dict[str, Any]) -> float | None:
+    """How long ago a person typed at that session's terminal; None: not that anybody knows of."""
+    age_s = message.get("typed_age_s")
+    return None if age_s is None else float(age_s)
 
 
 def _outcomes(message: dict[str, Any]) -> dict[str, str]:

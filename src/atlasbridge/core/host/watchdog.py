@@ -38,6 +38,7 @@ from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.discreet import discreet_prompt, remembered, typed_text
 from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.screen.reports import FOCUS_GAINED, FOCUS_LOST, keys_of
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.values import replace
 
@@ -87,6 +88,7 @@ class StallWatchdog:
         self._to_hub: Callable[[dict[str, Any]], None] = lambda message: None
         self._typed = TypedBook(self._post)
         self._open_id = self._open_digest = ""  # of the prompt that the detector has open
+        self._last_key_at: float | None = None  # by a person; what a terminal answers by itself does not count
         self._heard = b""  # of a line that a person types while a secret is asked
         self._typing = False  # an answer of several keys is on its way: what shows up in between is no prompt
 
@@ -292,7 +294,20 @@ class StallWatchdog:
             event += more
             self._events.popleft()
         self._hear(event)
+        self._notice_person(event)
         return KeysTyped(event)
+
+    def _notice_person(self, keys: bytes) -> None:
+        if keys.endswith(FOCUS_LOST):
+            self._last_key_at = None
+        elif keys.endswith(FOCUS_GAINED) or keys_of(keys):
+            self._last_key_at = self._clock.now()
+
+    @property
+    def typed_age_s(self) -> float | None:
+        """How long ago a person typed here, or turned to this window; None: nobody has, or they turned away."""
+        at = self._last_key_at
+        return None if at is None else round(max(0.0, self._clock.now() - at), 2)
 
     def _hear(self, keys: bytes) -> None:
         """A secret that is typed at the keyboard is one as much as one that is typed by us."""
@@ -369,7 +384,8 @@ class StallWatchdog:
 
     def _announce(self, prompt: Prompt) -> None:
         self._open_id, self._open_digest = self._make_id(), prompt.digest
-        self._post({"m": "raise", "prompt_id": self._open_id, "prompt": self.told(prompt)})
+        told = {"m": "raise", "prompt_id": self._open_id, "prompt": self.told(prompt), "typed_age_s": self.typed_age_s}
+        self._post(told)
 
     def told(self, prompt: Prompt) -> dict[str, Any]:
         """What the hub, and through it everybody, is told of a prompt."""

@@ -25,6 +25,7 @@ class Errand:
     run: Callable[[Channel], Awaitable[None]]
     wanted: Callable[[], bool] = lambda: False
     attempts: int = 0
+    failed: Callable[[int, str], None] = lambda attempts, why: None  # told of every attempt in vain
 
 
 @frozen
@@ -88,9 +89,10 @@ class Courier:
             return False
         return True
 
-    def _put_again(self, errand: Errand) -> None:
+    def _put_again(self, errand: Errand, why: str) -> None:
         if errand.wanted():
             errand.attempts += 1
+            errand.failed(errand.attempts, why)
             delay_s = min(self._settings.first_retry_s * 2 ** (errand.attempts - 1), self._settings.last_retry_s)
             asyncio.get_running_loop().call_later(delay_s, self.put, errand)
 
@@ -161,12 +163,12 @@ class Courier:
                     await errand.run(channel)
             except TimeoutError:
                 log.warning("channel %s did not take a message in time", self.name)
-                self._put_again(errand)
+                self._put_again(errand, "it did not take the message in time")
             except AtlasBridgeError as error:
                 log.warning("channel %s: %s", self.name, error)
-                self._put_again(errand)
-            except Exception:  # the channel boundary: the message is kept, then the channel starts anew
-                self._put_again(errand)
+                self._put_again(errand, str(error))
+            except Exception as error:  # the channel boundary: the message is kept, then the channel starts anew
+                self._put_again(errand, f"{type(error).__name__}: {error}")
                 raise
             finally:
                 self._outbox.task_done()

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from atlasbridge.core.policy.attention import AttentionSettings
+from atlasbridge.core.policy.ladder import Ladder, Outlet, choose_ladder, default_ladder
 from atlasbridge.core.prompt.model import Prompt, PromptType
 from atlasbridge.core.prompt.timer import timer_may_say
 from atlasbridge.core.session.model import SessionRecord
@@ -30,6 +32,7 @@ class PolicySettings:
         }
     )
     allowed: Mapping[str, frozenset[str] | None] = field(default_factory=dict)  # None: it knows its people itself
+    attention: AttentionSettings = field(default_factory=AttentionSettings)
 
 
 @frozen
@@ -82,3 +85,16 @@ def decide_reminders(prompt: Prompt, settings: PolicySettings) -> tuple[float, .
     ttl_s = decide_ttl(prompt, settings)
     moments = (settings.reminder_s * (number + 1) for number in range(settings.max_reminders))
     return tuple(moment for moment in moments if moment < ttl_s)
+
+
+def decide_ladder(prompt: Prompt, session: SessionRecord, settings: PolicySettings) -> Ladder:
+    """The first of the person's own that fits; else everything at once, and the reminders."""
+    default = default_ladder(decide_reminders(prompt, settings))
+    return choose_ladder(settings.attention.ladders, prompt, session, default)
+
+
+def decide_lane(channel: str, remote: bool, settings: PolicySettings) -> Outlet:
+    """A channel and the people it reaches, each by the one name; who has none is named by the identity."""
+    identities = settings.allowed.get(channel) or ()
+    names = sorted({settings.attention.people.person_of(identity) for identity in identities})
+    return Outlet(channel, remote, tuple(names))

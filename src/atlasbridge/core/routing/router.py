@@ -6,18 +6,22 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from atlasbridge.core.policy.attention import Tone, decide_tone
+from atlasbridge.core.policy.ladder import Outlet, Telling
 from atlasbridge.core.ports import Channel
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.routing.courier import Courier, Errand
-from atlasbridge.core.routing.policy import PolicySettings, decide_audience
+from atlasbridge.core.routing.policy import Audience, PolicySettings, decide_audience, decide_lane
+from atlasbridge.core.routing.unreached import Unreached
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.values import replace
 
 LOCAL = "local"  # there even when no courier serves it: the hub's own socket
 SECRET_ELSEWHERE = "A secret is asked for. It is answered at the terminal or on the page, never here."
+REMINDER = Receipt("reminder", "Still waiting for an answer.")
 
 Delivered = Callable[[PromptRecord, str], None]
 
@@ -30,6 +34,8 @@ class PromptRouter:
         self.policy = policy
         self._on_delivered = on_delivered
         self._couriers: dict[str, Courier] = {}
+        self._tones: dict[tuple[str, str], Tone] = {}
+        self._unreached = Unreached()
 
     def add(self, courier: Courier) -> None:
         self._couriers[courier.name] = courier
@@ -48,27 +54,43 @@ class PromptRouter:
         return channel != LOCAL if courier is None else courier.remote
 
     def health(self) -> list[dict[str, Any]]:
-        return [courier.health() for courier in self._couriers.values()]
+        return [courier.health() | self._unreached.report(courier.name) for courier in self._couriers.values()]
 
-    def route(self, record: PromptRecord, session: SessionRecord) -> PromptRecord:
-        """Hand a new prompt to its audience.  Returns the record as it is afterwards."""
+    def _audience(self, record: PromptRecord, session: SessionRecord) -> Audience:
         known = [(courier.name, courier.remote) for courier in self._couriers.values()]
-        audience = decide_audience(record.prompt, session, known, self.policy)
-        for name in audience.tell:
+        return decide_audience(record.prompt, session, known, self.policy)
+
+    def lanes(self, record: PromptRecord, session: SessionRecord) -> tuple[Outlet, ...]:
+        """The channels that may carry this prompt."""
+        return tuple(
+            decide_lane(name, self._couriers[name].remote, self.policy) for name in self._audience(record, session).ask
+        )
+
+    def mention(self, record: PromptRecord, session: SessionRecord) -> None:
+        """Tell those who may not carry it that something waits."""
+        for name in self._audience(record, session).tell:
             self._tell(name, SECRET_ELSEWHERE, session)
-        return self._ask_all(list(audience.ask), record, session)
 
-    def _ask_all(self, names: list[str], record: PromptRecord, session: SessionRecord) -> PromptRecord:
-        asked = [name for name in names if self._ask(name, record, session)]
-        moved = self._ledger.route_prompt(record.prompt_id) if asked else None
-        return moved or record
+    def send(self, telling: Telling, record: PromptRecord, session: SessionRecord) -> None:
+        """Ask, or remind, in one channel, as the ladder says."""
+        name = telling.channel
+        if name not in self._couriers:
+            return
+        identities = self.policy.allowed.get(name) or ()
+        self._tones[record.prompt_id, name] = decide_tone(telling, identities, self.policy.attention.people)
+        if telling.reminder:
+            self._couriers[name].put(Errand(self._editing(name, record, REMINDER, while_open=True)))
+        else:
+            self._ask(name, record, session)
 
-    def reroute(self, record: PromptRecord, session: SessionRecord) -> None:
-        """After a restart: ask again only where the prompt was not yet shown."""
-        known = [(courier.name, courier.remote) for courier in self._couriers.values()]
-        audience = decide_audience(record.prompt, session, known, self.policy)
-        unasked = [name for name in audience.ask if not self._ledger.deliveries(record.prompt_id, name)]
-        self._ask_all(unasked, record, session)
+    def tone(self, prompt_id: str, channel: str) -> Tone:
+        """How this channel is to show that prompt."""
+        return self._tones.get((prompt_id, channel), Tone())
+
+    def forget(self, prompt_id: str) -> None:
+        """It has ended: nobody is told how to show it any more."""
+        for key in [key for key in self._tones if key[0] == prompt_id]:
+            del self._tones[key]
 
     def update(self, record: PromptRecord, receipt: Receipt, answered_in: str = "") -> None:
         """Edit every message that shows this prompt; `answered_in`: the others hear that it happened elsewhere."""
@@ -77,22 +99,47 @@ class PromptRouter:
             told = elsewhere if answered_in and name != answered_in else receipt
             courier.put(Errand(self._editing(name, record, told)))
 
-    def notify(self, message: str, session: SessionRecord | None = None) -> None:
+    def notify(self, message: str, session: SessionRecord | None = None, but: str = "") -> None:
+        """Tell every channel but that one."""
         for name in self._couriers:
-            if session is None or session.channels is None or name in session.channels:
+            if name != but and (session is None or session.channels is None or name in session.channels):
                 self._tell(name, message, session)
+
+    def digest(self, channel: str, key: str, text: str, loud: bool) -> None:
+        """One message for many: shown first, edited afterwards.  A channel that cannot edit is spared it."""
+
+        async def tell(target: Channel) -> None:
+            await target.tell_digest(key, text, loud)
+
+        if channel in self._couriers:
+            self._couriers[channel].put(Errand(tell))
 
     def _ask(self, name: str, record: PromptRecord, session: SessionRecord) -> bool:
         async def send(channel: Channel) -> None:
             message_id = await channel.send_prompt(record, session)
+            self._unreached.reached(name, record.prompt_id)
             shown = self._ledger.deliver_prompt(record.prompt_id, name, message_id)
             if shown is not None:  # otherwise it ended meanwhile; the edit that says so is next in this lane
                 self._on_delivered(shown, name)
 
-        return self._couriers[name].put(Errand(send, wanted=lambda: self._is_open(record.prompt_id)))
+        def wanted() -> bool:
+            if self._is_open(record.prompt_id):
+                return True
+            self._unreached.gave_up(name, record.prompt_id)
+            return False
 
-    def _editing(self, name: str, record: PromptRecord, receipt: Receipt) -> Callable[[Channel], Any]:
+        def failed(attempts: int, why: str) -> None:
+            if sentence := self._unreached.failed(name, record, attempts, why):
+                self.notify(sentence, but=name)
+
+        return self._couriers[name].put(Errand(send, wanted=wanted, failed=failed))
+
+    def _editing(
+        self, name: str, record: PromptRecord, receipt: Receipt, while_open: bool = False
+    ) -> Callable[[Channel], Any]:
         async def edit(channel: Channel) -> None:
+            if while_open and not self._is_open(record.prompt_id):
+                return  # it was settled while this waited for its turn
             for message_id in self._ledger.deliveries(record.prompt_id, name):
                 await channel.update_prompt(message_id, record, receipt)
 

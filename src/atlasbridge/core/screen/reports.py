@@ -7,6 +7,7 @@ import re
 
 from atlasbridge.core.patterns import lazy
 
+FOCUS_GAINED, FOCUS_LOST = b"\x1b[I", b"\x1b[O"
 _ANSWERS = lazy(
     rb"\x1b\[\?[\d;:]*(?:\$y|[cnu])|\x1b\[[\d;]*(?:\$y|[cRnt])|\x1b\[>[\d;]*c|\x1b[\]P_][^\x07\x1b]*(?:\x07|\x1b\\)"
 )

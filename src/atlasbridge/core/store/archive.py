@@ -8,7 +8,7 @@ from typing import Any
 from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.prompt.model import Answer, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
-from atlasbridge.core.store import audit_events, deliveries, inbox, notes, prompts, replies, requests, sessions
+from atlasbridge.core.store import audit_events, deliveries, inbox, notes, notices, prompts, replies, requests, sessions
 from atlasbridge.core.store.figures import read_figures
 from atlasbridge.core.store.journal import Journal
 from atlasbridge.core.store.replies import ReplyRecord
@@ -98,6 +98,25 @@ class Archive:
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         with self._journal.reading() as connection:
             return deliveries.messages(connection, prompt_id, channel)
+
+    def taken_steps(self, prompt_id: str) -> frozenset[tuple[int, str]]:
+        """(step of its ladder, channel) of all that was told of this prompt."""
+        with self._journal.reading() as connection:
+            return notices.taken(connection, prompt_id)
+
+    def heard_since(self, at: str) -> list[tuple[str, str]]:
+        with self._journal.reading() as connection:
+            return notices.heard_since(connection, at)
+
+    def still_waiting(self, session_id: str = "") -> list[PromptRecord]:
+        """Their time is over, nothing was typed, and the tool still shows them: a host says when one is gone."""
+        where = (
+            "status = 'expired' AND decided_value = '' AND (? = '' OR session_id = ?)"
+            " AND session_id IN (SELECT id FROM sessions WHERE status = 'active')"
+            " AND id NOT IN (SELECT prompt_id FROM replies)"
+        )
+        with self._journal.reading() as connection:
+            return prompts.select(connection, where, (session_id, session_id))
 
     def pending_updates(self, channel: str) -> list[tuple[str, str]]:
         with self._journal.reading() as connection:

@@ -38,12 +38,16 @@ class Work:
     now: float
     wall: float
     exported: int  # entries that are certainly in audit.log
+    name_of: Callable[[str], str] = lambda identity: ""
 
     @property
     def at(self) -> str:
         return iso(self.wall)
 
     def audit(self, event: str, **fields: Any) -> None:
+        """Who decided is written as the identity, and with the one name where the person has one."""
+        person = self.name_of(str(fields.get("decided_by") or ""))
+        fields |= {"person": person} if person else {}
         audit_events.append(self.connection, self.at, event, discreet_data(fields), self.exported)
 
 
@@ -53,6 +57,7 @@ class Journal:
         self.alarm = ""  # why audit.log is behind the table; "" when it is not
         self.fault = ""  # why the database refused the last transaction; "" when it did not
         self.on_alarm: Callable[[str], None] = lambda alarm: None  # told when something is wrong ("": well again)
+        self.name_of: Callable[[str], str] = lambda identity: ""  # "": nobody gave them a name
         self._told = ""
         self._file = AuditFile(audit_path)
         self._anchor = Anchor(audit_path.with_name(ANCHOR_NAME))
@@ -88,7 +93,7 @@ class Journal:
             self.on_alarm(now)
 
     def _work(self, connection: sqlite3.Connection) -> Work:
-        return Work(connection, self._clock.now(), self._clock.wall(), self._exported or 0)
+        return Work(connection, self._clock.now(), self._clock.wall(), self._exported or 0, self.name_of)
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         return self.database.reading()

@@ -6,7 +6,7 @@ that of two who try, one wins, and that what it returned is on disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from atlasbridge.core.prompt.gate import refuse_claim
 from atlasbridge.core.prompt.machine import PromptMoved
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
-from atlasbridge.core.store import deliveries, grants, inbox, moves, notes, prompts, requests, sessions, votes
+from atlasbridge.core.store import deliveries, grants, inbox, moves, notes, notices, prompts, requests, sessions, votes
 from atlasbridge.core.store.archive import Archive
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.journal import Journal
@@ -66,6 +66,13 @@ class Ledger(Archive):
     def tell_alarm(self, told: Callable[[str], None]) -> None:
         """Call this when the alarm goes on (why), and when it is over ("").  It must not write to the store."""
         self._journal.on_alarm = told
+
+    def name_people_by(self, name_of: Callable[[str], str]) -> None:
+        """From now on records and receipts have the one name of a person beside the identity."""
+        self._journal.name_of = name_of
+
+    def name_of(self, identity: str) -> str:
+        return self._journal.name_of(identity)
 
     def flush(self) -> bool:
         """Try again to write, and to bring audit.log up to date; for a timer and for who asks while `alarm` is set."""
@@ -298,6 +305,26 @@ class Ledger(Archive):
     def remember(self, key: str, value: str) -> None:
         with self._journal.write() as work:
             notes.put(work.connection, key, value, work.at)
+
+    def tell(
+        self, prompt_id: str, tellings: Iterable[tuple[str, tuple[int, ...], Iterable[str]]]
+    ) -> PromptRecord | None:
+        """Steps of its ladder are taken now, before anything is sent: (channel, steps, who hears it).
+
+        With the first of them the prompt is routed; then its record is returned.
+        """
+        with self._journal.write() as work:
+            for channel, steps, heard in tellings:
+                notices.insert(work.connection, prompt_id, channel, steps, heard, work.at)
+            return moves.move(work, prompt_id, PromptMoved.ROUTE)
+
+    def take_back_unshown(self, prompt_id: str) -> frozenset[tuple[int, str]]:
+        """After a restart: what was to be sent and was never shown is to be sent again.  Returns what was taken."""
+        with self._journal.write() as work:
+            for channel in {name for _, name in notices.taken(work.connection, prompt_id)}:
+                if not deliveries.messages(work.connection, prompt_id, channel):
+                    notices.forget(work.connection, prompt_id, channel)
+            return notices.taken(work.connection, prompt_id)
 
     def note(self, event: str, **fields: Any) -> None:
         """An audit entry of its own."""

@@ -97,7 +97,7 @@ def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
         "SELECT id FROM prompts WHERE updated_at < ?"
         " AND status IN ('resolved', 'expired', 'canceled', 'failed', 'withdrawn')"
     )
-    for table in ("replies", "deliveries", "requests", "votes"):
+    for table in ("replies", "deliveries", "requests", "votes", "notices"):
         connection.execute(f"DELETE FROM {table} WHERE prompt_id IN ({doomed})", (moment,))
     return connection.execute(f"DELETE FROM prompts WHERE id IN ({doomed})", (moment,)).rowcount
 

@@ -86,6 +86,17 @@ CREATE TABLE deliveries (
 
 CREATE INDEX deliveries_by_prompt ON deliveries (prompt_id, channel);
 
+CREATE TABLE notices (
+    prompt_id TEXT    NOT NULL REFERENCES prompts (id),
+    channel   TEXT    NOT NULL,
+    step      INTEGER NOT NULL,                -- of the prompt's ladder
+    heard     TEXT    NOT NULL DEFAULT '[]',   -- JSON list: the people for whom it made a sound
+    at        TEXT    NOT NULL,
+    PRIMARY KEY (prompt_id, channel, step)
+);
+
+CREATE INDEX notices_by_time ON notices (at);
+
 CREATE TABLE inbox (
     channel     TEXT NOT NULL,
     update_id   TEXT NOT NULL,

@@ -71,6 +71,7 @@ class HubSide:
                     "open": opened and {"prompt_id": opened.prompt_id, "prompt": self._watch.told(opened.prompt)},
                     "typed": self._watch.outcomes(),
                     "ttl_s": self._ttl_s,
+                    "typed_age_s": self._watch.typed_age_s,
                 }
             )
             self._viewer.stop()  # a new hub asks for itself
@@ -86,6 +87,9 @@ class HubSide:
                 self._report(prompt_id, self._watch.known(prompt_id) or Outcome("none"))
             case "renew":
                 self._watch.renew(str(message["prompt_id"]))
+            case "presence":
+                self._watch.absorb()
+                self.post({"m": "presence", "typed_age_s": self._watch.typed_age_s})
             case "keys":
                 self._typist.type_keys(str(message["data"]).encode("latin-1", "replace"))
             case "capture":

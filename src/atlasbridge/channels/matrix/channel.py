@@ -1,0 +1,208 @@
+"""The Matrix channel: one room, messages out, reactions and replies in.  It carries; the gate decides."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import platform
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.limits import Backoff
+from atlasbridge.channels.listening import SeenUpdates, Strangers
+from atlasbridge.channels.matrix import looks
+from atlasbridge.channels.matrix.api import MatrixApi
+from atlasbridge.channels.matrix.settings import MatrixSettings
+from atlasbridge.channels.outcome import render_outcome
+from atlasbridge.channels.people import People
+from atlasbridge.channels.tasks import TaskSet
+from atlasbridge.core.clock import Clock, parse_iso
+from atlasbridge.core.errors import ChannelError
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.ports import Desk
+from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.visible import visible
+
+log = logging.getLogger(__name__)
+SINCE = "matrix.since"
+EDIT_LIFE_S = 3600.0
+ENCRYPTED = "This room is encrypted, and I cannot read it. Use a room without encryption."
+WHICH = "Reply to the question's own message, or react to it."
+
+
+class MatrixChannel(BaseChannel):
+    name: ClassVar[str] = "matrix"
+    remote: ClassVar[bool] = True
+
+    def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
+        super().__init__(settings, desk, clock)
+        own = self._own = MatrixSettings.model_validate(dict(settings))
+        self._api = MatrixApi(own.homeserver, own.access_token.get_secret_value(), own.room, own.request_timeout_s)
+        self._host = own.host_name or platform.node() or "this machine"
+        self._tasks = TaskSet("matrix")
+        self._seen = SeenUpdates(desk, self.name)
+        self._strangers = Strangers(desk, self.name)
+        self._people = People(desk, self.name)
+        self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
+        self._me, self._state, self._detail = "", "starting", ""
+        self._digests: dict[str, str] = {}
+        self._edits: dict[str, str] = {}
+
+    async def start(self) -> None:
+        self._tasks.hold(self._listen())
+
+    async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
+        loud = self.desk.tone(event.prompt_id, self.name).loud
+        content = looks.text_message(looks.render_prompt(event, session, self._host), loud)
+        event_id = await self._api.send("m.room.message", content, f"ask.{event.prompt_id}")
+        self._tasks.hold(self._offer(event, event_id))
+        return event_id
+
+    async def _offer(self, event: PromptRecord, event_id: str) -> None:
+        """Our own reactions are what a person taps."""
+        for number, key in enumerate(looks.reactions(event.prompt)):
+            await self._api.send("m.reaction", looks.reaction(event_id, key), f"offer.{event.prompt_id}.{number}")
+
+    async def receive_reply(self) -> InboundReply:
+        return await self._replies.get()
+
+    async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
+        """Taken: the message itself says so.  Refused: its sender hears why, beside what they said."""
+        if not isinstance(reply.token, str):
+            return
+        await self._seen.settle(reply.token)
+        if isinstance(outcome, Reject):
+            sentence = self._people.rename(outcome.sentence, reply.identity)
+            await self._say(looks.reply_message(reply.token, sentence, loud=True), f"refused.{reply.token}")
+
+    async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
+        session = self.desk.session(event.session_id)
+        if session is None:
+            return
+        if receipt.stage == "reminder":
+            loud = self.desk.tone(event.prompt_id, self.name).loud
+            await self._say(looks.reply_message(message_id, "🔔 Still waiting.", loud), f"remind.{new_id()}")
+            return
+        by, at = receipt.by or event.decided_by, receipt.at or event.decided_at
+        moment = parse_iso(at) if at else self.clock.wall()
+        who = self._people.call(by) if by else ""
+        outcome = render_outcome(event, receipt, receipt.answer or event.decided_value, who, moment, False)
+        body = f"{outcome.title}\n{outcome.detail}\n\n{looks.render_prompt(event, session, self._host)}"
+        self._edit(message_id, body)
+        if receipt.stage in ("expired", "default_typed"):
+            await self._say(
+                looks.reply_message(message_id, outcome.title, loud=True), f"end.{receipt.stage}.{event.prompt_id}"
+            )
+
+    def _edit(self, event_id: str, body: str) -> None:
+        """Soon, through outages; what was to be shown earlier is forgotten."""
+        running = event_id in self._edits
+        self._edits[event_id] = body
+        if not running:
+            self._tasks.hold(self._edit_until_done(event_id))
+
+    async def _edit_until_done(self, event_id: str) -> None:
+        backoff, until = Backoff(self._own.backoff_first_s), self.clock.now() + EDIT_LIFE_S
+        while self.clock.now() < until:
+            body = self._edits[event_id]
+            try:
+                await self._say(looks.edit_message(event_id, body), f"edit.{new_id()}")
+            except ChannelError as fault:
+                log.warning("%s", fault)
+                await asyncio.sleep(backoff.next_wait())
+                continue
+            if self._edits[event_id] is body:
+                break
+        del self._edits[event_id]
+
+    async def notify(self, message: str, session: SessionRecord | None = None) -> None:
+        if session is None or self._own.session_notices:
+            await self._say(looks.text_message(visible(message)[: looks.LONGEST], session is None), f"note.{new_id()}")
+
+    async def tell_digest(self, key: str, text: str, loud: bool) -> None:
+        body = visible(text)[: looks.LONGEST]
+        if key in self._digests:
+            self._edit(self._digests[key], body)
+        else:
+            self._digests = {key: await self._say(looks.text_message(body, loud), f"digest.{new_id()}")}
+
+    async def _say(self, content: dict[str, Any], txn: str) -> str:
+        return await self._api.send("m.room.message", content, txn)
+
+    async def close(self) -> None:
+        await self._tasks.close()
+        await self._api.close()
+
+    def health(self) -> dict[str, Any]:
+        return {"state": self._state, "detail": self._detail, "bot": self._me}
+
+    # listening
+
+    async def _listen(self) -> None:
+        for update_id, event in self._seen.left_over():
+            if isinstance(event, dict):
+                await self._take(update_id, event)
+        backoff = Backoff(self._own.backoff_first_s)
+        while True:
+            try:
+                self._me = self._me or await self._api.whoami()
+                since = self.desk.recall(SINCE)
+                token, events = await self._api.sync(since, self._own.poll_timeout_s)
+                self._state, self._detail = "ok", ""
+                for event in events:
+                    await self._hear(event)
+                self.desk.remember(SINCE, token)
+                backoff.reset()
+            except ChannelError as fault:
+                self._state, self._detail = "reconnecting", str(fault)
+                log.warning("%s", fault)
+                await asyncio.sleep(backoff.next_wait())
+
+    async def _hear(self, event: dict[str, Any]) -> None:
+        sender, event_id = str(event.get("sender", "")), str(event.get("event_id", ""))
+        if (
+            sender == self._me
+            or not event_id
+            or event.get("type") not in ("m.reaction", "m.room.message", "m.room.encrypted")
+        ):
+            return
+        if sender not in self._own.allowed_users:
+            self._strangers.note(sender[:255])
+            return
+        kept = {name: event.get(name) for name in ("type", "sender", "content")}
+        if await self._seen.take(event_id, json.dumps(kept)) != "copy":
+            await self._take(event_id, event)
+
+    async def _take(self, event_id: str, event: dict[str, Any]) -> None:
+        meant, said, is_reaction = looks.parse_target(event)
+        record = self.desk.prompt_for_message(self.name, meant) if meant else None
+        if record is None:
+            await self._seen.settle(event_id)
+            self._help(event_id, event, is_reaction)
+            return
+        button = looks.find_reaction(record.prompt, said) if is_reaction else None
+        if is_reaction and button is None:
+            await self._seen.settle(event_id)
+            return
+        self._replies.put_nowait(
+            InboundReply(
+                channel=self.name,
+                identity=f"matrix:{event.get('sender')}",
+                prompt_id=record.prompt_id,
+                value=button.value if button else said,
+                session_id=record.session_id,
+                nonce=record.nonce if is_reaction else "",
+                place="Matrix",
+                token=event_id,
+            )
+        )
+
+    def _help(self, event_id: str, event: dict[str, Any], is_reaction: bool) -> None:
+        if is_reaction:
+            return
+        sentence = ENCRYPTED if event.get("type") == "m.room.encrypted" else WHICH
+        self._tasks.hold(self._say(looks.reply_message(event_id, sentence, loud=False), f"help.{event_id}"))

@@ -1,0 +1,191 @@
+"""The ntfy channel: notifications out, the buttons' posts in.  It carries; the gate decides."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import platform
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.limits import Backoff
+from atlasbridge.channels.listening import SeenUpdates, Strangers
+from atlasbridge.channels.ntfy.api import NtfyApi
+from atlasbridge.channels.ntfy.looks import (
+    HIGH,
+    LEAST,
+    LOW,
+    MESSAGE_BYTES,
+    USUAL,
+    cut_bytes,
+    encode_said,
+    parse_said,
+    render_end,
+    render_prompt,
+)
+from atlasbridge.channels.ntfy.settings import NtfySettings
+from atlasbridge.channels.outcome import render_outcome
+from atlasbridge.channels.people import People
+from atlasbridge.channels.tasks import TaskSet
+from atlasbridge.core.clock import Clock, parse_iso
+from atlasbridge.core.errors import ChannelError
+from atlasbridge.core.ports import Desk
+from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.visible import visible
+
+log = logging.getLogger(__name__)
+SINCE = "ntfy.since"
+LONGEST_SAID = 400
+ENDS = frozenset({"taken", "withdrawn", "expired", "default_typed", "canceled", "failed", "still_there"})
+
+
+class NtfyChannel(BaseChannel):
+    name: ClassVar[str] = "ntfy"
+    remote: ClassVar[bool] = True
+
+    def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
+        super().__init__(settings, desk, clock)
+        own = self._own = NtfySettings.model_validate(dict(settings))
+        self._api = NtfyApi(own.server, own.access_token.get_secret_value(), own.request_timeout_s)
+        self._topic, self._reply_topic = own.topic.get_secret_value(), own.reply_topic.get_secret_value()
+        self._identity = f"ntfy:{own.allowed_users[0]}"
+        self._host = platform.node() or "this machine"
+        self._tasks = TaskSet("ntfy")
+        self._seen = SeenUpdates(desk, self.name)
+        self._strangers = Strangers(desk, self.name)
+        self._people = People(desk, self.name)
+        self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
+        self._state, self._detail = "starting", ""
+
+    async def start(self) -> None:
+        self._tasks.hold(self._listen())
+
+    async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
+        loud = self.desk.tone(event.prompt_id, self.name).sounds_for(self._identity)
+        body, buttons = render_prompt(event, session, self._host, self._own.shows_text, loud)
+        actions = [
+            {
+                "action": "http",
+                "label": button.label,
+                "url": f"{self._api.server}/{self._reply_topic}",
+                "method": "POST",
+                "body": encode_said(event, button.value),
+                "clear": True,
+                **self._bearer(),
+            }
+            for button in buttons
+        ]
+        return await self._publish({**body, "actions": actions} if actions else body)
+
+    def _bearer(self) -> dict[str, Any]:
+        token = self._own.access_token.get_secret_value()
+        return {"headers": {"Authorization": f"Bearer {token}"}} if token else {}
+
+    async def _publish(self, body: dict[str, Any]) -> str:
+        click = {"click": self._own.page_url} if self._own.page_url else {}
+        return await self._api.publish({"topic": self._topic, **body, **click})
+
+    async def receive_reply(self) -> InboundReply:
+        return await self._replies.get()
+
+    async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
+        """Taken: the notification itself says so.  Refused: its sender must hear why."""
+        if isinstance(reply.token, str):
+            await self._seen.settle(reply.token)
+        if isinstance(outcome, Reject):
+            await self.notify(self._people.rename(outcome.sentence, reply.identity))
+
+    async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
+        session = self.desk.session(event.session_id)
+        if session is None:
+            return
+        if receipt.stage == "reminder":
+            await self.send_prompt(event, session)  # of the same sequence: it takes the first one's place
+            return
+        if receipt.stage not in ENDS:
+            return
+        by = receipt.by or event.decided_by
+        at = receipt.at or event.decided_at
+        moment = parse_iso(at) if at else self.clock.wall()
+        who = self._people.call(by) if by else ""
+        outcome = render_outcome(event, receipt, receipt.answer or event.decided_value, who, moment, False)
+        await self._publish(render_end(outcome, event, session, self._own.shows_text))
+
+    async def notify(self, message: str, session: SessionRecord | None = None) -> None:
+        if session is not None and not self._own.session_notices:
+            return
+        text = cut_bytes(visible(message), MESSAGE_BYTES)
+        await self._publish({"title": "AtlasBridge", "message": text, "priority": LOW if session else USUAL})
+
+    async def tell_digest(self, key: str, text: str, loud: bool) -> None:
+        shown = cut_bytes(visible(text), MESSAGE_BYTES) if self._own.shows_text else text.partition("\n")[0]
+        priority = HIGH if loud else LEAST
+        await self._publish(
+            {"title": "AtlasBridge", "message": shown, "priority": priority, "sequence_id": f"d{key[:8]}"}
+        )
+
+    async def close(self) -> None:
+        await self._tasks.close()
+        await self._api.close()
+
+    def health(self) -> dict[str, Any]:
+        return {"state": self._state, "detail": self._detail, "shows_text": self._own.shows_text}
+
+    # listening
+
+    async def _listen(self) -> None:
+        for update_id, event in self._seen.left_over():
+            self._take(update_id, event if isinstance(event, dict) else {})
+        backoff = Backoff(self._own.backoff_first_s)
+        while True:
+            try:
+                async for event in self._api.listen(self._reply_topic, self._since()):
+                    self._state, self._detail = "ok", ""
+                    backoff.reset()
+                    await self._hear(event)
+                self._detail = "the server ended the line"
+            except ChannelError as fault:
+                self._detail = str(fault)
+                log.warning("%s", fault)
+            self._state = "reconnecting"
+            await asyncio.sleep(backoff.next_wait())
+
+    def _since(self) -> str:
+        """After the newest message that was heard; at the very first start, from now on."""
+        known = self.desk.recall(SINCE)
+        if not known:
+            known = str(int(self.clock.wall()))
+            self.desk.remember(SINCE, known)
+        return known
+
+    async def _hear(self, event: dict[str, Any]) -> None:
+        update_id, text = str(event.get("id", "")), str(event.get("message", ""))
+        if event.get("event") != "message" or not update_id:
+            return
+        if parse_said(text[:LONGEST_SAID]) is None:
+            self._strangers.note("somebody who knows the reply topic")
+        elif await self._seen.take(update_id, json.dumps({"message": text[:LONGEST_SAID]})) != "copy":
+            self._take(update_id, event)
+        self.desk.remember(SINCE, update_id)
+
+    def _take(self, update_id: str, event: dict[str, Any]) -> None:
+        said = parse_said(str(event.get("message", ""))[:LONGEST_SAID])
+        record = self.desk.prompt(said.prompt_id) if said else None
+        if said is None or record is None:
+            self._tasks.hold(self._seen.settle(update_id))
+            return
+        self._replies.put_nowait(
+            InboundReply(
+                channel=self.name,
+                identity=self._identity,
+                prompt_id=record.prompt_id,
+                value=said.value,
+                nonce=said.nonce,
+                place="ntfy",
+                token=update_id,
+            )
+        )

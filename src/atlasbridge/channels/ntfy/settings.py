@@ -1,0 +1,48 @@
+"""The ntfy table of the configuration, checked.
+
+A topic's name is its key: whoever knows it reads along.  So names must be long, and a public server gets no words of
+the tool's unless a person wants that.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+PUBLIC = "https://ntfy.sh"
+Topic = Annotated[SecretStr, Field(min_length=20, max_length=64)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class NtfySettings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    topic: Topic = Field(
+        description="Where you are told: long and random, as `setup` makes it. Subscribe your phone to it."
+    )
+    reply_topic: Topic = Field(description="Where your buttons answer; another one, as long and as random.")
+    server: str = Field(default=PUBLIC, description="Your own server, or the public one.")
+    access_token: SecretStr = Field(default=SecretStr(""), description="For a server that wants one (tk_...).")
+    allowed_users: Annotated[list[str], Field(min_length=1, max_length=1)] = Field(
+        default=["phone"], description="What whoever holds that phone is called: the identity is `ntfy:phone`."
+    )
+    show_text: bool | None = Field(
+        default=None,
+        description="Whether the question itself is sent; left out: only to a server of your own. Without it, only No.",
+    )
+    page_url: str = Field(default="", description="Where a tap on the notification leads, such as the page's address.")
+    session_notices: bool = Field(default=False, description="Whether starts and ends of sessions are told.")
+    request_timeout_s: Positive = Field(default=8.0, description="How long one request may take.")
+    backoff_first_s: Positive = Field(
+        default=1.0, description="First pause after a failure; it doubles, up to a minute."
+    )
+
+    @model_validator(mode="after")
+    def _apart(self) -> NtfySettings:
+        if self.topic.get_secret_value() == self.reply_topic.get_secret_value():
+            raise ValueError("topic and reply_topic must be two topics")
+        return self
+
+    @property
+    def shows_text(self) -> bool:
+        return self.server.rstrip("/") != PUBLIC if self.show_text is None else self.show_text

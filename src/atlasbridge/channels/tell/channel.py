@@ -1,0 +1,114 @@
+"""The channel `tell`: says that something waits and where to answer, through Apprise.  Nobody can answer there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import platform
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.tell.settings import TellSettings
+from atlasbridge.channels.wording import render_headline, session_name, tool_name
+from atlasbridge.core.clock import Clock
+from atlasbridge.core.errors import ChannelError, ConfigError
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.ports import Desk
+from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.visible import visible
+
+LONGEST = 1000  # the shortest of what many services take
+TOLD_ENDS = {"expired": "nobody answered in time", "default_typed": "nobody answered: the safe default was typed"}
+INSTALL = "pip install 'atlasbridge[tell]'"
+
+
+class TellChannel(BaseChannel):
+    name: ClassVar[str] = "tell"
+    remote: ClassVar[bool] = True
+
+    def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
+        super().__init__(settings, desk, clock)
+        self._own = TellSettings.model_validate(dict(settings))
+        self._host = platform.node() or "this machine"
+        self._services = _services([url.get_secret_value() for url in self._own.urls])
+        self._failed = 0
+
+    async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
+        """Quiet services there are none among them: what is to make no sound is told with the next that does."""
+        if not self.desk.tone(event.prompt_id, self.name).loud:
+            return f"silent-{short_id(event.prompt_id)}"
+        await self._say(self._title(event, session), self._where(event, session))
+        return f"told-{short_id(event.prompt_id)}"
+
+    def _title(self, event: PromptRecord, session: SessionRecord) -> str:
+        if not self._own.show_text:
+            return f"AtlasBridge: {tool_name(session)} waits for you"
+        return render_headline(event.prompt, session)
+
+    def _where(self, event: PromptRecord, session: SessionRecord) -> str:
+        asked = f"{visible(event.prompt.excerpt)}\n" if self._own.show_text and not event.prompt.secret else ""
+        where = f"{tool_name(session)} · {session_name(session)} · {self._host}"
+        answer = self._own.page_url or f"atlasbridge reply {short_id(event.prompt_id)}"
+        return f"{asked}{where}\nAnswer: {answer}"
+
+    async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
+        """Nothing can be edited there; only what a timer decided, and a reminder, is worth another message."""
+        session = self.desk.session(event.session_id)
+        if session is None:
+            return
+        if receipt.stage == "reminder":
+            await self._say(f"Still waiting: {tool_name(session)}", self._where(event, session))
+        elif receipt.stage in TOLD_ENDS:
+            await self._say(f"{session_name(session)}: {TOLD_ENDS[receipt.stage]}", self._where(event, session))
+
+    async def receive_reply(self) -> InboundReply:
+        never: asyncio.Future[InboundReply] = asyncio.get_running_loop().create_future()
+        return await never
+
+    async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
+        """Nobody replies here."""
+
+    async def notify(self, message: str, session: SessionRecord | None = None) -> None:
+        if session is None or self._own.session_notices:
+            await self._say("AtlasBridge", visible(message))
+
+    async def tell_digest(self, key: str, text: str, loud: bool) -> None:
+        """Once for many: what cannot be edited is not said again."""
+        if loud:
+            await self._say(
+                "AtlasBridge: more questions wait", visible(text) if self._own.show_text else self._own.page_url
+            )
+
+    async def _say(self, title: str, text: str) -> None:
+        """One of several services is enough; none of them is a fault."""
+        told: Any = False
+        try:
+            async with asyncio.timeout(self._own.request_timeout_s):
+                told = await self._services.async_notify(body=text[:LONGEST] or title, title=title[:200])
+        except TimeoutError:
+            pass
+        if not told:
+            self._failed += 1
+            raise ChannelError("no service of [channels.tell] took the message", "check its urls with: apprise -vv URL")
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def health(self) -> dict[str, Any]:
+        return {"state": "ok", "services": len(self._services), "failed": self._failed}
+
+
+def _services(urls: list[str]) -> Any:
+    try:
+        import apprise
+    except ModuleNotFoundError:
+        raise ConfigError("the channel `tell` needs apprise", INSTALL) from None
+    logging.getLogger("apprise").setLevel(logging.ERROR)  # it logs addresses, and they hold keys
+    services = apprise.Apprise()
+    for number, url in enumerate(urls, 1):
+        if not services.add(url):
+            raise ConfigError(f"channels.tell.urls: Apprise does not know the address number {number}", "see its list")
+    return services

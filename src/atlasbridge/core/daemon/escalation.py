@@ -1,0 +1,173 @@
+"""Leads every open prompt up its ladder: looks when something is due, remembers it, and has it sent.
+
+What is due is decided in `core.policy`; here are the store, the clock and the hosts that know who types.
+"""
+
+from __future__ import annotations
+
+from atlasbridge.core.clock import iso, parse_iso
+from atlasbridge.core.daemon.digests import Digests
+from atlasbridge.core.daemon.parts import HubParts
+from atlasbridge.core.policy.attention import HOUR_S, Attendance, listeners
+from atlasbridge.core.policy.ladder import Course, Life, Outlet, Outlook
+from atlasbridge.core.prompt.machine import OPEN
+from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.routing.policy import decide_ladder
+from atlasbridge.core.scheduler.local_time import minute_of_day
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import frozen
+
+AWAY_NOTE = "attention.away_until"
+FRESH_S = 1.0  # what a host said of the keyboard is believed for so long
+ANSWER_S = 0.5  # so long it may take to say it again; then nobody waits for it
+FOR_EVER = float("inf")
+
+
+@frozen
+class Presence:
+    last_key_at: float | None
+    known_at: float
+
+
+class Escalation:
+    def __init__(self, hub: HubParts) -> None:
+        self._hub = hub
+        self._attendance: Attendance | None = None
+        self._presence: dict[str, Presence] = {}
+        self._held: set[str] = set()
+        self._digests = Digests(hub)
+
+    # who is at the desk
+
+    def heard_keys(self, session_id: str, age_s: float | None) -> None:
+        """How long ago a person typed in that session's terminal; None: nobody has, or nobody is attached."""
+        now = self._hub.clock.now()
+        self._presence[session_id] = Presence(None if age_s is None else now - max(0.0, age_s), now)
+
+    def presence_told(self, session_id: str, age_s: float | None) -> None:
+        """A host's answer: what was held back for it is looked at again."""
+        self.heard_keys(session_id, age_s)
+        for record in self._hub.ledger.open_prompts(session_id):
+            self.look(record.prompt_id)
+
+    def forget_session(self, session_id: str) -> None:
+        self._presence.pop(session_id, None)
+
+    def go_away(self, until: float | None) -> None:
+        """Nobody is at the desk until that wall time (None: until somebody says otherwise): nothing is held back."""
+        self._hub.ledger.remember(AWAY_NOTE, "ever" if until is None else iso(until))
+        for record in self._hub.ledger.open_prompts():
+            self.look(record.prompt_id)
+
+    def come_back(self) -> None:
+        self._hub.ledger.remember(AWAY_NOTE, "")
+
+    @property
+    def away_until(self) -> float | None:
+        """None: somebody may be at the desk."""
+        noted = self._hub.ledger.recall(AWAY_NOTE)
+        until = FOR_EVER if noted == "ever" else parse_iso(noted) if noted else 0.0
+        return until if until > self._hub.clock.wall() else None
+
+    # a prompt's way up
+
+    def begin(self, record: PromptRecord, session: SessionRecord) -> None:
+        self._hub.router.mention(record, session)
+        self._climb(record, session)
+
+    def resume(self, record: PromptRecord, session: SessionRecord) -> None:
+        """After a restart or a reload: what was shown stays done, what was not is done again."""
+        self._hub.ledger.take_back_unshown(record.prompt_id)
+        self._climb(record, session)
+
+    def end(self, prompt_id: str) -> None:
+        self._hub.scheduler.cancel(f"ladder:{prompt_id}")
+        self._held.discard(prompt_id)
+        self._hub.router.forget(prompt_id)
+        self._digests.settled(prompt_id)
+
+    def look(self, prompt_id: str) -> None:
+        record = self._hub.ledger.prompt(prompt_id)
+        session = self._hub.ledger.session(record.session_id) if record else None
+        if record is not None and session is not None and record.state in OPEN:
+            self._climb(record, session)
+
+    def _climb(self, record: PromptRecord, session: SessionRecord) -> None:
+        lanes, now = self._hub.router.lanes(record, session), self._hub.clock.now()
+        if self._asks_host_first(record, session, lanes):
+            self._look_at(record.prompt_id, now + ANSWER_S)
+            return
+        course = self._decide(record, session, lanes)
+        if course.notices:
+            self._send(course, record, session, lanes)
+        if course.look_at is not None and course.look_at < record.deadline:
+            self._look_at(record.prompt_id, course.look_at)
+
+    def _asks_host_first(self, record: PromptRecord, session: SessionRecord, lanes: tuple[Outlet, ...]) -> bool:
+        """Something was held back because somebody typed; before it goes out, the host is asked once more."""
+        if record.prompt_id not in self._held:
+            return False
+        known, now = self._presence.get(session.session_id), self._hub.clock.now()
+        link = self._hub.hosts.get(session.session_id)
+        if known is None or link is None or now - known.known_at <= FRESH_S:
+            return False
+        self._presence[session.session_id] = Presence(known.last_key_at, now)  # not asked again if it says nothing
+        link.send("presence")
+        return True
+
+    def _decide(self, record: PromptRecord, session: SessionRecord, lanes: tuple[Outlet, ...]) -> Course:
+        hub, policy = self._hub, self._hub.router.policy
+        life = Life(asked_at(record), record.deadline, hub.ledger.taken_steps(record.prompt_id))
+        known = self._presence.get(session.session_id)
+        outlook = Outlook(
+            hub.clock.now(),
+            known.last_key_at if known and session.attached else None,
+            away=self.away_until is not None,
+            quiet=policy.attention.people.quiet_now(hub.clock.wall(), minute_of_day),
+        )
+        ladder = decide_ladder(record.prompt, session, policy)
+        course = self._attend().decide(ladder, life, lanes, outlook, inhibited=self._inhibited(record))
+        held = course.look_at is not None and outlook.last_key_at is not None and course.look_at < record.deadline
+        if held and any(lane.remote and not told_in(lane, life, course) for lane in lanes):
+            self._held.add(record.prompt_id)
+        else:
+            self._held.discard(record.prompt_id)
+        return course
+
+    def _inhibited(self, record: PromptRecord) -> bool:
+        """While a permission waits, a tool that is merely idle makes no sound."""
+        return record.prompt.idle and any(not other.prompt.idle for other in self._hub.ledger.open_prompts())
+
+    def _send(self, course: Course, record: PromptRecord, session: SessionRecord, lanes: tuple[Outlet, ...]) -> None:
+        by_name = {lane.name: lane for lane in lanes}
+        written = [(one.channel, one.steps, listeners(one, by_name[one.channel])) for one in course.notices]
+        routed = self._hub.ledger.tell(record.prompt_id, written) or record
+        for telling in course.notices:
+            self._hub.router.send(telling, routed, session)
+            if telling.joins:
+                self._digests.joined(telling, routed, session)
+
+    def _look_at(self, prompt_id: str, at: float) -> None:
+        self._hub.scheduler.set(f"ladder:{prompt_id}", at, lambda: self.look(prompt_id))
+
+    def _attend(self) -> Attendance:
+        """Made when first needed, with what people have heard in the last hour."""
+        settings = self._hub.router.policy.attention
+        if self._attendance is None:
+            self._attendance = Attendance(settings)
+            now, wall = self._hub.clock.now(), self._hub.clock.wall()
+            for person, at in self._hub.ledger.heard_since(iso(wall - HOUR_S)):
+                self._attendance.remember(person, now - max(0.0, wall - parse_iso(at)))
+        elif self._attendance.settings is not settings:
+            self._attendance.use(settings)
+        return self._attendance
+
+
+def asked_at(record: PromptRecord) -> float:
+    """On the steady clock, from what the record says of its span."""
+    return record.deadline - (parse_iso(record.expires_at) - parse_iso(record.created_at))
+
+
+def told_in(lane: Outlet, life: Life, course: Course) -> bool:
+    before = any(channel == lane.name for _, channel in life.done)
+    return before or any(telling.channel == lane.name for telling in course.notices)

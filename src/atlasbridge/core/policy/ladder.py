@@ -1,0 +1,188 @@
+"""Who is told of a prompt, when, in which channel and how loud: steps of a ladder, by class of prompt.
+
+Pure: given a prompt's life, the channels that may carry it, and what is known of the people at one moment, it says
+what is to be sent now and when to look again.  Sending, and remembering what was sent, is the hub's part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import frozen
+
+DESK, AWAY = "desk", "away"  # groups of channels: what is looked at on this machine, and what leaves it
+
+
+@frozen
+class Rung:
+    """`who` are names; nobody named means everybody.  `channels` are names or groups; none named means all."""
+
+    after_s: float = 0.0
+    who: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
+    loud: bool = True
+
+
+@frozen
+class Ladder:
+    """For every prompt whose tool, folder, label and kind match; an empty pattern matches all."""
+
+    steps: tuple[Rung, ...]
+    name: str = "default"
+    tool: str = ""
+    folder: str = ""
+    label: str = ""
+    kind: str = ""
+    urgent: bool = False
+
+    def fits(self, prompt: Prompt, session: SessionRecord) -> bool:
+        kind = prompt.subject.kind.value if prompt.subject else ""
+        pairs = (
+            (self.tool, session.tool),
+            (self.folder, session.cwd),
+            (self.label, session.label),
+            (self.kind, kind),
+        )
+        return all(not pattern or fnmatchcase(value, pattern) for pattern, value in pairs)
+
+
+@frozen
+class PresenceSettings:
+    """How long keys at a session's terminal hold back the first word that leaves the desk, and at most altogether."""
+
+    hold_s: float = 20.0
+    longest_hold_s: float = 60.0
+
+
+@frozen
+class Outlet:
+    """A channel that may carry this prompt, and the people it reaches; none named: whoever looks there."""
+
+    name: str
+    remote: bool
+    people: tuple[str, ...] = ()
+
+
+@frozen
+class Life:
+    """What has been done for a prompt so far: (number of the step, channel)."""
+
+    asked_at: float
+    deadline: float
+    done: frozenset[tuple[int, str]] = frozenset()
+    ended: bool = False
+
+
+@frozen
+class Outlook:
+    """What is known at this moment.  `quiet`: who is in quiet hours; `spent`: who has had enough notices for now."""
+
+    now: float
+    last_key_at: float | None = None  # by a person, at this session's terminal
+    away: bool = False  # somebody said that nobody is at the desk
+    quiet: frozenset[str] = frozenset()
+    spent: frozenset[str] = frozenset()
+
+
+@frozen
+class Telling:
+    """To be sent now.  `steps` are done with it; `who` () means everybody there; `silent` get it without a sound."""
+
+    channel: str
+    steps: tuple[int, ...]
+    who: tuple[str, ...] = ()
+    silent: frozenset[str] = frozenset()
+    loud: bool = True
+    reminder: bool = False
+    joins: bool = False  # it has no sound of its own because it is one of many: a digest speaks of it
+    opens: bool = False  # that digest begins with it, and makes a sound once
+
+
+@frozen
+class Course:
+    """What to do now, when to look again (None: never), and whether its time is over."""
+
+    notices: tuple[Telling, ...] = ()
+    look_at: float | None = None
+    over: bool = False
+
+
+def default_ladder(reminders: Iterable[float] = ()) -> Ladder:
+    """Everything at once, everywhere; presence alone holds back what leaves the desk.  Then the reminders."""
+    return Ladder((Rung(), *(Rung(after_s) for after_s in reminders)))
+
+
+def choose_ladder(ladders: Iterable[Ladder], prompt: Prompt, session: SessionRecord, default: Ladder) -> Ladder:
+    """The first that fits; what a person wrote first counts first."""
+    return next((ladder for ladder in ladders if ladder.fits(prompt, session)), default)
+
+
+def decide_course(
+    ladder: Ladder, life: Life, lanes: Sequence[Outlet], outlook: Outlook, presence: PresenceSettings
+) -> Course:
+    """Nothing after the end, no step twice, and of several steps that are due at once one notice for each channel."""
+    if life.ended or outlook.now >= life.deadline:
+        return Course(over=outlook.now >= life.deadline)
+    steps = _reaching(ladder, lanes)
+    notices: list[Telling] = []
+    moments = [life.deadline]
+    for lane in lanes:
+        waiting = [number for number, step in enumerate(steps) if _wanted(step, lane, life, number)]
+        at = {number: _due_at(steps[number], lane, life, outlook, presence) for number in waiting}
+        due = tuple(number for number in waiting if at[number] <= outlook.now)
+        moments += [at[number] for number in waiting if number not in due]
+        if due:
+            notices.append(_notice(ladder, steps, due, lane, life, outlook))
+    return Course(tuple(notices), min(moments))
+
+
+def _reaching(ladder: Ladder, lanes: Sequence[Outlet]) -> tuple[Rung, ...]:
+    """A ladder that would reach nobody at all is no ladder: then everybody is asked at once."""
+    reached = any(_covers(step, lane) for step in ladder.steps for lane in lanes)
+    return ladder.steps if reached or not lanes else (Rung(), *ladder.steps)
+
+
+def _covers(step: Rung, lane: Outlet) -> bool:
+    group = AWAY if lane.remote else DESK
+    here = not step.channels or lane.name in step.channels or group in step.channels
+    return here and (not step.who or not lane.people or bool(set(step.who) & set(lane.people)))
+
+
+def _wanted(step: Rung, lane: Outlet, life: Life, number: int) -> bool:
+    return _covers(step, lane) and (number, lane.name) not in life.done
+
+
+def _due_at(step: Rung, lane: Outlet, life: Life, outlook: Outlook, presence: PresenceSettings) -> float:
+    """Keys at the terminal a moment ago hold back the first word that leaves the desk; they never cancel it."""
+    due = life.asked_at + step.after_s
+    told = any(channel == lane.name for _, channel in life.done)
+    if not lane.remote or outlook.away or outlook.last_key_at is None or told:
+        return due
+    return max(due, min(outlook.last_key_at + presence.hold_s, due + presence.longest_hold_s))
+
+
+def _notice(
+    ladder: Ladder, steps: Sequence[Rung], due: tuple[int, ...], lane: Outlet, life: Life, outlook: Outlook
+) -> Telling:
+    before = [steps[number] for number, channel in life.done if channel == lane.name and number < len(steps)]
+    asked, now_asked = _audience(before, lane), _audience([steps[number] for number in due], lane)
+    fresh = not before or (asked is not None and (now_asked is None or not now_asked <= asked))
+    everybody = now_asked is None or (asked is None and bool(before))
+    who = () if everybody else tuple(name for name in lane.people if name in (now_asked or set()) | (asked or set()))
+    silent = frozenset(outlook.spent if ladder.urgent else outlook.quiet | outlook.spent)
+    reached = set(who or lane.people)
+    loud = any(steps[number].loud for number in due) and (not reached or bool(reached - silent))
+    return Telling(lane.name, due, who, silent & reached if reached else frozenset(), loud, reminder=not fresh)
+
+
+def _audience(steps: Iterable[Rung], lane: Outlet) -> set[str] | None:
+    """Whose names the steps say there; None: everybody."""
+    names: set[str] = set()
+    for step in steps:
+        if not step.who or not lane.people:
+            return None
+        names |= set(step.who) & set(lane.people)
+    return names

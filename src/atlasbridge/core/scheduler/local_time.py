@@ -1,0 +1,30 @@
+"""The time of day where a person lives, from the wall clock and a time zone's name."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+
+@lru_cache(maxsize=64)
+def find_zone(name: str) -> tzinfo | None:
+    """None: this machine's own.  A name that is none raises ValueError."""
+    if not name:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"there is no time zone {name!r}; write it as Europe/Berlin") from None
+
+
+def minute_of_day(zone: str, wall: float) -> int:
+    moment = datetime.fromtimestamp(wall, UTC).astimezone(find_zone(zone))
+    return moment.hour * 60 + moment.minute
+
+
+def next_moment(minute: int, zone: str, wall: float) -> float:
+    """The wall time at which it is next that minute of the day there; a day away if it is just now."""
+    now = datetime.fromtimestamp(wall, UTC).astimezone(find_zone(zone))
+    ahead_min = (minute - (now.hour * 60 + now.minute)) % (24 * 60) or 24 * 60
+    return wall + ahead_min * 60 - now.second - now.microsecond / 1e6

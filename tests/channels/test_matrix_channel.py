@@ -1,0 +1,176 @@
+"""The Matrix channel against a strict fake: reactions, replies, strangers, floods, restarts, what it never guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.channels import prompts
+from tests.channels.conftest import serving
+from tests.channels.mini_hub import MiniHub
+from tests.support.fake_matrix import BOT, ROOM, TOKEN, FakeMatrix
+
+from atlasbridge.channels.matrix.channel import MatrixChannel
+from atlasbridge.channels.matrix.looks import reactions, strip_quote
+from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.errors import ChannelError
+from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.prompt.model import PromptState
+from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.values import replace
+
+ADA, EVE = "@ada:fake", "@eve:fake"
+
+
+@pytest.fixture
+def home() -> Iterator[FakeMatrix]:
+    with FakeMatrix() as fake:
+        yield fake
+
+
+def opened(home: FakeMatrix, desk: MiniHub, **changes: Any) -> MatrixChannel:
+    settings = {"homeserver": home.url, "access_token": TOKEN, "room": ROOM, "allowed_users": [ADA]}
+    return MatrixChannel({**settings, "backoff_first_s": 0.02, "poll_timeout_s": 1, **changes}, desk, SystemClock())
+
+
+async def listening(home: FakeMatrix) -> None:
+    await home.until(lambda: [one for one in home.calls_of("sync") if one.params["since"]], "the second sync")
+
+
+async def test_a_reaction_answers_and_the_message_says_what_became_of_it(home: FakeMatrix, desk: MiniHub):
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    channel = opened(home, desk)
+    async with serving(desk, channel):
+        message_id = await desk.ask(channel, record)
+        await listening(home)
+        home.react(ADA, message_id, "✅")
+        await home.until(lambda: record.prompt_id in desk.answers, "the answer")
+        assert desk.answers[record.prompt_id].identity == f"matrix:{ADA}"
+        moved = desk.move(record, PromptState.RESOLVED, f"matrix:{ADA}")
+        await channel.update_prompt(message_id, moved, Receipt("taken", "Taken.", f"matrix:{ADA}", "Yes"))
+        await home.until(lambda: "✅ Yes" in str(home.events[-1]["content"].get("m.new_content")), "the edit")
+        assert home.events[-1]["content"]["m.relates_to"] == {"rel_type": "m.replace", "event_id": message_id}
+
+
+async def test_a_reply_answers_in_words_and_a_loose_text_is_not_guessed(home: FakeMatrix, desk: MiniHub):
+    record = desk.add_prompt(desk.add_session(), prompts.TEXT)
+    channel = opened(home, desk)
+    async with serving(desk, channel):
+        message_id = await desk.ask(channel, record)
+        await listening(home)
+        home.say(ADA, "m.room.message", {"msgtype": "m.text", "body": "main"})
+        await home.until(lambda: "Reply to the question" in str(home.events[-1]), "which one")
+        assert desk.replies == []
+        home.reply(ADA, message_id, "> <@atlas:fake> quoted\n> more\n\nmain")
+        await home.until(lambda: desk.replies, "the words")
+        assert desk.replies[0].value == "main"
+
+
+async def test_strangers_and_our_own_reactions_answer_nothing(home: FakeMatrix, desk: MiniHub):
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    channel = opened(home, desk)
+    async with serving(desk, channel):
+        message_id = await desk.ask(channel, record)
+        await listening(home)
+        home.react(EVE, message_id, "✅")
+        home.reply(EVE, message_id, "y")
+        home.react(ADA, message_id, "👍")
+        home.react(ADA, "$unknown", "✅")
+        home.react(ADA, message_id, "❌")
+        await home.until(lambda: record.prompt_id in desk.answers, "the answer")
+        assert [reply.value for reply in desk.replies] == ["n"]
+        assert [event for event, _ in desk.notes] == ["CHANNEL_STRANGER"]
+        assert [e for e in home.events if e["sender"] == BOT and e["type"] == "m.reaction"]
+
+
+async def test_a_lost_answer_of_the_server_makes_no_second_question(home: FakeMatrix, desk: MiniHub):
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    channel = opened(home, desk)
+    async with serving(desk, channel):
+        first = await desk.ask(channel, record)
+        assert await desk.ask(channel, record) == first and len(home.asked()) == 1
+
+
+async def test_a_short_flood_limit_is_waited_for_and_a_fault_is_named(home: FakeMatrix, desk: MiniHub):
+    channel = opened(home, desk)
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    home.fail("send", "status", status=429, retry_after=20)
+    assert await channel.send_prompt(record, desk.session(record.session_id))
+    home.fail("send", "status", status=429, retry_after=60_000)
+    with pytest.raises(ChannelError, match="429 M_LIMIT_EXCEEDED"):
+        await channel.notify("x")
+    await channel.close()
+    other = opened(home, desk, access_token="syt_other")
+    with pytest.raises(ChannelError, match="401") as caught:
+        await other.notify("x")
+    await other.close()
+    assert "syt_other" not in str(caught.value)
+
+
+async def test_what_was_said_over_a_restart_is_heard_once(home: FakeMatrix, desk: MiniHub):
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    async with serving(desk, first := opened(home, desk)):
+        message_id = await desk.ask(first, record)
+        await listening(home)
+    home.react(ADA, message_id, "❌")
+    async with serving(desk, opened(home, desk)):
+        await home.until(lambda: record.prompt_id in desk.answers, "heard")
+    async with serving(desk, opened(home, desk)):
+        before = len(home.calls_of("sync"))
+        await home.until(lambda: len(home.calls_of("sync")) > before + 1, "two more syncs")
+    assert len(desk.replies) == 1
+
+
+async def test_a_silent_prompt_is_a_notice_and_an_encrypted_room_is_named(home: FakeMatrix, desk: MiniHub):
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    desk.tones[record.prompt_id] = Tone(loud=False)
+    channel = opened(home, desk)
+    async with serving(desk, channel):
+        await desk.ask(channel, record)
+        assert home.asked()[0]["content"]["msgtype"] == "m.notice"
+        await listening(home)
+        home.say(ADA, "m.room.encrypted", {"ciphertext": "x"})
+        await home.until(lambda: "encrypted" in str(home.events[-1]["content"].get("body")), "the hint")
+
+
+def test_what_is_not_whole_has_no_reaction_that_agrees() -> None:
+    assert all(button.role == "refuse" for button in reactions(replace(prompts.YES_NO, whole=False)).values())
+    assert set(reactions(prompts.SECRET)) == set()
+
+
+def test_a_quote_is_taken_off_and_nothing_else() -> None:
+    assert strip_quote("> a\n> b\n\nyes") == "yes" and strip_quote("a > b") == "a > b" and strip_quote("> only") == ""
+
+
+@pytest.mark.heavy
+async def test_a_real_synapse_carries_question_reaction_reply_and_edit(desk: MiniHub):
+    from tests.support.synapse import Synapse
+
+    with Synapse() as server:
+        bot, ada, eve = (server.register(name) for name in ("atlas", "ada", "eve"))
+        room = bot.create_room(ada.user, eve.user)
+        ada.join(room), eve.join(room)
+        settings = {"homeserver": server.url, "access_token": bot.token, "room": room, "allowed_users": [ada.user]}
+        channel = MatrixChannel({**settings, "backoff_first_s": 0.1, "poll_timeout_s": 5}, desk, SystemClock())
+        first, second = (desk.add_prompt(desk.add_session(), one) for one in (prompts.YES_NO, prompts.TEXT))
+        fake = FakeMatrix()  # only for its way to wait
+        async with serving(desk, channel):
+            await fake.until(lambda: desk.recall("matrix.since"), "the first sync")
+            asked, text = await desk.ask(channel, first), await desk.ask(channel, second)
+            answer = {"m.relates_to": {"rel_type": "m.annotation", "event_id": asked, "key": "✅"}}
+            eve.send(room, "m.reaction", answer, "e1")
+            ada.send(room, "m.reaction", answer, "a1")
+            await fake.until(lambda: first.prompt_id in desk.answers, "the reaction")
+            assert desk.answers[first.prompt_id].identity == f"matrix:{ada.user}"
+            server.stop()
+            server.start()  # an outage: the line is taken up again
+            words = {"msgtype": "m.text", "body": "main", "m.relates_to": {"m.in_reply_to": {"event_id": text}}}
+            ada.send(room, "m.room.message", words, "a2")
+            await fake.until(lambda: second.prompt_id in desk.answers, "the reply")
+            assert [reply.value for reply in desk.replies] == ["y", "main"]
+            moved = desk.move(first, PromptState.RESOLVED, f"matrix:{ada.user}")
+            await channel.update_prompt(asked, moved, Receipt("taken", "Taken.", f"matrix:{ada.user}", "Yes"))
+            await fake.until(lambda: [e for e in ada.reads(room) if "m.new_content" in e["content"]], "the edit")
+        for account in (bot, ada, eve):
+            account.close()

@@ -1,0 +1,178 @@
+"""The ntfy channel against a strict fake: what is sent, what is not, buttons, strangers, outages, restarts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.channels import prompts
+from tests.channels.conftest import serving
+from tests.channels.mini_hub import MiniHub
+from tests.support.fake_ntfy import FakeNtfy
+
+from atlasbridge.channels.ntfy.channel import NtfyChannel
+from atlasbridge.channels.ntfy.looks import encode_said, parse_said
+from atlasbridge.channels.ntfy.settings import NtfySettings
+from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.errors import ChannelError
+from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.prompt.model import PromptState
+from atlasbridge.core.prompt.reply import Receipt
+
+OUT, IN = "out-0123456789abcdefghij", "in-0123456789abcdefghij"
+
+
+@pytest.fixture
+def phone() -> Iterator[FakeNtfy]:
+    with FakeNtfy() as fake:
+        yield fake
+
+
+def settings(phone: FakeNtfy, **changes: Any) -> dict[str, Any]:
+    return {"topic": OUT, "reply_topic": IN, "server": phone.url, "backoff_first_s": 0.02, **changes}
+
+
+def opened(phone: FakeNtfy, desk: MiniHub, **changes: Any) -> NtfyChannel:
+    return NtfyChannel(settings(phone, **changes), desk, SystemClock())
+
+
+async def listening(phone: FakeNtfy, times: int = 1) -> None:
+    await phone.until(lambda: len(phone.calls_of("listen")) >= times, "the listener")
+
+
+async def test_a_tap_answers_and_the_notification_takes_the_end_into_its_place(phone: FakeNtfy, desk: MiniHub):
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    channel = opened(phone, desk)
+    async with serving(desk, channel):
+        message_id = await desk.ask(channel, record)
+        (shown,) = phone.messages[OUT]
+        assert "Continue? (y/n)" in shown["message"] and [one["label"] for one in shown["actions"]] == [
+            "✅ Yes",
+            "❌ No",
+        ]
+        await listening(phone)
+        phone.tap(OUT, "Yes")
+        await phone.until(lambda: record.prompt_id in desk.answers, "the answer")
+        reply = desk.answers[record.prompt_id]
+        assert (reply.value, reply.identity) == ("y", "ntfy:phone") and record.nonce.startswith(reply.nonce)
+        moved = desk.move(record, PromptState.RESOLVED, "ntfy:phone")
+        await channel.update_prompt(message_id, moved, Receipt("taken", "Taken.", "ntfy:phone", "Yes"))
+        last = phone.messages[OUT][-1]
+        assert (
+            last["sequence_id"] == shown["sequence_id"] and last["title"].startswith("✅ Yes") and last["priority"] == 1
+        )
+
+
+async def test_without_the_words_there_is_no_button_that_agrees(phone: FakeNtfy, desk: MiniHub):
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    channel = opened(phone, desk, show_text=False)
+    async with serving(desk, channel):
+        await desk.ask(channel, record)
+        (shown,) = phone.messages[OUT]
+        assert "Continue" not in str(shown) and [one["label"] for one in shown["actions"]] == ["❌ No"]
+
+
+def test_a_public_server_gets_no_words_unless_somebody_wants_that() -> None:
+    given = {"topic": OUT, "reply_topic": IN}
+    assert not NtfySettings(**given).shows_text
+    assert NtfySettings(**given, show_text=True).shows_text
+    assert NtfySettings(**given, server="https://push.example.org").shows_text
+
+
+@pytest.mark.parametrize("wrong", [{"topic": "short"}, {"topic": IN}, {"allowed_users": []}])
+def test_a_topic_that_could_be_guessed_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        NtfySettings(**{"topic": OUT, "reply_topic": IN, **wrong})
+
+
+@pytest.mark.parametrize("name", prompts.EVERY)
+async def test_every_kind_of_prompt_is_within_the_server_s_limits(phone: FakeNtfy, desk: MiniHub, name: str):
+    channel = opened(phone, desk)
+    async with serving(desk, channel):
+        await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.EVERY[name]))
+        actions = phone.messages[OUT][0].get("actions", [])
+        assert all("always" not in one["label"] for one in actions)
+
+
+async def test_what_does_not_fit_says_so_and_can_only_be_refused(phone: FakeNtfy, desk: MiniHub):
+    from atlasbridge.core.values import replace
+
+    long = replace(prompts.MENU, question="rm -rf " + "x" * 6000)
+    channel = opened(phone, desk)
+    async with serving(desk, channel):
+        await desk.ask(channel, desk.add_prompt(desk.add_session(), long))
+        (shown,) = phone.messages[OUT]
+        assert "(cut, or not whole)" in shown["message"]
+        assert [one["label"][:1] for one in shown["actions"]] == ["❌"]
+
+
+async def test_strangers_and_forgeries_reach_nobody(phone: FakeNtfy, desk: MiniHub):
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    channel = opened(phone, desk)
+    async with serving(desk, channel):
+        await desk.ask(channel, record)
+        await listening(phone)
+        for text in ("y", "hello", "", "x" * 4000, f"{'f' * 8}:{'0' * 16}:y"):
+            phone.say(IN, text)
+        phone.tap(OUT, "No")
+        await phone.until(lambda: record.prompt_id in desk.answers, "the real one")
+        assert [reply.value for reply in desk.replies] == ["n"]
+        assert [event for event, _ in desk.notes] == ["CHANNEL_STRANGER"]
+
+
+async def test_a_broken_line_is_taken_up_again_and_nothing_is_lost_or_said_twice(phone: FakeNtfy, desk: MiniHub):
+    records = [desk.add_prompt(desk.add_session(), prompts.YES_NO) for _ in range(2)]
+    channel = opened(phone, desk)
+    async with serving(desk, channel):
+        for record in records:
+            await desk.ask(channel, record)
+        await listening(phone)
+        phone.say(IN, encode_said(records[0], "y"))
+        await phone.until(lambda: len(desk.replies) == 1, "the first")
+        phone.stop()
+        phone.start()
+        phone.say(IN, encode_said(records[1], "n"))
+        await phone.until(lambda: len(desk.replies) == 2, "the second")
+        phone.hang_up()
+        await listening(phone, 3)
+        assert [reply.value for reply in desk.replies] == ["y", "n"]
+
+
+async def test_what_was_said_while_we_were_gone_is_heard_after_a_restart(phone: FakeNtfy, desk: MiniHub):
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    async with serving(desk, first := opened(phone, desk)):
+        await desk.ask(first, record)
+        await listening(phone)
+    phone.say(IN, encode_said(record, "n"))
+    await phone.until(lambda: phone.messages.get(IN), "the words")
+    async with serving(desk, opened(phone, desk)):
+        await phone.until(lambda: record.prompt_id in desk.answers, "heard")
+
+
+async def test_a_refusal_of_the_server_is_a_channel_error_with_a_hint(phone: FakeNtfy, desk: MiniHub):
+    phone.token = "tk_right"
+    channel = opened(phone, desk, access_token="tk_wrong")
+    with pytest.raises(ChannelError, match="403") as caught:
+        await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.YES_NO))
+    assert caught.value.hint and "tk_wrong" not in str(caught.value) and OUT not in str(caught.value)
+    await channel.close()
+
+
+async def test_a_silent_prompt_has_a_low_priority_and_a_reminder_takes_its_place(phone: FakeNtfy, desk: MiniHub):
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    desk.tones[record.prompt_id] = Tone(loud=False)
+    channel = opened(phone, desk)
+    async with serving(desk, channel):
+        message_id = await desk.ask(channel, record)
+        desk.tones.clear()
+        await channel.update_prompt(message_id, record, Receipt("reminder", "Still waiting."))
+        first, second = phone.messages[OUT]
+        assert (first["priority"], second["priority"]) == (2, 4) and first["sequence_id"] == second["sequence_id"]
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("text", ["", ":", "a:b:c", "0" * 8, f"{'0' * 8}:{'1' * 15}:y", "\x00" * 40])
+def test_what_no_button_says_is_no_answer(text: str) -> None:
+    assert parse_said(text) is None

@@ -1,0 +1,149 @@
+"""The ladder: no step twice, none after the end, presence only delays, quiet only silences, everybody is reached."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.ladder_life import live, worlds
+from tests.support.sample_prompt import YES_NO
+
+from atlasbridge.core.policy.attention import Bursts, NoticeBudget
+from atlasbridge.core.policy.ladder import (
+    Course,
+    Ladder,
+    Life,
+    Outlet,
+    Outlook,
+    PresenceSettings,
+    Rung,
+    choose_ladder,
+    decide_course,
+    default_ladder,
+)
+from atlasbridge.core.prompt.subject import Subject, SubjectKind
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import replace
+
+DEFAULT = default_ladder((300.0,))
+DESK, CHAT = Outlet("web", False), Outlet("telegram", True, ("Ana", "Bo"))
+LIFE = Life(asked_at=1000.0, deadline=1600.0)
+PRESENCE = PresenceSettings()
+
+
+def course(
+    outlook: Outlook, life: Life = LIFE, ladder: Ladder = DEFAULT, lanes: tuple[Outlet, ...] = (DESK, CHAT)
+) -> Course:
+    return decide_course(ladder, life, lanes, outlook, PRESENCE)
+
+
+def told(found: Course) -> list[str]:
+    return [notice.channel for notice in found.notices]
+
+
+def test_with_nobody_at_the_keyboard_every_channel_is_asked_at_once() -> None:
+    found = course(Outlook(1000.0))
+    assert told(found) == ["web", "telegram"] and all(one.loud and not one.reminder for one in found.notices)
+    assert found.look_at == 1300.0
+
+
+def test_keys_a_moment_ago_hold_back_what_leaves_the_desk_and_nothing_else() -> None:
+    found = course(Outlook(1000.0, last_key_at=997.0))
+    assert told(found) == ["web"] and found.look_at == 1017.0
+    asked = replace(LIFE, done=frozenset({(0, "web")}))
+    assert told(course(Outlook(1017.0, last_key_at=997.0), asked)) == ["telegram"]
+
+
+def test_keys_that_never_stop_delay_a_minute_at_most() -> None:
+    asked = replace(LIFE, done=frozenset({(0, "web")}))
+    assert told(course(Outlook(1059.0, last_key_at=1058.0), asked)) == []
+    assert told(course(Outlook(1060.0, last_key_at=1060.0), asked)) == ["telegram"]
+
+
+def test_who_said_away_is_asked_at_once_whatever_is_typed() -> None:
+    assert told(course(Outlook(1000.0, last_key_at=1000.0, away=True))) == ["web", "telegram"]
+
+
+def test_a_reminder_comes_once_and_only_where_it_was_asked_before() -> None:
+    asked = replace(LIFE, done=frozenset({(0, "web"), (0, "telegram")}))
+    found = course(Outlook(1300.0), asked)
+    assert [(one.channel, one.reminder) for one in found.notices] == [("web", True), ("telegram", True)]
+    after = replace(asked, done=asked.done | {(1, "web"), (1, "telegram")})
+    assert course(Outlook(1301.0), after) == Course((), 1600.0)
+
+
+def test_after_a_long_absence_of_the_hub_there_is_one_notice_for_each_channel() -> None:
+    found = course(Outlook(1400.0))
+    assert [(one.channel, one.steps, one.reminder) for one in found.notices] == [
+        ("web", (0, 1), False),
+        ("telegram", (0, 1), False),
+    ]
+
+
+def test_nothing_is_told_after_the_end_or_when_time_is_over() -> None:
+    assert course(Outlook(1100.0), replace(LIFE, ended=True)) == Course()
+    assert course(Outlook(1600.0)) == Course(over=True)
+
+
+def test_quiet_hours_take_the_sound_but_not_the_message_and_urgent_keeps_both() -> None:
+    asleep = Outlook(1000.0, quiet=frozenset({"Ana", "Bo"}))
+    (notice,) = course(asleep, lanes=(CHAT,)).notices
+    assert not notice.loud and notice.silent == {"Ana", "Bo"}
+    (urgent,) = course(asleep, ladder=replace(DEFAULT, urgent=True), lanes=(CHAT,)).notices
+    assert urgent.loud and urgent.silent == frozenset()
+
+
+def test_one_who_is_awake_hears_it_while_the_other_sleeps() -> None:
+    (notice,) = course(Outlook(1000.0, quiet=frozenset({"Ana"})), lanes=(CHAT,)).notices
+    assert notice.loud and notice.silent == {"Ana"}
+
+
+def test_a_later_step_widens_the_circle_and_asks_instead_of_reminding() -> None:
+    ladder = Ladder((Rung(0, ("Ana",), ("away",)), Rung(60, (), ("away",))))
+    (first,) = course(Outlook(1000.0), ladder=ladder).notices
+    assert (first.channel, first.who) == ("telegram", ("Ana",))
+    (second,) = course(Outlook(1060.0), replace(LIFE, done=frozenset({(0, "telegram")})), ladder).notices
+    assert second.who == () and not second.reminder
+
+
+def test_a_ladder_that_reaches_nobody_is_no_reason_to_ask_nobody() -> None:
+    ladder = Ladder((Rung(0, (), ("pager",)),))
+    assert told(course(Outlook(1000.0), ladder=ladder)) == ["web", "telegram"]
+
+
+def test_the_class_of_a_prompt_is_its_tool_folder_label_and_kind() -> None:
+    session = SessionRecord("s", "claude", ("claude",), "/home/a/prod/x", 1, 1, "", label="deploy")
+    prompt = replace(YES_NO, subject=Subject(SubjectKind.COMMAND, "make deploy"))
+    for fields in ({"tool": "claude"}, {"folder": "/home/a/prod/*"}, {"label": "dep*"}, {"kind": "command"}, {}):
+        own = Ladder((Rung(5),), "own", **fields)
+        assert choose_ladder([own], prompt, session, DEFAULT) is own
+    for fields in ({"tool": "codex"}, {"folder": "/srv/*"}, {"label": "x"}, {"kind": "edit"}):
+        assert choose_ladder([Ladder((Rung(5),), "own", **fields)], prompt, session, DEFAULT) is DEFAULT
+
+
+@settings(deadline=None)
+@given(worlds())
+def test_every_prompt_ends_in_an_answer_a_default_or_nobody_and_is_told_of_rightly(world) -> None:
+    """Whatever the ladder, the people, the keys, the outages and the restarts are."""
+    assert live(world) == []
+
+
+@given(st.lists(st.floats(0, 100_000), max_size=200), st.floats(1, 100))
+def test_in_any_window_there_is_one_first(moments: list[float], window_s: float) -> None:
+    bursts, firsts = Bursts(window_s), []
+    for now in sorted(moments):
+        if bursts.rank("telegram", now) == 0:
+            firsts.append(now)
+    assert all(later - sooner >= window_s for sooner, later in itertools.pairwise(firsts))
+
+
+@given(st.lists(st.integers(0, 20_000), max_size=300), st.integers(1, 20))
+def test_nobody_gets_more_than_so_many_in_an_hour(moments: list[int], limit: int) -> None:
+    budget, heard = NoticeBudget(limit), []
+    for now in sorted(moments):
+        if not budget.is_spent("Ana", now):
+            budget.spend("Ana", now)
+            heard.append(now)
+    assert all(sum(1 for at in heard if now - 3600 < at <= now) <= limit for now in heard)
+    assert not NoticeBudget(0).is_spent("Ana", 0.0)
