@@ -75,6 +75,7 @@ reference: $(READY) ## write the pages and pictures that are made from the code
 	$(BIN)/python tools/gen_docs.py
 	$(BIN)/python tools/gen_states.py
 	$(BIN)/python tools/gen_map.py
+	$(BIN)/python tools/gen_specification.py
 
 docs: reference ## build the site into build/site; a broken link is an error
 	@$(PIP) --group docs

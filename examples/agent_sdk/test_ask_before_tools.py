@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.doors.conftest import Desk
 from tests.support.hubs import hub_process
+from tests.support.person import Person
 
 from atlasbridge.client import AsyncClient
 
@@ -26,10 +27,12 @@ def _example() -> Any:
     ("value", "as_text", "allowed"), [("y", False, True), ("n", False, False), ("no!", True, False)]
 )
 async def test_only_a_person_allows(value: str, as_text: bool, allowed: bool):
+    person = Person()
     with hub_process() as hub:
-        desk = Desk(hub)
+        desk = Desk(hub, person)
         client = AsyncClient(hub.home.root)
         asked = asyncio.create_task(_example().ask_for("Bash", {"command": "rm -rf build"}, client))
         prompt = await asyncio.to_thread(desk.answer, value, as_text=as_text)
         assert bool(await asked) is allowed
         assert prompt["subject"]["text"] == "rm -rf build"
+    person.close()

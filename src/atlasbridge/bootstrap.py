@@ -87,6 +87,7 @@ def introduce(channel: str, tokens: dict[str, str], api_url: str) -> Introductio
 def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     """What the configuration asks of the hub.  Raises ConfigError."""
     from atlasbridge.config.hub import hub_settings
+    from atlasbridge.config.rules import plan_rules
     from atlasbridge.core.daemon.desk import Launcher
     from atlasbridge.core.daemon.service import HubPlan
 
@@ -96,7 +97,7 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
         for item in config.general.launchers
         for folder in [os.path.expanduser(item.cwd)]
     )
-    return HubPlan(hub_settings(config), plan_channels(config), launchers)
+    return HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config))
 
 
 def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
@@ -123,7 +124,12 @@ def build_channel(name: str, settings: Mapping[str, Any], desk: Desk) -> Channel
     """Only here is a channel's module imported: what is not configured costs nothing."""
     from atlasbridge.channels.registry import ChannelRegistry
 
-    return ChannelRegistry.get(name)(settings, desk, SystemClock())
+    found = ChannelRegistry.get(name)
+    if hasattr(found, "name"):
+        return found(settings, desk, SystemClock())
+    from atlasbridge.channels.specified import SpecifiedChannel
+
+    return SpecifiedChannel(name, found, settings, desk, SystemClock())
 
 
 async def launch_session(home: Home, command: list[str], cwd: str) -> str:

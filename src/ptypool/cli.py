@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+
+from ptypool.forms import Environment, Name, Words
 
 if TYPE_CHECKING:
     from ptypool.handle import PtyHandle
@@ -25,10 +27,20 @@ _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\
 
 
 class CliType(StrEnum):
+    """The tools; the names in mixed case are the specification's, and mean the same members."""
+
     CLAUDE = "claude"
     CODEX = "codex"
     GEMINI = "gemini"
     OPENCODE = "opencode"
+    Claude = CLAUDE
+    Codex = CODEX
+    Gemini = GEMINI
+    OpenCode = OPENCODE
+
+    def __call__(self) -> Self:
+        """`adapter.cli_type()`, as the specification writes it."""
+        return self
 
 
 class CliAdapter(Protocol):
@@ -41,7 +53,7 @@ class CliAdapter(Protocol):
     def binary_name(self) -> str: ...
 
     @property
-    def default_args(self) -> tuple[str, ...]: ...
+    def default_args(self) -> Words: ...
 
     async def spawn(self, pool: PtyPool, task: str, workdir: str | os.PathLike[str]) -> PtyHandle: ...
 
@@ -70,14 +82,14 @@ class TaskAdapter:
     json_events: bool = False
 
     @property
-    def binary_name(self) -> str:
-        return self._tool.binary_name
+    def binary_name(self) -> Name:
+        return Name(self._tool.binary_name)
 
     @property
-    def default_args(self) -> tuple[str, ...]:
+    def default_args(self) -> Words:
         tool = self._tool
         dangerous = tool.dangerous_args if self.dangerously_skip_permissions else ()
-        return (*tool.base_args, *dangerous, *(tool.json_args if self.json_events else ()))
+        return Words((*tool.base_args, *dangerous, *(tool.json_args if self.json_events else ())))
 
     async def spawn(
         self,
@@ -85,14 +97,17 @@ class TaskAdapter:
         task: str,
         workdir: str | os.PathLike[str],
         *,
-        env: Mapping[str, str] | None = None,
+        env: Environment | None = None,
         size: tuple[int, int] = (24, 80),
     ) -> PtyHandle:
         """Start the tool on its task in `workdir`; it ends when the task is done."""
+        return await pool.spawn(self.binary_name, self.arguments(task), env, workdir, size)
+
+    def arguments(self, task: str) -> Words:
+        """All that follows the program's name for this task."""
         if not task.strip():
             raise ValueError("an adapter needs a task to give to its tool")
-        arguments = (*self.default_args, *self._tool.task_args(task))
-        return await pool.spawn(self.binary_name, arguments, env, workdir, size)
+        return Words((*self.default_args, *self._tool.task_args(task)))
 
     def parse_status_output(self, output: str) -> Status | None:
         """How the task stands by all the output so far; None while that does not tell.

@@ -32,6 +32,13 @@ class PtyError(Exception):
 
     advice: ClassVar[str] = ""
 
+    # `except PtyError.AtCapacity as full`, as the specification writes `PtyError::AtCapacity`.
+    AtCapacity: ClassVar[type[_AtCapacity]]
+    HandleNotFound: ClassVar[type[_HandleNotFound]]
+    SpawnFailed: ClassVar[type[_SpawnFailed]]
+    Io: ClassVar[type[PtyIoError]]
+    Internal: ClassVar[type[PtyInternalError]]
+
     def what(self) -> str:
         return Exception.__str__(self)
 
@@ -116,3 +123,13 @@ class CommandTimeout(PtyError, TimeoutError):
 
 class PtyInternalError(PtyError):
     advice = "Make a new pool in the running event loop of this process."
+
+
+_AtCapacity = AtCapacity
+_HandleNotFound = HandleNotFound
+_SpawnFailed = SpawnFailed
+PtyError.AtCapacity = AtCapacity
+PtyError.HandleNotFound = HandleNotFound
+PtyError.SpawnFailed = SpawnFailed
+PtyError.Io = PtyIoError
+PtyError.Internal = PtyInternalError

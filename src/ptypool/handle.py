@@ -8,12 +8,16 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import Future
 from typing import Self
 from uuid import UUID, uuid4
 
 from ptypool.errors import PtyInternalError
 from ptypool.exit import UNKNOWN_STATUS, ExitWatch
+from ptypool.fields import Child, Master, Reader, Writer
+from ptypool.forms import Duration, seconds
 from ptypool.process import SpawnedProcess
 from ptypool.stream import TerminalStream
 from ptypool.terminal import TermiosAttributes
@@ -32,6 +36,7 @@ class PtyHandle:
         self._on_change = on_change
         self._owner = os.getpid()
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self._status: int | None = None
         self._exited = asyncio.Event()
         self._ending: asyncio.Task[None] | None = None
@@ -42,18 +47,44 @@ class PtyHandle:
         state = "alive" if self._status is None else f"exit_status={self._status}"
         return f"<PtyHandle {self.id} pid={self.pid} {state}>"
 
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that this handle belongs to."""
+        return self._loop
+
+    @property
+    def reader(self) -> Reader:
+        return Reader(self)
+
+    @property
+    def writer(self) -> Writer:
+        return Writer(self)
+
+    @property
+    def child(self) -> Child:
+        return Child(self)
+
+    @property
+    def master(self) -> Master:
+        return Master(self)
+
     async def read(self) -> bytes:
         """The next chunk of output; waits for one; b"" at the end."""
         self._check_usable()
         return await self._stream.read()
 
-    async def read_timeout(self, timeout_s: float) -> bytes | None:
-        """The next chunk, b"" at the end, or None when nothing came in time."""
+    async def read_timeout(self, timeout_s: Duration) -> bytes | None:
+        """The next chunk, b"" at the end, or None when nothing came in time (seconds, or a timedelta)."""
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(seconds(timeout_s)):
                 return await self.read()
         except TimeoutError:
             return None
+
+    def read_now(self) -> bytes | None:
+        """A chunk that is there, b"" at the end, else None; never waits."""
+        self._check_usable()
+        return self._stream.read_now()
 
     def read_all_available(self) -> bytes:
         """All the output that has arrived, without waiting."""
@@ -182,6 +213,10 @@ class PtyHandle:
     def _check_owner(self) -> None:
         if self._owner != os.getpid():
             raise PtyInternalError("this handle belongs to the process that this one was forked from")
+        if self._thread != threading.get_ident() and self._loop.is_running():
+            raise PtyInternalError(
+                "this handle belongs to the event loop of another thread: use it there, or use ptypool.sync"
+            )
 
     def _check_usable(self) -> None:
         self._check_owner()
@@ -190,7 +225,14 @@ class PtyHandle:
 
 
 async def end_handles(handles: Sequence[PtyHandle], grace_s: float) -> None:
-    """End many children together, with one grace period for all, also when the caller is cancelled meanwhile."""
+    """End many children together, with one grace period for all, also when the caller is cancelled meanwhile.
+
+    Those of other threads are ended by their own loops, those of loops that no longer run at once.
+    """
+    here = asyncio.get_running_loop()
+    elsewhere = [handle for handle in handles if handle.loop is not here]
+    handles = [handle for handle in handles if handle.loop is here]
+    calls = [_end_elsewhere(handle, grace_s) for handle in elsewhere]
     fresh = [handle for handle in handles if handle._ending is None]
     if fresh:
         task = asyncio.create_task(_end_together(fresh, grace_s), name="ptypool-end")
@@ -198,6 +240,16 @@ async def end_handles(handles: Sequence[PtyHandle], grace_s: float) -> None:
             handle._ending = task
     for task in {handle._ending for handle in handles if handle._ending is not None}:
         await asyncio.shield(task)
+    for call in calls:
+        if call is not None:
+            await asyncio.shield(asyncio.wrap_future(call))
+
+
+def _end_elsewhere(handle: PtyHandle, grace_s: float) -> Future[None] | None:
+    if handle.loop.is_running():
+        return asyncio.run_coroutine_threadsafe(end_handles([handle], grace_s), handle.loop)
+    handle.abandon()
+    return None
 
 
 async def _end_together(handles: Sequence[PtyHandle], grace_s: float) -> None:

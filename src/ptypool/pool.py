@@ -1,20 +1,24 @@
 """PtyPool: at most so many children at a time, each on a terminal of its own.
 
 It counts slots, hands them out in turn, and ends every child when it is closed; a child's life belongs to its handle.
+The counting is strict from any thread; a handle belongs to the event loop that it was spawned in.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import threading
 import warnings
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 from uuid import UUID
 
 from ptypool.errors import AtCapacity, HandleNotFound, PtyInternalError
+from ptypool.forms import Count, Duration, Environment, environment, seconds_or_none
 from ptypool.handle import PtyHandle, end_handles
 from ptypool.process import SpawnedProcess, spawn_process
 from ptypool.terminal import TermiosAttributes
@@ -39,7 +43,8 @@ class PtyPool:
         self._open: set[PtyHandle] = set()
         self._settled: OrderedDict[UUID, None] = OrderedDict()
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._promised = 0
+        self._promised = 0  # slots for those who spawn at this moment, and for those whose turn has come
+        self._counting = threading.RLock()  # a finalizer may come back to us in the thread that holds it
         self._closed = False
         self._owner = os.getpid()
         self._finalizer = weakref.finalize(self, _abandon, self._open, self._owner)
@@ -48,25 +53,26 @@ class PtyPool:
         return f"<PtyPool {self.active_count}/{self.max_ptys}>"
 
     @property
-    def active_count(self) -> int:
-        """Slots in use."""
-        return len(self._held)
+    def active_count(self) -> Count:
+        """Slots in use; may be called, too."""
+        return Count(len(self._held))
 
     @property
-    def available(self) -> int:
-        """Slots that spawn() can take now (one that is promised to a waiting acquire() is not)."""
-        return self.max_ptys - len(self._held) - self._promised
+    def available(self) -> Count:
+        """Slots that spawn() can take now (one that is promised to a waiting acquire() is not); may be called, too."""
+        return Count(self.max_ptys - len(self._held) - self._promised)
 
     @property
     def handles(self) -> tuple[PtyHandle, ...]:
         """The handles that hold a slot, oldest first."""
-        return tuple(self._held.values())
+        with self._counting:
+            return tuple(self._held.values())
 
     async def spawn(
         self,
         cmd: str,
         args: Sequence[str] = (),
-        env: Mapping[str, str] | None = None,
+        env: Environment | None = None,
         cwd: str | os.PathLike[str] | None = None,
         size: tuple[int, int] = (24, 80),
         *,
@@ -75,49 +81,44 @@ class PtyPool:
     ) -> PtyHandle:
         """Start `cmd` on a new PTY of `size` (rows, cols). Raises AtCapacity or SpawnFailed.
 
-        `env` is added to our own environment, or is all of it when `inherit_env` is false.
+        `env` (a mapping, or pairs) is added to our own environment, or is all of it when `inherit_env` is false.
         """
-        self._check_open()
-        if self.available <= 0:
-            raise AtCapacity(self.max_ptys)
-        # No await between the check and the registration: capacity holds however many tasks spawn at once.
-        environ = _environment(env or {}, inherit_env, cwd)
-        process = spawn_process([cmd, *args], env=environ, cwd=cwd, size=size, termios_attrs=termios_attrs)
-        handle = self._adopt(process)
-        self._held[handle.id] = handle
-        self._open.add(handle)
-        return handle
+        environ = _environment(environment(env), inherit_env, cwd)
+        with self._promise():
+            process = spawn_process([cmd, *args], env=environ, cwd=cwd, size=size, termios_attrs=termios_attrs)
+            return self._adopt(process)
 
     async def acquire(
         self,
         cmd: str,
         args: Sequence[str] = (),
-        env: Mapping[str, str] | None = None,
+        env: Environment | None = None,
         cwd: str | os.PathLike[str] | None = None,
         size: tuple[int, int] = (24, 80),
         *,
-        timeout_s: float | None = None,
+        timeout_s: Duration | None = None,
         inherit_env: bool = True,
         termios_attrs: TermiosAttributes | None = None,
     ) -> PtyHandle:
         """Like spawn, but wait in turn for a free slot; AtCapacity when `timeout_s` is over."""
         self._check_open()
-        if self.available <= 0 or self._waiting:
-            await self._wait_turn(timeout_s)
-            self._promised -= 1
-        try:
-            return await self.spawn(cmd, args, env, cwd, size, inherit_env=inherit_env, termios_attrs=termios_attrs)
-        finally:
-            self._serve_waiting()  # a failed spawn leaves the slot to the next
+        environ = _environment(environment(env), inherit_env, cwd)
+        turn = self._stand_in_line()
+        if turn is not None:
+            await self._wait_turn(turn, seconds_or_none(timeout_s))
+        with self._promise(promised=turn is not None):
+            process = spawn_process([cmd, *args], env=environ, cwd=cwd, size=size, termios_attrs=termios_attrs)
+            return self._adopt(process)
 
     def release(self, id: UUID) -> None:
         """Free the slot. A child that still runs goes on, in the care of its handle, until the pool is closed."""
         self._check_owner()
-        if id not in self._held and id not in self._settled:
-            raise HandleNotFound(id)
-        self._settled.pop(id, None)
-        self._held.pop(id, None)
-        self._serve_waiting()
+        with self._counting:
+            if id not in self._held and id not in self._settled:
+                raise HandleNotFound(id)
+            self._settled.pop(id, None)
+            self._held.pop(id, None)
+            self._serve_waiting()
 
     async def kill(self, id: UUID) -> int | None:
         """End the child and free its slot; its exit status, or None when it was freed by its own end before."""
@@ -126,25 +127,25 @@ class PtyPool:
         if handle is None:
             self.release(id)
             return None
-        status = await handle.kill()
-        self._settled.pop(id, None)
-        return status
+        await end_handles([handle], self._grace_s)
+        with self._counting:
+            self._settled.pop(id, None)
+            self._held.pop(id, None)  # a handle whose loop no longer runs could not say so itself
+            self._serve_waiting()
+        if handle.exit_status is None:
+            raise PtyInternalError(f"process {handle.pid} has survived SIGKILL, it hangs in the kernel")
+        return handle.exit_status
 
     async def close(self) -> None:
         """End every child, released ones too, and let nobody in any more. May be called twice."""
         self._check_owner()
-        self._closed = True
-        for future in self._waiting:
-            if not future.done():
-                future.set_exception(PtyInternalError("the pool was closed"))
-        await end_handles(list({*self._open, *self._held.values()}), self._grace_s)
+        await end_handles(self._shut(), self._grace_s)
         self._forget_all()
 
     def close_now(self) -> None:
         """Kill and reap every child at once, without an event loop: when that was closed before the pool."""
         self._check_owner()
-        self._closed = True
-        for handle in {*self._open, *self._held.values()}:
+        for handle in self._shut():
             handle.abandon()
         self._forget_all()
 
@@ -154,28 +155,59 @@ class PtyPool:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    @contextlib.contextmanager
+    def _promise(self, promised: bool = False) -> Iterator[None]:
+        """Hold a slot while a child is being started: counted before, so that no other thread can take it meanwhile."""
+        with self._counting:
+            self._check_open()
+            if not promised:
+                if self.available <= 0:
+                    raise AtCapacity(self.max_ptys)
+                self._promised += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._promised -= 1
+                self._serve_waiting()  # a failed spawn leaves the slot to the next
+
     def _adopt(self, process: SpawnedProcess) -> PtyHandle:
         pool = weakref.ref(self)  # a handle must not keep a forgotten pool alive
         try:
-            return PtyHandle(process, lambda changed: _tell(pool, changed), self._grace_s)
+            handle = PtyHandle(process, lambda changed: _tell(pool, changed), self._grace_s)
         except BaseException:
             terminate_group(process.pid, grace_s=0)
             os.close(process.master_fd)
             raise
+        with self._counting:
+            self._open.add(handle)
+            if not self._closed:
+                self._held[handle.id] = handle
+                return handle
+        handle.abandon()
+        raise PtyInternalError("the pool was closed")
 
-    async def _wait_turn(self, timeout_s: float | None) -> None:
+    def _stand_in_line(self) -> asyncio.Future[None] | None:
+        """None when nobody has to wait; a slot is then taken as by spawn()."""
+        with self._counting:
+            if self.available > 0 and not self._waiting:
+                return None
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            return turn
+
+    async def _wait_turn(self, turn: asyncio.Future[None], timeout_s: float | None) -> None:
         """Return with a slot promised to us (counted in `_promised`)."""
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
         try:
             async with asyncio.timeout(timeout_s):
                 await turn
         except BaseException as error:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
-            elif turn.done() and not turn.cancelled() and turn.exception() is None:
-                self._promised -= 1  # it came too late for us: the next one may have it
-            self._serve_waiting()
+            with self._counting:
+                if turn in self._waiting:
+                    self._waiting.remove(turn)
+                elif not self._closed:
+                    self._promised -= 1  # it came too late for us: the next one may have it
+                self._serve_waiting()
             if isinstance(error, TimeoutError):
                 raise AtCapacity(self.max_ptys) from error
             raise
@@ -183,24 +215,33 @@ class PtyPool:
     def _serve_waiting(self) -> None:
         while self._waiting and self.available > 0:
             turn = self._waiting.popleft()
-            if not turn.done():
+            if _settle(turn, None):
                 self._promised += 1
-                turn.set_result(None)
 
     def _handle_changed(self, handle: PtyHandle) -> None:
-        if handle.closed:
-            self._open.discard(handle)
-        exited = self._release_on_exit and handle.exit_status is not None
-        if handle.id in self._held and (exited or handle.killed):
-            del self._held[handle.id]
-            self._settled[handle.id] = None  # so that a release() that follows is no error
-            if len(self._settled) > _REMEMBERED_IDS:
-                self._settled.popitem(last=False)
-            self._serve_waiting()
+        with self._counting:
+            if handle.closed:
+                self._open.discard(handle)
+            exited = self._release_on_exit and handle.exit_status is not None
+            if handle.id in self._held and (exited or handle.killed):
+                del self._held[handle.id]
+                self._settled[handle.id] = None  # so that a release() that follows is no error
+                if len(self._settled) > _REMEMBERED_IDS:
+                    self._settled.popitem(last=False)
+                self._serve_waiting()
+
+    def _shut(self) -> list[PtyHandle]:
+        """Let nobody in any more; the children that are left to end."""
+        with self._counting:
+            self._closed = True
+            while self._waiting:
+                _settle(self._waiting.popleft(), PtyInternalError("the pool was closed"))
+            return list({*self._open, *self._held.values()})
 
     def _forget_all(self) -> None:
-        self._held.clear()
-        self._open.clear()
+        with self._counting:
+            self._held.clear()
+            self._open.clear()
 
     def _check_owner(self) -> None:
         if self._owner != os.getpid():
@@ -219,6 +260,23 @@ def _environment(added: Mapping[str, str], inherit: bool, cwd: str | os.PathLike
     if cwd is not None and "PWD" not in added:
         environ["PWD"] = os.path.abspath(cwd)
     return environ
+
+
+def _settle(turn: asyncio.Future[None], error: PtyInternalError | None) -> bool:
+    """Tell one who waits, in its own loop; whether there is anybody to tell."""
+    if turn.done() or turn.get_loop().is_closed():
+        return False
+    turn.get_loop().call_soon_threadsafe(_finish, turn, error)
+    return True
+
+
+def _finish(turn: asyncio.Future[None], error: PtyInternalError | None) -> None:
+    if turn.done():
+        return
+    if error is None:
+        turn.set_result(None)
+    else:
+        turn.set_exception(error)
 
 
 def _tell(pool: weakref.ref[PtyPool], handle: PtyHandle) -> None:

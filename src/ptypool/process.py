@@ -28,6 +28,7 @@ _REPORT = struct.Struct("=Bi")
 _RESETTABLE = tuple(set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP})
 _FD_CEILING = 1 << 20
 _FORK_WARNS = sys.version_info >= (3, 12)
+_FORKING = threading.Lock()  # the filters of `warnings` belong to the whole process
 
 
 class SpawnedProcess(NamedTuple):
@@ -138,7 +139,7 @@ def _without_thread_warning() -> Iterator[None]:
     if not _FORK_WARNS or threading.active_count() == 1:
         yield
         return
-    with warnings.catch_warnings():
+    with _FORKING, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         yield
 

@@ -13,11 +13,12 @@ import tempfile
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from ptypool.errors import CommandTimeout, PtyIoError
+from ptypool.forms import Duration, Environment, environment, seconds_or_none
 from ptypool.handle import PtyHandle
 from ptypool.marker import MarkerScanner
 from ptypool.pool import PtyPool
@@ -61,12 +62,12 @@ class Session:
         *,
         shell: str = "bash",
         cwd: str | os.PathLike[str] | None = None,
-        env: Mapping[str, str] | None = None,
+        env: Environment | None = None,
         size: tuple[int, int] = (24, 80),
     ) -> Self:
         """Start a shell; `env` is added to our environment."""
         folder = Path.cwd() / (cwd or "")
-        state = SessionState(shell, str(folder), without_bookkeeping({**os.environ, **(env or {})}))
+        state = SessionState(shell, str(folder), without_bookkeeping({**os.environ, **environment(env)}))
         return await cls._started(pool, state, size)
 
     @classmethod
@@ -108,7 +109,7 @@ class Session:
         self.state.save(path)
 
     async def run(
-        self, command: str, *, timeout_s: float | None = None, on_output: Callable[[bytes], None] | None = None
+        self, command: str, *, timeout_s: Duration | None = None, on_output: Callable[[bytes], None] | None = None
     ) -> CommandResult:
         """Run a command in the shell and wait for its end; one at a time, others wait their turn.
 
@@ -118,11 +119,12 @@ class Session:
         async with self._turn:
             collected: list[bytes] = []
             started = time.monotonic()
+            limit_s = seconds_or_none(timeout_s)
             try:
-                async with asyncio.timeout(timeout_s):
+                async with asyncio.timeout(limit_s):
                     status = await self._run(command, on_output or collected.append)
             except TimeoutError as error:
-                raise CommandTimeout(timeout_s or 0.0, _text(collected)) from error
+                raise CommandTimeout(limit_s or 0.0, _text(collected)) from error
             self._remember(command, status, time.monotonic() - started)
             return CommandResult(_text(collected), status)
 

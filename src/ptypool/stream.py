@@ -53,6 +53,13 @@ class TerminalStream:
         self._resume_reading()
         return chunk
 
+    def read_now(self) -> bytes | None:
+        if not len(self._inbox):
+            self._fill_inbox()
+        chunk = self._inbox.take()
+        self._resume_reading()
+        return chunk
+
     def read_available(self) -> bytes:
         self._fill_inbox()
         chunks = [self._inbox.take() or b"" for _ in range(len(self._inbox))]

@@ -161,6 +161,9 @@ class MiniHub:
         self.typed.append((session_id, data, identity))
         return True
 
+    def ask_again(self, prompt_id: str) -> bool:
+        return prompt_id in self.records
+
     def launchers(self) -> list[dict[str, Any]]:
         return [{"name": name, "command": [name], "cwd": "/"} for name in self.launchable]
 

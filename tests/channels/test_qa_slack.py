@@ -28,6 +28,11 @@ LIVE = {name: os.environ.get(PREFIX + name, "") for name in LIVE_NAMES}
 WORLDS = ["fake", *(["live"] if all(LIVE.values()) else [])]
 
 
+def worlds(qa_id: str) -> pytest.MarkDecorator:
+    """The id is part of the tests' names: `pytest -k QA-010`."""
+    return pytest.mark.parametrize("world", WORLDS, ids=[f"{qa_id}-{world}" for world in WORLDS])
+
+
 class SlackScenario:
     """As the Prompt Lab's scenarios are written, with a Slack in place of a terminal."""
 
@@ -149,13 +154,13 @@ def live_settings() -> dict[str, Any]:
     return {**tokens, "team_id": LIVE["TEAM"], "allowed_users": [LIVE["USER"]], "host_name": "atlasbridge-test"}
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@worlds("QA-010")
 async def test_qa_010_slack_message_format(slack: FakeSlack, world: str) -> None:
     slack.person(ADA)
     await SlackMessageFormatScenario(slack_settings(slack) if world == "fake" else live_settings()).play()
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@worlds("QA-013")
 async def test_qa_013_slack_thread_reply(slack: FakeSlack, world: str) -> None:
     ada = slack.person(ADA)
     scenario = SlackThreadReplyScenario(slack_settings(slack) if world == "fake" else live_settings())
@@ -169,7 +174,8 @@ async def test_qa_013_slack_thread_reply(slack: FakeSlack, world: str) -> None:
     await scenario.play()
 
 
-async def test_qa_014_slack_multi_user(slack: FakeSlack) -> None:
+@pytest.mark.parametrize("world", ["fake"], ids=["QA-014-fake"])
+async def test_qa_014_slack_multi_user(slack: FakeSlack, world: str) -> None:
     for user_id, name in ((ADA, "ada"), (BOB, "bob")):
         slack.person(user_id, name)
     scenario = SlackMultiUserScenario(slack_settings(slack, allowed_users=[ADA, BOB]))
@@ -177,7 +183,8 @@ async def test_qa_014_slack_multi_user(slack: FakeSlack) -> None:
     await scenario.play()
 
 
-async def test_qa_015_slack_rate_limit(slack: FakeSlack) -> None:
+@pytest.mark.parametrize("world", ["fake"], ids=["QA-015-fake"])
+async def test_qa_015_slack_rate_limit(slack: FakeSlack, world: str) -> None:
     scenario = SlackRateLimitScenario(slack_settings(slack))
     scenario.slack = slack
     slack.person(ADA)

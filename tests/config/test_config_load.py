@@ -52,7 +52,12 @@ def test_without_a_file_everything_has_its_default(home: Home):
         ("[channels.web]\ncolour = 1\n", "line 2", "no setting channels.web.colour", "known here"),
         ('[channels.telegram]\nbot_token = "x"\nallowed_users = ["@me"]\n', "line 3", "allowed_users", ""),
         ("[channels.telegram]\nallowed_users = [1]\n", "line 1", "channels.telegram.bot_token is missing", ""),
-        ('[[grants]]\ntool = "a"\nquestion = "x"\nanswer = "y"\n', "line 3", "grants.0.question", "word for word"),
+        (
+            '[[grants]]\ntool = "a"\nquestion = "x"\nanswer = "y"\n',
+            "line 3",
+            "grants.0.question",
+            "character for character",
+        ),
     ],
 )
 def test_a_fault_names_line_setting_and_what_is_allowed(home: Home, text: str, where: str, what: str, hint: str):

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from tests.channels import prompts
@@ -16,7 +17,7 @@ from tests.support.hubs import short_home
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.registry import BUILT_IN, ChannelRegistry
 from atlasbridge.core.errors import ChannelError
-from atlasbridge.core.prompt.model import Refusal, Reject
+from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 
 STAGES = (
@@ -33,6 +34,18 @@ class HomeHub(MiniHub):
         while True:
             await asyncio.sleep(3600)
             yield {}
+
+    def offer(self, name: str, answer: Any) -> None:
+        """Commands of a person's are the page's own tests."""
+
+    def tell(self, message: str) -> None:
+        raise AssertionError(f"an alarm: {message}")
+
+    def answer(self, prompt_id: str) -> dict[str, Any] | None:
+        return None
+
+    def still_waiting(self) -> list[PromptRecord]:
+        return []
 
 
 @pytest.fixture

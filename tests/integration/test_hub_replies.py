@@ -9,11 +9,9 @@ from tests.support.hubs import LiveHub, channel_named, live_hub
 
 from atlasbridge.core.prompt.model import PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
-from atlasbridge.core.prompt.subject import Subject, SubjectKind
 from atlasbridge.core.routing.courier import CourierSettings
-from atlasbridge.core.routing.policy import Grant, PolicySettings
+from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.routing.router import LOCAL
-from atlasbridge.core.values import replace
 
 
 async def in_thread(call, *arguments, **named):
@@ -244,19 +242,6 @@ async def test_typed_but_still_there_is_told_and_never_typed_again():
         await answering
         assert (await live.event("prompt.failed"))["reason"] == "still_there"
         assert live.hub.desk.prompt(prompt_id).state is PromptState.FAILED
-        host.close()
-
-
-async def test_a_standing_answer_is_given_to_exactly_its_question():
-    policy = PolicySettings(allowed={"memory": None}, grants=(Grant("bash", "make  all", "y", "grant:1"),))
-    about = Subject(SubjectKind.COMMAND, "make  all", complete=True, shown="make  all")
-    async with live_hub(policy=policy) as live:
-        host, prompt_id = await ask(live, replace(YES_NO, subject=about))
-        assert (await in_thread(host.answer_typing))["answer"]["kind"] == "yes"
-        await live.event("prompt.injected")
-        assert live.hub.desk.prompt(prompt_id).decided_by == "grant:1"
-        received = [entry for entry in live.hub.desk.audit_entries() if entry["event"] == "REPLY_RECEIVED"]
-        assert [entry["source"] for entry in received] == ["grant"]
         host.close()
 
 

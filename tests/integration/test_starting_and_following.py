@@ -27,8 +27,8 @@ def test_a_detached_session_is_known_to_the_hub_when_its_id_is_printed() -> None
 def test_a_hub_that_is_just_being_started_is_stopped() -> None:
     with hub_process(start=False) as hub:
         assert hub.cli("run", "true").returncode == 0
-        stopped = hub.cli("hub", "stop")
-        assert stopped.stdout == "the hub has stopped\n"
+        assert hub.cli("hub", "stop").returncode == 0  # a tool that ends at once may end before a hub is wanted
+        wait_until(lambda: not list(hub.home.sessions.glob("*.sock")))
         assert lock_holder(hub.home.lock) is None and not is_starting(hub.home.starting)
 
 

@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "client": {"doors", "core"},
     "os": {"os", "core", "ptypool"},
     "lab": {"lab", "adapters", "core", "os", "ptypool"},
+    "specification": {"specification", "adapters", "channels", "config", "core", "lab", "os"},  # aliases, for readers
     "core": {"core"},
     "__main__": {"cli"},
 }
@@ -46,6 +47,7 @@ PURE = (
     "core/prompt",
     "core/recognition",
     "core/detection",
+    "core/policy",
     "core/routing/policy.py",
     "core/audit/chain.py",
     "core/scheduler/deadlines.py",
@@ -106,6 +108,7 @@ FLOORS = (
         "values",
         "patterns",
         "visible",
+        "constants",
         "home",
         "wire",
         "tty",

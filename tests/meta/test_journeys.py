@@ -48,6 +48,7 @@ FACES = {
 BESIDE = (
     *("core/daemon/stream.py", "core/daemon/receipts.py", "core/prompt/redact.py", "core/prompt/hidden.py"),
     *("channels/web/metrics.py", "channels/web/stream.py", "channels/web/view.py"),
+    *("channels/web/push.py", "channels/web/push_send.py", "channels/web/push_text.py"),
     *("core/host/terminal/relay.py", "core/host/terminal/ring.py", "core/host/terminal/wakeup.py"),
 )
 BETWEEN = {
@@ -58,6 +59,8 @@ KEYS_FACES = {
     **FACES,
     "core/detection/": "core/detection/detector.py",
     "channels/web/access.py": "channels/web/access.py",
+    "channels/web/device.py": "channels/web/access.py",
+    "channels/web/proof.py": "channels/web/access.py",
     **dict.fromkeys(BESIDE, ""),
 }
 

@@ -73,6 +73,8 @@ SAME_IDEA = {
     "events",
     "commands",
     "reply",
+    "policy",  # whom to ask, and the commands about rules
+    "grants",  # a table, and the commands about it
     "hub",
     "link",
     "client",
@@ -87,6 +89,7 @@ SAME_WORD = {
     *("Grant", "Hub", "Retention", "Launcher", "Client"),
     *("Doors", "Memory", "Inbound", "Origin", "Listener", "Link", "Body", "Token"),
     *("Strangers", "Refused", "Outcome", "Caller", "Call", "HubServer", "Line", "Moment", "Door", "Walk", "Process"),
+    *("Confidence", "PromptEvent", "Session"),  # as two documents write them, each in its own way
 }
 
 

@@ -33,7 +33,7 @@ def test_the_list_looks_as_specified(lab: CliRunner) -> None:
     assert lines[0] == "AtlasBridge Prompt Lab — Registered Scenarios"
     assert lines[2].split() == ["QA", "ID", "Name", "Platform", "Status"]
     assert lines[3].split() == ["QA-001", "PartialLinePromptScenario", "macos,", "linux", "registered"]
-    assert lines[-1] == "16 scenarios registered. Run with: atlasbridge lab run --all"
+    assert lines[-1] == "20 scenarios registered. Run with: atlasbridge lab run --all"
 
 
 def test_a_scenario_is_run_by_its_id(lab: CliRunner) -> None:
@@ -42,8 +42,33 @@ def test_a_scenario_is_run_by_its_id(lab: CliRunner) -> None:
     assert json.loads(result.output)["passed"] is True
 
 
-def test_a_scenario_of_another_suite_says_where_it_runs(lab: CliRunner) -> None:
-    assert "tests/channels" in invoke(lab, "run", "QA-010").output
+def test_a_scenario_of_another_suite_is_run_there(lab: CliRunner) -> None:
+    result = invoke(lab, "run", "QA-010", "--json")
+    assert result.return_value == 0, result.output
+    assert "1 passed" in json.loads(result.output)["detail"]
+
+
+def test_where_the_source_is_not_the_command_fails_and_says_so(
+    lab: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("atlasbridge.cli.lab._SOURCES", ())
+    monkeypatch.chdir(tmp_path)
+    result = invoke(lab, "run", "QA-013")
+    assert result.return_value == 1
+    assert "come with the source only" in result.output
+
+
+@pytest.mark.parametrize("qa_id", ["QA-011", "QA-012", "QA-016", "QA-017"])
+def test_an_id_that_the_documents_do_not_define_says_so_and_fails(lab: CliRunner, qa_id: str) -> None:
+    result = invoke(lab, "run", qa_id)
+    assert result.return_value == 1
+    assert "do not say what this one is" in result.output
+
+
+def test_the_lab_can_be_run_as_where_nobody_can_tell_who_reads(lab: CliRunner) -> None:
+    result = invoke(lab, "run", "QA-004", "--blind")
+    assert result.return_value == 0, result.output
+    assert "raised after 4" in result.output
 
 
 def test_a_failing_scenario_file_makes_the_command_fail(lab: CliRunner, tmp_path: Path) -> None:

@@ -34,8 +34,11 @@ class FakeDesk:
         self.frame_changed = asyncio.Event()
         self.typed: list[tuple[str, bytes, str]] = []
         self.killed: list[tuple[str, bool]] = []
-        self.page_keys: set[str] = set()
         self.watching = 0
+        self.answers: dict[str, dict[str, Any]] = {}
+        self.told: list[str] = []
+        self.asked_again: list[str] = []
+        self.offers: dict[str, Any] = {}
         self._queues: list[asyncio.Queue[dict[str, Any]]] = []
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
@@ -81,9 +84,6 @@ class FakeDesk:
         self.all_sessions[session_id] = replace(self.all_sessions[session_id], state=SessionState.TERMINATED)
         self.publish("session.ended", session_id=session_id, exit_code=143)
         return True
-
-    def takes_page_key(self, key: str) -> bool:
-        return key in self.page_keys
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
         self.typed.append((session_id, data, identity))
@@ -133,10 +133,32 @@ class FakeDesk:
     def launchers(self) -> list[dict[str, Any]]:
         return [{"name": "claude here", "command": ["claude"], "cwd": "/home/ada/shop"}]
 
+    def grant(self, prompt_id: str, identity: str, **wanted: Any) -> dict[str, Any]:
+        if self.prompt(prompt_id) is None:
+            return {"ok": False, "reason": "unknown_prompt", "message": "There is no such prompt."}
+        words = {"words": "cargo test with any further words", "would": ["cargo test"], "would_not": ["cargo test; x"]}
+        return {"ok": True, **words, **({} if wanted["preview"] else {"grant_id": "a" * 32, "answered": True})}
+
     async def launch(self, name: str, identity: str) -> str:
         if name != "claude here":
             raise ConfigError(f"there is no launcher named {name!r}")
         return self.add_session("claude").session_id
+
+    def answer(self, prompt_id: str) -> dict[str, Any] | None:
+        return self.answers.get(prompt_id)
+
+    def still_waiting(self) -> list[PromptRecord]:
+        return [item for item in self.all_prompts.values() if item.state is PromptState.EXPIRED]
+
+    def ask_again(self, prompt_id: str) -> bool:
+        self.asked_again.append(prompt_id)
+        return any(item.prompt_id == prompt_id for item in self.still_waiting())
+
+    def tell(self, message: str) -> None:
+        self.told.append(message)
+
+    def offer(self, name: str, answer: Any) -> None:
+        self.offers[name] = answer
 
     def publish(self, event: str, **fields: Any) -> None:
         for queue in self._queues:
@@ -226,6 +248,15 @@ class FakeHub:
             return refusal
         self.answered.append((record.prompt_id, reply.value, reply.identity))
         by = reply.identity
+        self.desk.answers[record.prompt_id] = {
+            "kind": "choice"
+            if reply.value in {choice.value for choice in record.prompt.choices}
+            else {"y": "yes", "n": "no", "enter": "enter"}.get(reply.value, "text"),
+            "value": None if record.prompt.secret else reply.value,
+            "by": by,
+            "at": iso(self.clock.wall()),
+            "source": "operator",
+        }
         record = await self.move(record, PromptState.REPLY_RECEIVED, Receipt("received", f"Answered by {by}.", by))
         record = await self.move(record, PromptState.INJECTED, Receipt("typed", "Typed.", by))
         await self.move(record, PromptState.RESOLVED, Receipt("taken", "The tool took it.", by))

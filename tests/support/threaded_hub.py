@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 
 class ThreadedHub:
+    token = ""  # of the HTTP API, where a test has made one
+
     def __init__(self, home: Path) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="hub", daemon=True)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from tests.doors.conftest import Desk
 from tests.support.hubs import hub_process, wait_until
+from tests.support.person import Person
 
 from atlasbridge.lab.mockmodel import MockModel
 from atlasbridge.lab.realtool import find_tool, prepare_launch
@@ -33,8 +34,10 @@ def installed_tools() -> None:
 
 @pytest.fixture
 def desk() -> Iterator[Desk]:
+    person = Person()
     with hub_process() as hub:
-        yield Desk(hub)
+        yield Desk(hub, person)
+    person.close()
 
 
 class Headless:

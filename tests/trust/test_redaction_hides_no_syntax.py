@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -186,9 +186,9 @@ def test_the_cost_of_redaction_grows_with_the_length_only(piece: str) -> None:
         text = (piece * size)[:size]
         took = []
         for _ in range(3):
-            begin = perf_counter()
+            begin = process_time()
             redact_rows(text, ("correct horse",))
-            took.append(perf_counter() - begin)
+            took.append(process_time() - begin)
         return min(took)
 
     assert seconds(64_000) < 40 * seconds(8_000) + 0.01

@@ -13,11 +13,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, ClassVar
 
 from atlasbridge.core.clock import SystemClock, parse_iso
+from atlasbridge.core.constants import INJECT_BYTES
 from atlasbridge.core.errors import AdapterError
-from atlasbridge.core.prompt.model import Confidence, PromptType
+from atlasbridge.core.prompt.model import PromptType
 
 __all__ = [
     "INJECT_BYTES",
@@ -37,16 +39,20 @@ __all__ = [
 ]
 
 NEWLINE_POLICIES = ("append", "none", "replace")
-INJECT_BYTES = {
-    "y": b"y\r",
-    "n": b"n\r",
-    "enter": b"\r",
-    "\n": b"\r",
-    "": b"\r",
-    **{d: d.encode() + b"\r" for d in "123456789"},
-}
 _UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _NONCE = re.compile(r"[0-9a-f]{32}")
+
+
+class Confidence(StrEnum):
+    """As frozen; events and commands say "med" for the middle one, and that is understood here, too."""
+
+    HIGH = "high"
+    MED = "medium"
+    LOW = "low"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Confidence | None:
+        return cls.MED if value == "med" else None
 
 
 class AdapterStartError(AdapterError):

@@ -9,7 +9,7 @@ import hashlib
 import secrets
 from typing import Any
 
-from atlasbridge.adapters.base import PromptEvent, make_idempotency_key
+from atlasbridge.adapters.base import Confidence, PromptEvent, make_idempotency_key
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType
@@ -33,7 +33,7 @@ def event_of(prompt: Prompt, session_id: str, clock: Clock) -> PromptEvent:
         prompt_id=new_id(),
         session_id=session_id,
         prompt_type=prompt.type,
-        confidence=prompt.confidence,
+        confidence=Confidence(prompt.confidence.value),
         excerpt=excerpt,
         choices=[choice.label[:CHOICE_CHARACTERS] for choice in choices],
         constraints=constraints,

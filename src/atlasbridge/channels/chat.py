@@ -231,17 +231,9 @@ class ChatChannel(BaseChannel):
         if end := self._ends.get(record.prompt_id):
             self._outbox.edit(place, self._paint_outcome(record, self._session(record), end))
 
-    @property
-    def _can_ask_again(self) -> bool:
-        return callable(getattr(self.desk, "ask_again", None))
-
-    async def request_again(self, record: PromptRecord) -> str:
+    def request_again(self, record: PromptRecord) -> str:
         """Have the hub raise what still stands on the screen once more; returns what to say."""
-        ask = getattr(self.desk, "ask_again", None)
-        if ask is None:
-            return "It cannot be asked again from here: answer at the terminal."
-        asked = await ask(record.prompt_id)
-        return asked.sentence if isinstance(asked, Reject) else "Asked again."
+        return "Asked again." if self.desk.ask_again(record.prompt_id) else "It does not wait any more."
 
     # the link's ups and downs
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from atlasbridge.channels import wording
 from atlasbridge.channels.listening import active
@@ -25,6 +26,7 @@ COMMANDS = {
     "new": "start one of the configured sessions: {sign}new NAME",
     "esc": "press Esc in a session, to interrupt it: {sign}esc NAME",
     "stop": "end a session: {sign}stop NAME",
+    "grant": "allow what a prompt asks for a while: {sign}grant ID 30m, {sign}grant ID 5x",
     "mute": "be quiet for a while: {sign}mute 30m, {sign}mute off",
     "help": "what you can say here",
 }
@@ -62,6 +64,34 @@ def parse_span(text: str) -> float | None:
         return float(DEFAULT_MUTE_S)
     match = _SPAN.fullmatch(text.lower())
     return None if match is None else float(match[1]) * (3600 if match[2] == "h" else 60)
+
+
+def parse_grant(text: str) -> tuple[str, float | None, int | None, bool] | None:
+    """ "ID", "ID 30m", "ID 5x", each also with "folder": id, seconds, uses, whole folder; None for anything else."""
+    words = text.lower().split()
+    folder = words[-1:] == ["folder"]
+    words = words[:-1] if folder else words
+    if not 1 <= len(words) <= 2:
+        return None
+    if len(words) == 1:
+        return words[0], None, None, folder
+    if words[1].endswith("x") and words[1][:-1].isdigit() and 1 <= int(words[1][:-1]) <= 1000:
+        return words[0], None, int(words[1][:-1]), folder
+    span_s = parse_span(words[1])
+    return (words[0], span_s, None, folder) if span_s else None
+
+
+def render_grant(made: dict[str, Any], sign: str) -> str:
+    """In words what is allowed, with examples of what is and what is not."""
+    if not made["ok"]:
+        return str(made["message"])
+    lines = [f"{'Granted' if 'grant_id' in made else 'It would be'}: {made['words']}."]
+    lines += [f"✅ {example}" for example in made["would"]] + [f"❌ {example}" for example in made["would_not"]]
+    if "grant_id" in made:
+        lines.append(f"To end it: atlasbridge grants revoke {made['grant_id'][:8]}")
+    else:
+        lines.append(f"Say {sign}grant ID 30m or {sign}grant ID 5x to give it.")
+    return visible("\n".join(lines))
 
 
 def find_session(sessions: list[SessionRecord], start: str) -> SessionRecord | None:

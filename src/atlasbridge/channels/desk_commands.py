@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from atlasbridge.channels.commands import (
     Command,
     find_session,
+    parse_grant,
     parse_span,
+    render_grant,
     render_help,
     render_sessions,
     render_status,
@@ -47,6 +49,8 @@ class DeskCommands:
                 return Spoken(self._switch(chat, command.rest, sessions))
             case "status":
                 return Spoken(render_status(prompts, sessions))
+            case "grant":
+                return Spoken(self._grant(command.rest, identity))
             case "mute":
                 return Spoken(self._mute(chat, command.rest))
             case "screen":
@@ -79,6 +83,15 @@ class DeskCommands:
             return f"There is no such session. {self._sign}sessions lists them."
         self._desk.remember(key, session.session_id)
         return f"Plain texts now go to {session_name(session)} ({tool_name(session)})."
+
+    def _grant(self, rest: str, identity: str) -> str:
+        wanted = parse_grant(rest)
+        if wanted is None:
+            return f"Say {self._sign}grant ID 30m or {self._sign}grant ID 5x; ID is the prompt's."
+        prompt_id, for_s, times, folder = wanted
+        preview = for_s is None and times is None
+        made = self._desk.grant(prompt_id, identity, for_s=for_s, times=times, folder=folder, preview=preview)
+        return render_grant(made, self._sign)
 
     def _mute(self, chat: str, rest: str) -> str:
         span_s = parse_span(rest)

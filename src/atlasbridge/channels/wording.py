@@ -122,6 +122,9 @@ def listed_choices(prompt: Prompt, choices: Sequence[Choice], room: int) -> list
 
 def render_hint(prompt: Prompt, prompt_id: str) -> str:
     """What to do, where the buttons alone do not say it."""
+    wanted = prompt.constraints.get("quorum")
+    if isinstance(wanted, dict):
+        return f"{wanted['approvals']} people must agree (rule {visible(str(wanted['rule']), keep_lines=False)})."
     if prompt.secret:
         return (
             "Chat never carries secrets. Answer at the terminal, on the local web page (atlasbridge web), "

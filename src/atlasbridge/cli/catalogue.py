@@ -17,6 +17,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "notify": ("atlasbridge.cli.notify:command", "Tell people something without asking."),
     "mcp": ("atlasbridge.cli.mcp:command", "Serve questions of MCP clients (agents, editors)."),
     "acp": ("atlasbridge.cli.acp:main", "Stand between an editor and its agent; answer its permissions anywhere."),
+    "policy": ("atlasbridge.cli.policy:command", "Rules that answer for you: check, explain, try, suggest."),
+    "grants": ("atlasbridge.cli.grants:command", "What you allowed for a while: add, list, revoke."),
     "web": ("atlasbridge.cli.web:command", "Open the web page."),
     "token": ("atlasbridge.cli.token:command", "Make, list and revoke tokens for the HTTP API."),
     "setup": ("atlasbridge.cli.setup:command", "Connect a phone or a chat, step by step."),
@@ -31,6 +33,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "doctor": ("atlasbridge.cli.doctor:command", "Check this machine and say what to do."),
     "debug": ("atlasbridge.cli.debug:command", "Make a bundle for a bug report, without secrets."),
     "demo": ("atlasbridge.cli.demo:command", "A sample agent that asks one question of every type."),
+    "shim": ("atlasbridge.cli.shim:command", "Typing a tool's name runs it under AtlasBridge."),
+    "uninstall": ("atlasbridge.cli.uninstall:command", "Take away what AtlasBridge made on this machine."),
     "completions": ("atlasbridge.cli.completions:command", "Print the completion script of a shell."),
     "version": ("atlasbridge.cli.version:command", "Show the version."),
 }

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from atlasbridge.bootstrap import load_configuration
 from atlasbridge.cli.records import verify_audit_offline, versions
+from atlasbridge.cli.service import service_file
+from atlasbridge.cli.shim import default_folder, real_tool, shims
+from atlasbridge.core.daemon.age import HINT, compare_age
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import ensure_hub
@@ -45,6 +51,7 @@ def run_checks(home: Home) -> Iterator[Check]:
     yield check_config(home)
     yield check_config_mode(home)
     yield check_socket(home)
+    yield check_sessions(home)
     yield from check_hub(home)
     yield check_audit(home)
     yield check_terminal()
@@ -52,6 +59,8 @@ def run_checks(home: Home) -> Iterator[Check]:
     yield check_ancestry()
     yield check_separation(home)
     yield check_disk(home)
+    yield check_service(home)
+    yield check_tools()
 
 
 def check_python() -> Check:
@@ -66,18 +75,95 @@ def check_sqlite() -> Check:
     if tuple(int(part) for part in found.split(".")[:2]) < OLDEST_SQLITE:
         return Check("sqlite", "fault", found, "use a Python built with SQLite 3.35 or newer")
     warning = sqlite_warning()
-    return Check("sqlite", "warning", found, warning) if warning else Check("sqlite", "ok", found)
+    if not warning:
+        return Check("sqlite", "ok", found)
+    remedy = "use a Python with SQLite 3.51.3 or newer (python -m pip install --upgrade, pyenv, your distribution)"
+    return Check("sqlite", "warning", warning, remedy)
 
 
 def check_home(home: Home) -> Check:
-    if not home.root.exists():
-        return Check("home", "ok", f"{home.root} (made at the first use)")
+    if not os.path.lexists(home.root):
+        return _check_creatable(home.root)
+    if not home.root.is_dir():
+        return Check("home", "fault", f"{home.root} is no folder", "move it away, or set ATLASBRIDGE_HOME")
     status = home.root.stat()
     if status.st_uid != os.getuid():
         return Check("home", "fault", f"{home.root} belongs to another user", "set ATLASBRIDGE_HOME to your own folder")
     if status.st_mode & 0o077:
         return Check("home", "fault", f"others may enter {home.root}", "chmod 700", lambda: home.root.chmod(0o700))
+    if fault := _unwritable(home.root):
+        return Check("home", "fault", fault, f"chmod u+rwx {home.root}", _made_writable(home.root))
     return Check("home", "ok", str(home.root))
+
+
+def _check_creatable(root: Path) -> Check:
+    place = root.parent
+    while not place.exists():
+        place = place.parent
+    if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
+        return Check("home", "ok", f"{root} (made at the first use)")
+    return Check("home", "fault", f"{root} cannot be made: {place} is not writable", "set ATLASBRIDGE_HOME to your own")
+
+
+def _unwritable(root: Path) -> str:
+    """Tried, not guessed: a read-only disk and a full one say so only then."""
+    try:
+        with tempfile.TemporaryFile(dir=root) as file:
+            file.write(b"x" * 4096)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return f"{root} cannot be written: {error.strerror}"
+    return ""
+
+
+def _made_writable(root: Path) -> Callable[[], object] | None:
+    return (lambda: root.chmod(0o700)) if not os.access(root, os.W_OK | os.X_OK) else None
+
+
+def check_tools() -> Check:
+    """Tools that are looked for by name: shims whose tool is gone, and nothing else."""
+    lost = [path.name for path in shims(default_folder()) if real_tool(path.name, default_folder()) is None]
+    if lost:
+        return Check(
+            "shims", "warning", f"not on PATH: {', '.join(lost)}", f"atlasbridge shim uninstall {' '.join(lost)}"
+        )
+    return Check("shims", "ok", f"{len(list(shims(default_folder())))} installed")
+
+
+def check_sessions(home: Home) -> Check:
+    """Sockets of sessions whose host was killed."""
+    stale = [path for path in home.sessions.glob("*.sock") if not _listens(path)] if home.sessions.is_dir() else []
+    if not stale:
+        return Check("session sockets", "ok", "none left behind")
+    detail = f"{len(stale)} left behind by sessions that were killed"
+    return Check("session sockets", "warning", detail, "atlasbridge doctor --fix", lambda: _unlink_all(stale))
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as link:
+        link.settimeout(2.0)
+        try:
+            link.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        except OSError:
+            return True  # it may: leave it alone
+    return True
+
+
+def _unlink_all(paths: list[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def check_service(home: Home) -> Check:
+    path = service_file()
+    if not path.exists():
+        return Check("service", "ok", "none; the hub starts on demand (with every login: atlasbridge hub install)")
+    if sys.executable not in path.read_text("utf-8", "replace"):
+        return Check("service", "warning", f"{path} starts another Python's hub", "atlasbridge hub install")
+    return Check("service", "ok", str(path))
 
 
 def check_config(home: Home) -> Check:
@@ -104,7 +190,7 @@ def check_socket(home: Home) -> Check:
             "socket",
             "warning",
             "left behind by a hub that was killed; the next hub replaces it",
-            "",
+            "atlasbridge doctor --fix",
             lambda: home.socket.unlink(missing_ok=True),
         )
     return Check("socket", "ok", str(home.socket))
@@ -120,12 +206,15 @@ def check_hub(home: Home) -> Iterator[Check]:
     except AtlasBridgeError as error:
         yield Check("hub", "fault", str(error), "restart it with: atlasbridge hub restart")
         return
-    yield Check("hub", "ok", f"process {status['pid']}, {status['sessions']} sessions")
+    said = compare_age(status)
+    detail = f"process {status['pid']}, {status['sessions']} sessions"
+    yield Check("hub", "warning", said, HINT) if said else Check("hub", "ok", detail)
     if status.get("alarm"):
         yield Check("audit file", "fault", status["alarm"], "free disk space; the hub tries again by itself")
     for channel in status["channels"]:
         state = "ok" if channel["state"] == "ok" else "fault"
-        yield Check(f"channel {channel['name']}", state, channel.get("fault") or channel["state"])
+        remedy = "" if state == "ok" else "see: atlasbridge logs --hub, and atlasbridge config check"
+        yield Check(f"channel {channel['name']}", state, channel.get("fault") or channel["state"], remedy)
 
 
 def check_audit(home: Home) -> Check:
@@ -156,7 +245,12 @@ def check_probe() -> Check:
     if sys.platform == "linux" and os.access("/proc/self/syscall", os.R_OK):
         return Check("waiting probe", "ok", "the kernel can be asked who waits for the terminal")
     if sys.platform == "linux":
-        return Check("waiting probe", "warning", "/proc does not tell; silence is used instead", "")
+        return Check(
+            "waiting probe",
+            "warning",
+            "/proc does not tell; silence is used instead",
+            "mount /proc, and allow /proc/PID/syscall",
+        )
     return Check("waiting probe", "ok", "what this system offers")
 
 

@@ -1,4 +1,4 @@
-"""Lengths of time as people write them: 90, 45s, 30m, 2h, 1d."""
+"""Spans of time on the command line: 30s, 30m, 12h, 7d."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import re
 
 import click
 
-_UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
-_WRITTEN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d)?")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
-class Duration(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+class Duration(click.ParamType):  # type: ignore[type-arg]  # older versions of click know no arguments
     name = "duration"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, int | float):
-            return float(value)
-        found = _WRITTEN.fullmatch(str(value).strip().lower())
-        seconds = float(found[1]) * _UNITS[found[2] or ""] if found else 0.0
-        if seconds <= 0:
-            self.fail(f"{value!r} is no length of time: write 90, 45s, 30m, 2h or 1d", param, ctx)
-        return seconds
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", str(value).strip())
+        if found is None:
+            self.fail(f"{value!r} is no span of time; write 30m, 12h or 7d", param, ctx)
+        return float(found[1]) * _UNITS[found[2]]
 
 
 DURATION = Duration()

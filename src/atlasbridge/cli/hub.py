@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
+from atlasbridge.core.daemon.age import HINT, compare_age, look_at_hub
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.starter import ensure_hub, stop_hub
 from atlasbridge.core.own_python import own_environ, own_python
@@ -27,6 +28,15 @@ def start(foreground: bool) -> None:
         os.execve(words[0], words, own_environ(os.environ))
     started = ensure_hub(home())
     click.echo(f"the hub {'runs' if started else 'was running already'} (process {lock_holder(home().lock)})")
+    if not started:
+        warn_of_age()
+
+
+def warn_of_age() -> None:
+    """On standard error, so that JSON on standard output stays JSON."""
+    said = look_at_hub(home())
+    if said:
+        click.echo(f"atlasbridge: {said}\n  {HINT}", err=True)
 
 
 @command.command()
@@ -37,7 +47,7 @@ def stop() -> None:
 
 @command.command()
 def restart() -> None:
-    """Stop the hub and start it again."""
+    """Stop the hub and start it again, with the version of this command.  Sessions and their open prompts are kept."""
     stop_hub(home())
     ensure_hub(home())
     click.echo(f"the hub runs (process {lock_holder(home().lock)})")
@@ -52,6 +62,25 @@ def reload() -> None:
 
 
 @command.command()
+@click.option("--now/--later", default=True, show_default=True, help="Start it at once, where the system can.")
+def install(now: bool) -> None:
+    """Start the hub with every login: a systemd user unit, or a launchd agent on macOS."""
+    from atlasbridge.cli.service import install_service
+
+    for line in install_service(home(), now):
+        click.echo(line)
+
+
+@command.command()
+def uninstall() -> None:
+    """Take the hub out of the login again.  It can still be started on demand."""
+    from atlasbridge.cli.service import uninstall_service
+
+    for line in uninstall_service():
+        click.echo(line)
+
+
+@command.command()
 @json_option
 def status(as_json: bool) -> None:
     """Show the hub's process, channels, sessions and open prompts."""
@@ -62,6 +91,8 @@ def status(as_json: bool) -> None:
         print_json(answer)
     else:
         print_status(answer)
+    if said := compare_age(answer):
+        click.echo(f"atlasbridge: {said}\n  {HINT}", err=True)
 
 
 def print_status(answer: dict[str, Any]) -> None:

@@ -15,9 +15,10 @@ from atlasbridge.core.errors import AtlasBridgeError
 
 if TYPE_CHECKING:
     from atlasbridge.lab.replay import Recording
-    from atlasbridge.lab.scenario import BasePromptLabScenario, DetectorResult
+    from atlasbridge.lab.scenario import BasePromptLabScenario, DetectorResult, Elsewhere
 
 FAILED = 1
+_SOURCES = Path(__file__).parents[3:4]
 TYPES = ("yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown")
 
 
@@ -60,8 +61,8 @@ def _registered() -> Iterator[tuple[str, str, str, str, str]]:
                 qa_id,
                 other.name,
                 ", ".join(other.platform),
-                "elsewhere",
-                f"{other.description}. Runs in {other.where}",
+                "elsewhere" if other.test else "undefined",
+                f"{other.description}. Runs in {other.where}" if other.test else other.description,
             )
 
 
@@ -69,9 +70,10 @@ def _registered() -> Iterator[tuple[str, str, str, str, str]]:
 @click.argument("names", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Run every registered scenario.")
 @click.option("--repeat", default=1, show_default=True, help="Run each this many times.")
+@click.option("--blind", is_flag=True, help="As on a system that cannot tell who reads the terminal.")
 @json_option
-def run_scenarios(names: tuple[str, ...], everything: bool, repeat: int, as_json: bool) -> int:
-    """Run scenarios by QA ID or name, or scenario files (.json)."""
+def run_scenarios(names: tuple[str, ...], everything: bool, repeat: int, blind: bool, as_json: bool) -> int:
+    """Run scenarios by QA ID or name, or scenario files (.json).  Fails when one fails, and when nothing ran."""
     from atlasbridge.lab import elsewhere, scenarios  # noqa: F401 - importing them registers them
     from atlasbridge.lab.scenario import ELSEWHERE, all_scenarios, find
 
@@ -83,20 +85,37 @@ def run_scenarios(names: tuple[str, ...], everything: bool, repeat: int, as_json
         if name.endswith(".json"):
             bad += not _run_file(Path(name), as_json)
         elif name.upper() in ELSEWHERE:
-            click.echo(f"{name.upper()} runs in {ELSEWHERE[name.upper()].where}")
+            bad += not _run_elsewhere(ELSEWHERE[name.upper()], as_json)
         elif not find(name):
             raise AtlasBridgeError(f"there is no scenario called {name!r}", "see: atlasbridge lab list")
         else:
             chosen += find(name)
     for scenario in chosen:
-        passed = [_run_class(scenario, as_json) for _ in range(repeat)]
+        passed = [_run_class(scenario, as_json, blind) for _ in range(repeat)]
         bad += not all(passed)
     return FAILED if bad else 0
 
 
-def _run_class(scenario: type[BasePromptLabScenario], as_json: bool) -> bool:
+def _run_elsewhere(entry: Elsewhere, as_json: bool) -> bool:
+    """A scenario of the channels' tests: from the source they come with."""
+    import subprocess
+    import sys
+
+    if not entry.test:
+        return _tell(entry.qa_id, entry.name, False, entry.description, as_json)
+    source = next((folder for folder in (Path.cwd(), *_SOURCES) if (folder / entry.test).is_file()), None)
+    if source is None:
+        need = f"its tests come with the source only: run pytest {entry.test} -k {entry.word} there"
+        return _tell(entry.qa_id, entry.name, False, need, as_json)
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", entry.test, "-k", entry.word]
+    done = subprocess.run(words, cwd=source, capture_output=True, text=True)
+    said = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["pytest said nothing"]
+    return _tell(entry.qa_id, entry.name, done.returncode == 0, said[-1], as_json)
+
+
+def _run_class(scenario: type[BasePromptLabScenario], as_json: bool, blind: bool) -> bool:
     try:
-        result = asyncio.run(scenario().perform())
+        result = asyncio.run(scenario(blind=blind).perform())
     except AssertionError as failure:
         return _tell(scenario.qa_id, scenario.name, False, str(failure), as_json)
     return _tell(scenario.qa_id, scenario.name, True, _latency(result), as_json)
@@ -104,7 +123,7 @@ def _run_class(scenario: type[BasePromptLabScenario], as_json: bool) -> bool:
 
 def _latency(result: DetectorResult) -> str:
     return (
-        "raised after " + ", ".join(f"{value * 1000:.0f} ms" for value in result.latency_s) if result.latency_s else ""
+        "raised after " + ", ".join(f"{value * 1000:.0f} ms" for value in result.virtual_s) if result.virtual_s else ""
     )
 
 

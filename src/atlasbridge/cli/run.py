@@ -146,6 +146,7 @@ def _run(options: RunOptions) -> int:
     asks = options.hub and not options.detach and os.isatty(2)
     if asks:
         announce_page()
+        warn_of_older_hub()
     ending = bootstrap.run_session(plan)
     if asks:
         announce_page()  # the hub may have been started by this very run
@@ -197,14 +198,26 @@ def warn_of_version(options: RunOptions) -> None:
         sys.stderr.write(f"atlasbridge: {sentence}\n")
 
 
-def announce_page() -> None:
-    """Say once per start of the hub where its page is: before the tool draws, or after it has ended."""
+def warn_of_older_hub() -> None:
+    from atlasbridge.core.daemon.age import HINT, look_at_hub
     from atlasbridge.core.home import Home
 
-    home = Home.find(os.environ).root
-    shown = home / "web.shown"
+    said = look_at_hub(Home.find(os.environ))
+    if said:
+        sys.stderr.write(f"atlasbridge: {said}\n  {HINT}\n")
+
+
+def announce_page() -> None:
+    """Say once per start of the hub where its page is: before the tool draws, or after it has ended."""
+    from atlasbridge.core.daemon.lock import lock_holder
+    from atlasbridge.core.home import Home
+
+    home = Home.find(os.environ)
+    shown = home.root / "web.shown"
     try:
-        record = json.loads((home / "web.json").read_text())
+        record = json.loads((home.root / "web.json").read_text())
+        if lock_holder(home.lock) != record["pid"]:
+            return  # a dead hub's word: nobody knows who listens there now
         this_start = f"{record['url']} of {record['pid']}"
         if shown.exists() and shown.read_text() == this_start:
             return

@@ -25,9 +25,9 @@ def command() -> None:
 @json_option
 def create(name: str, scope: str, as_json: bool) -> None:
     """Create a token.  Its secret is shown this once."""
-    token = PageClient(home()).ask("POST", "/tokens", {"name": name, "scope": scope})
+    token = PageClient(home()).ask("token-create", name=name, scope=scope)
     if as_json:
-        print_json(token)
+        print_json({key: value for key, value in token.items() if key != "ok"})
         return
     click.echo(token["token"])
     click.echo("Keep it: it is not shown again. Send it as: Authorization: Bearer TOKEN", err=True)
@@ -37,7 +37,7 @@ def create(name: str, scope: str, as_json: bool) -> None:
 @json_option
 def list_tokens(as_json: bool) -> None:
     """List tokens, without their secrets."""
-    tokens = PageClient(home()).ask("GET", "/tokens")["tokens"]
+    tokens = PageClient(home()).ask("tokens")["tokens"]
     if as_json:
         print_json(tokens)
         return
@@ -49,8 +49,5 @@ def list_tokens(as_json: bool) -> None:
 @click.argument("token")
 def revoke(token: str) -> None:
     """Revoke a token, by its id or its name.  It stops working at once."""
-    page = PageClient(home())
-    known = page.ask("GET", "/tokens")["tokens"]
-    found = [item["token_id"] for item in known if token in (item["token_id"], item["name"])]
-    page.ask("DELETE", f"/tokens/{found[0] if found else token}")
+    PageClient(home()).ask("token-revoke", which=token)
     click.echo("Revoked.")

@@ -1,4 +1,4 @@
-"""`atlasbridge web`: a one-time link to the page, in the browser, as text and as a code to scan."""
+"""`atlasbridge web`: a one-time link to the page, as text and as a code to scan; and the browsers that were let in."""
 
 from __future__ import annotations
 
@@ -11,51 +11,106 @@ from pathlib import Path
 import click
 
 from atlasbridge.cli.page import PageClient
-from atlasbridge.cli.printing import home, json_option, print_json
+from atlasbridge.cli.printing import ago, home, json_option, print_json, print_table
 
 SCOPES = click.Choice(["read", "answer", "admin"])
 
 
-@click.command("web")
+@click.group("web", invoke_without_command=True)
 @click.option(
     "--open/--no-open", "opens", default=None, help="Open a browser here.  [default: when there is a display]"
 )
 @click.option("--qr/--no-qr", "draws", default=None, help="Draw a code to scan.  [default: on a terminal]")
-@click.option("--scope", type=SCOPES, default="admin", show_default=True, help="What the page may do.")
-@click.option("--name", default="page", show_default=True, help="How answers of that page are signed.")
+@click.option(
+    "--scope",
+    type=SCOPES,
+    default="answer",
+    show_default=True,
+    help="read looks, answer also answers, admin also types into, ends and starts sessions and lets others in.",
+)
+@click.option("--name", default="", help="How answers of that browser are signed.  [default: named by its browser]")
 @click.option("--set-password", is_flag=True, help="Set the password for the login on the LAN instead.")
 @click.option("--log-out", is_flag=True, help="End the login of every browser instead.")
 @json_option
+@click.pass_context
 def command(
-    opens: bool | None, draws: bool | None, scope: str, name: str, set_password: bool, log_out: bool, as_json: bool
+    context: click.Context,
+    opens: bool | None,
+    draws: bool | None,
+    scope: str,
+    name: str,
+    set_password: bool,
+    log_out: bool,
+    as_json: bool,
 ) -> None:
     """Open the web page.  Each link lets one browser in, once, within ten minutes."""
+    if context.invoked_subcommand:
+        return
     page = PageClient(home())
     if set_password:
         _set_password(page)
-        return
-    if log_out:
-        click.echo(f"Logged out: {page.ask('DELETE', '/logins')['ended']}")
-        return
-    wanted = {"name": name, "scope": scope}
-    links = page.ask("POST", "/links", wanted)["links"]
+    elif log_out:
+        click.echo(f"Logged out: {page.ask('log-out')['ended']}")
+    else:
+        _show_link(page, opens, draws, scope, name, as_json)
+
+
+def _show_link(page: PageClient, opens: bool | None, draws: bool | None, scope: str, name: str, as_json: bool) -> None:
+    made = page.ask("link", name=name, scope=scope)
+    links = made["links"]
     if as_json:
-        print_json({"url": page.url, "links": links})
+        print_json({"url": made["url"], "links": links, "fingerprint": made["fingerprint"]})
         return
-    if opens or (opens is None and _has_display()):
-        _open(page.ask("POST", "/links", wanted)["links"]["local"])
+    if opens or (opens is None and _has_display() and "local" in links):
+        _open(page.ask("link", name=name, scope=scope)["links"]["local"])
         click.echo("The page opens in your browser. For another one, use this link:\n")
     for place, link in links.items():
         click.echo(f"{place + ':':7}{link}")
-    if draws or (draws is None and sys.stdout.isatty()):
-        _draw(links.get("lan") or links.get("proxy") or links["local"])
+    if made["fingerprint"]:
+        click.echo(f"\nThe certificate's SHA-256 fingerprint, to compare on the phone:\n{made['fingerprint']}")
+    best = links.get("lan") or links.get("proxy")
+    if draws or (draws is None and sys.stdout.isatty() and best):
+        _draw(best or links["local"])
     if set(links) == {"local"}:
-        click.echo("\nThis link works on this machine, or through a tunnel. From a phone: see docs/howto/phone.md")
+        click.echo(
+            "\nThis link works on this machine, or through a tunnel. A phone needs one of: lan = true, hosts = [...]"
+        )
+        click.echo("under [channels.web] (see: atlasbridge config path), or an ssh tunnel to this port.")
+
+
+@command.command("devices")
+@json_option
+def devices(as_json: bool) -> None:
+    """List the browsers that are let in."""
+    found = PageClient(home()).ask("devices")["devices"]
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (item["login_id"], item["name"], item["scope"], ago(item["created_at"]), ago(item["seen_at"])) for item in found
+    ]
+    print_table(("id", "name", "scope", "since", "last seen"), rows, "no browser is logged in")
+
+
+@command.command("revoke")
+@click.argument("device")
+def revoke(device: str) -> None:
+    """End the login of one browser, by its id or its name.  Its push messages end with it."""
+    PageClient(home()).ask("revoke", which=device)
+    click.echo("Ended.")
+
+
+@command.command("rename")
+@click.argument("device")
+@click.argument("name")
+def rename(device: str, name: str) -> None:
+    """Give a browser another name: answers from it are signed with that."""
+    click.echo(f"It is now called {PageClient(home()).ask('rename', which=device, name=name)['name']}.")
 
 
 def _set_password(page: PageClient) -> None:
     secret = click.prompt("Password (12 characters or more)", hide_input=True, confirmation_prompt=True)
-    page.ask("PUT", "/password", {"password": secret})
+    page.ask("password", password=secret)
     click.echo("Set. The page on the LAN now also takes this password.")
 
 

@@ -10,7 +10,7 @@ from atlasbridge.core.daemon.settings import HubSettings, Retention
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.routing.courier import CourierSettings
-from atlasbridge.core.routing.policy import Grant, PolicySettings
+from atlasbridge.core.routing.policy import PolicySettings
 
 DAY_S = 86_400.0
 
@@ -52,6 +52,7 @@ def plan_policy(config: Configuration) -> PolicySettings:
         PromptType.TYPE_YES_NO: prompts.safe_default.yes_no,
         PromptType.TYPE_CONFIRM_ENTER: prompts.safe_default.confirm_enter,
         PromptType.TYPE_MULTIPLE_CHOICE: prompts.safe_default.multiple_choice,
+        PromptType.TYPE_FREE_TEXT: prompts.safe_default.free_text,
     }
     return PolicySettings(
         prompt_ttl_s=prompts.timeout_seconds,
@@ -63,10 +64,6 @@ def plan_policy(config: Configuration) -> PolicySettings:
         muted_tools=frozenset(prompts.muted_tools),
         timer_types=frozenset(kind for kind, value in by_timer.items() if value != "none"),
         allowed={name: allowed_people(name, table) for name, table in config.channels.items()},
-        grants=tuple(
-            Grant(item.tool, item.question, item.answer, f"grant:{number}")
-            for number, item in enumerate(config.general.grants, 1)
-        ),
     )
 
 

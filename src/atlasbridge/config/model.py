@@ -59,8 +59,7 @@ class Prompts(Table):
 
 
 class Grant(Table):
-    """A standing answer about one exact command, text or question of one tool, given by you.  It counts only where all
-    of that is known and nothing of it was hidden or cut."""
+    """No longer used: a standing answer compared what was shown, not what would run.  Rules stand in policy.toml."""
 
     tool: str = Field(description="The tool that asks, as `atlasbridge ps` names it.")
     question: str = Field(min_length=8, description="All of what it is about, character for character.")
@@ -151,6 +150,14 @@ class Retention(Table):
     keep_raw: bool = Field(default=False, description="Whether the raw bytes of a prompt are kept in the store.")
 
 
+class Rules(Table):
+    file: str = Field(default="", description="The rule file; `policy.toml` in the home folder if empty.")
+    tell: Literal["digest", "at_once", "never"] = Field(
+        default="digest", description="How channels hear of what rules and grants decided."
+    )
+    digest_hours: PositiveSeconds = Field(default=24, description="How often they hear of it, with `digest`.")
+
+
 class Launcher(Table):
     """A session that may be started from the web page or a chat."""
 
@@ -165,7 +172,10 @@ class AtlasBridgeConfig(Table):
     session: Session = Field(default=Session(), description="How a tool is run.")
     hub: Hub = Field(default=Hub(), description="The background process.")
     retention: Retention = Field(default=Retention(), description="What is kept for how long.")
-    grants: list[Grant] = Field(default=[], description="Standing answers; none unless you write them.")
+    policy: Rules = Field(default=Rules(), description="Rules that answer for you; see docs/howto/policy.md.")
+    grants: list[Grant] = Field(
+        default=[], description="No longer used; write a rule instead (`atlasbridge policy suggest`)."
+    )
     launchers: list[Launcher] = Field(default=[], description="Sessions that may be started from afar.")
     channels: dict[str, Any] = Field(
         default_factory=dict, description="One table per channel, such as [channels.telegram]; each has `enabled`."

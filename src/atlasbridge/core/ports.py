@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -60,9 +60,6 @@ class Desk(Protocol):
 
     async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None: ...
     async def kill(self, session_id: str, force: bool = False) -> bool: ...
-    def takes_page_key(self, key: str) -> bool:
-        """Whether the hub gave this key to a command of a person's, less than a minute ago."""
-
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool: ...
     def events(self) -> AsyncIterator[dict[str, Any]]:
         """Every event from now on, as `atlasbridge events --json` prints them."""
@@ -92,6 +89,27 @@ class Desk(Protocol):
 
     def launchers(self) -> list[dict[str, Any]]:
         """What may be started from afar, as configured: [{"name", "command": [...], "cwd"}, ...]."""
+
+    def answer(self, prompt_id: str) -> dict[str, Any] | None:
+        """{"kind", "value", "by", "at", "source"} of the answer that was accepted; the value of a secret is None."""
+
+    def still_waiting(self) -> list[PromptRecord]:
+        """Prompts whose time is over and that still stand on the screen of a session that lives."""
+
+    def ask_again(self, prompt_id: str) -> bool:
+        """Have such a prompt raised once more, under a new id.  False: it is not waiting, or its session is away."""
+
+    def tell(self, message: str) -> None:
+        """Tell every channel something that a person should know, such as an alarm."""
+
+    def offer(self, name: str, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
+        """What commands of this user may ask of a channel, over the hub's socket."""
+
+    def grant(
+        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
+    ) -> dict[str, Any]:
+        """Allow what a prompt asks, and what looks like it, for a while; with `preview` only say what that would be:
+        {"ok", "words", "would", "would_not", "grant_id", "answered"}, or {"ok": False, "reason", "message"}."""
 
     async def launch(self, name: str, identity: str) -> str:
         """Start a configured session without a terminal and return its id.  ConfigError: there is no such launcher."""

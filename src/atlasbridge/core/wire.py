@@ -30,6 +30,7 @@ hub -> host
     goodbye                                           the hub ends on purpose; without it, a host starts a new one
 
 command -> hub: {"op": NAME, ...}; hub -> command: {"ok": true, ...} or {"ok": false, "reason", "message", "hint"}.
+Hosts and hubs of an older PROTOCOL are answered: fields are only added, and a reader leaves out what it does not know.
 `events` with follow answers with one event per line until the peer goes.
 """
 
@@ -39,6 +40,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+PROTOCOL = 2  # 1: before hubs said their number
 MAX_LINE = 4 * 1024 * 1024
 
 

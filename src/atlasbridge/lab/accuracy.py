@@ -94,8 +94,9 @@ def gating_matrix() -> str:
     for qa_id in sorted({*REGISTER, *ELSEWHERE}):
         other = ELSEWHERE.get(qa_id)
         name = other.name if other else REGISTER[qa_id].name
-        slack, windows = bool(other and "Slack" in other.name), not (other and "Slack" in other.name)
-        gates = (other is None, other is None, slack, windows)
+        slack, terminal = bool(other and "Slack" in other.name), other is None
+        everywhere = terminal and REGISTER[qa_id].platform[0] != "windows"
+        gates = (everywhere, everywhere, slack, terminal)
         rows.append(f"| {qa_id} {name} | " + " | ".join("yes" if gate else "-" for gate in gates) + " |")
     return "\n".join(rows)
 

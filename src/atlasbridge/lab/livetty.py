@@ -23,9 +23,12 @@ from atlasbridge.core.detection.events import (
     ReplyTyped,
     WakeupDue,
 )
+from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Prompt, Reject
+from atlasbridge.lab.virtual import Trace, VirtualClockRun
 from atlasbridge.os.tty import make_probe
+from atlasbridge.os.tty.noprobe import NoProbe
 from ptypool.process import spawn_process
 
 PATIENCE_S = 20.0
@@ -37,9 +40,20 @@ class LabTimeout(AssertionError):
 
 
 class LiveTerminal:
-    def __init__(self, dialect: str = "generic", rows: int = 24, cols: int = 80, clock: Clock | None = None) -> None:
+    """`blind`: as on a system that cannot tell who reads the terminal."""
+
+    def __init__(
+        self,
+        dialect: str = "generic",
+        rows: int = 24,
+        cols: int = 80,
+        clock: Clock | None = None,
+        blind: bool = False,
+    ) -> None:
         self.detector = Detector(load_dialect(dialect), rows, cols)
         self.clock = clock or SystemClock()
+        self.blind = blind
+        self.trace = Trace()
         self.raised: list[Prompt] = []
         self.withdrawn: list[str] = []
         self.latency_s: list[float] = []
@@ -58,7 +72,7 @@ class LiveTerminal:
         )
         self._pid, self._fd = child.pid, child.master_fd
         os.set_blocking(self._fd, False)
-        self._probe = make_probe(self._fd, self._pid)
+        self._probe: WaitingProbe = NoProbe(self._fd) if self.blind else make_probe(self._fd, self._pid)
         self._last_output = self.clock.now()
         asyncio.get_running_loop().add_reader(self._fd, self._readable)
         self._tell(OutputReceived(b""))
@@ -99,6 +113,12 @@ class LiveTerminal:
 
     def explain(self) -> list[str]:
         return self.detector.explain()
+
+    def virtual_latency_s(self) -> list[float]:
+        """From the last output or answer to each raising, as it would be on a machine that is never late."""
+        screen = self.detector.screen
+        fresh = Detector(self.detector.dialect, screen.rows, screen.cols, self.detector.settings)
+        return VirtualClockRun(fresh, self.trace).run(len(self.raised))
 
     async def close(self) -> None:
         if self._timer:
@@ -144,6 +164,7 @@ class LiveTerminal:
 
     def _tell(self, event: Event) -> None:
         now = self.clock.now()
+        self.trace.keep(event, now, len(self.raised))
         commands = list(self.detector.handle(event, now))
         while commands:
             commands += self._obey(commands.pop(0), now)
@@ -159,7 +180,9 @@ class LiveTerminal:
                 self._wake_at(at)
             case RequestProbe():
                 age = None if self._last_input is None else now - self._last_input
-                return self.detector.handle(ProbeAnswered(self._probe.look(now - self._last_output, age)), now)
+                looked = ProbeAnswered(self._probe.look(now - self._last_output, age))
+                self.trace.keep(looked, now, len(self.raised))
+                return self.detector.handle(looked, now)
         return []
 
     def _wake_at(self, at: float) -> None:

@@ -17,6 +17,7 @@ class DetectorResult:
     raised: list[Prompt] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
     latency_s: list[float] = field(default_factory=list)  # from the last output to each raising
+    virtual_s: list[float] = field(default_factory=list)  # the same on a clock that no busy machine slows down
     explanation: list[str] = field(default_factory=list)
 
     @property
@@ -42,9 +43,12 @@ class BasePromptLabScenario:
     name: ClassVar[str]
     description: ClassVar[str]
     platform: ClassVar[list[str]] = ["macos", "linux"]
+    within_s: ClassVar[float] = 0.2  # from coming to rest to the prompt, where the system tells who reads
+    blind_within_s: ClassVar[float] = 2.5  # where it cannot tell: the silence of the specification, and a look
 
-    def __init__(self) -> None:
-        self.terminal = LiveTerminal()
+    def __init__(self, blind: bool = False) -> None:
+        """`blind`: as on a system that cannot tell who reads the terminal."""
+        self.terminal = LiveTerminal(blind=blind)
 
     async def setup(self) -> None:
         """Prepare what the scenario needs before anything runs."""
@@ -64,13 +68,25 @@ class BasePromptLabScenario:
             await self.run()
             result = self.terminal_result()
             await self.assert_behavior(result)
+            self._check_latency(result)
             return result
         finally:
             await self.terminal.close()
 
     def terminal_result(self) -> DetectorResult:
         live = self.terminal
-        return DetectorResult(list(live.raised), list(live.withdrawn), list(live.latency_s), live.explain())
+        return DetectorResult(
+            list(live.raised), list(live.withdrawn), list(live.latency_s), live.virtual_latency_s(), live.explain()
+        )
+
+    def _check_latency(self, result: DetectorResult) -> None:
+        limit = self.blind_within_s if self.terminal.blind else self.within_s
+        check(
+            len(result.virtual_s) >= len(result.raised),
+            f"the same prompts on the virtual clock: {len(result.virtual_s)} of {len(result.raised)}",
+        )
+        late = [value for value in result.virtual_s if value > limit]
+        check(not late, f"raised within {limit * 1000:.0f} ms of coming to rest, not after {late} s (virtual clock)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +98,8 @@ class Elsewhere:
     description: str
     platform: tuple[str, ...]
     where: str
+    test: str = ""  # a file of the source, and the tests in it by a word; "": the documents leave the id undefined
+    word: str = ""
 
 
 REGISTER: dict[str, type[BasePromptLabScenario]] = {}

@@ -1,8 +1,9 @@
-"""The scenarios of the specification, QA-001 to QA-009, QA-018 and QA-019, each acted out by a small real program."""
+"""The scenarios of the specification, QA-001 to QA-009 and QA-018 to QA-020, each acted out by a small real program."""
 
 from __future__ import annotations
 
 import sys
+from typing import ClassVar
 
 from atlasbridge.lab.scenario import BasePromptLabScenario, DetectorResult, check, register
 
@@ -66,15 +67,20 @@ class OverwrittenPromptScenario(BasePromptLabScenario):
 class SilentBlockScenario(BasePromptLabScenario):
     qa_id = "QA-004"
     description = "Process writes nothing; only the stall_watchdog can detect the block"
+    blind_within_s = 4.5  # nothing was ever written: a little more patience, most silent programs work
 
     async def run(self) -> None:
-        self.terminal.start(program("ask()"))
+        self.terminal.start(["sh", "-c", "read line"])
         await self.terminal.until_raised()
 
     async def assert_behavior(self, result: DetectorResult) -> None:
         check(len(result.raised) == 1, "a program that reads in silence is waiting")
         signals = {item.signal for item in result.last.evidence}
-        check(bool(signals & {"probe", "silence"}), f"seen by the probe or by silence, not by {signals}")
+        expected = "silence" if self.terminal.blind else "probe"
+        check(expected in signals, f"seen by the {expected}, not by {signals}")
+        if self.terminal.blind:
+            check(result.last.type.value == "unknown", "nobody can tell: the person decides what it is")
+            check(result.last.confidence.value == "low", f"no more than a guess: {result.last.confidence.value}")
 
 
 @register
@@ -208,3 +214,27 @@ class EchoLoopScenario(BasePromptLabScenario):
     async def assert_behavior(self, result: DetectorResult) -> None:
         check(len(result.raised) == 1, f"the echo is no prompt: {[prompt.excerpt for prompt in result.raised]}")
         check(result.withdrawn[:1] == ["answered"], f"the answer was taken: {result.withdrawn}")
+
+
+@register
+class ConPTYBaselineScenario(BasePromptLabScenario):
+    """On Windows the ConPTY backend runs it for real (tests/prompt_lab/test_qa_conpty.py); elsewhere a program draws
+    what a Windows console sends: mode switches first, a cleared screen, the title between two pieces of the line, and
+    the whole line again after the answer."""
+
+    qa_id = "QA-020"
+    description = "A prompt on the Windows console is raised and answered"
+    platform: ClassVar[list[str]] = ["windows", "macos", "linux"]
+
+    async def run(self) -> None:
+        opening = r"say('\x1b[?9001h\x1b[?1004h\x1b[?25l\x1b[2J\x1b[m\x1b[H\x1b]0;C:\\agent.exe\x07\x1b[?25h')"
+        asking = r"say('Continue?\x1b[1C(y/n)\x1b[?25l\x1b[1;17H\x1b[?25h')"
+        again = r"say('\x1b[?25l\x1b[HContinue?\x1b[1C(y/n) ' + a + '\r\ngot=' + a + '\x1b[K\r\n\x1b[?25h')"
+        self.terminal.start(program(f"{opening}\n{asking}\na = ask()\n{again}\ntime.sleep(30)"))
+        await self.terminal.until_raised()
+        self.terminal.answer("y")
+        await self.terminal.until_shown("got=y")
+
+    async def assert_behavior(self, result: DetectorResult) -> None:
+        check(result.raised[0].type.value == "yes_no", f"yes_no, not {result.raised[0].type.value}")
+        check(result.raised[0].excerpt == "Continue? (y/n)", f"the line as it looks: {result.raised[0].excerpt!r}")

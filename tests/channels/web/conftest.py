@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.support.fake_desk import FakeHub
+from tests.support.page_client import enter
 
 from atlasbridge.core.clock import Clock, SystemClock
 
@@ -35,7 +36,7 @@ async def anyone(hub: FakeHub) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.fixture
 async def page(hub: FakeHub) -> AsyncIterator[httpx.AsyncClient]:
-    """A page that was let in by a link: it has the cookie and the key."""
+    """A page that was let in by a link: it has the cookie and signs its requests."""
     async with httpx.AsyncClient(base_url=hub.channel.url, timeout=30, verify=False) as client:
         await log_in(hub, client)
         yield client
@@ -43,9 +44,8 @@ async def page(hub: FakeHub) -> AsyncIterator[httpx.AsyncClient]:
 
 async def log_in(hub: FakeHub, client: httpx.AsyncClient, scope: str = "admin") -> dict[str, str]:
     link = hub.channel._site.access.make_link("page", scope)
-    answer = await client.post("/api/v1/login", json={"link": link})
+    answer = await enter(client, link)
     assert answer.status_code == 200, answer.text
-    client.headers["X-AtlasBridge-Key"] = answer.json()["key"]
     return dict(answer.json())
 
 

@@ -11,17 +11,31 @@ import httpx
 import pytest
 from tests.channels.web.conftest import bearer
 from tests.support.fake_desk import FakeDesk, FakeHub
+from tests.support.page_client import LinkLogin, enter, signer
 from tests.support.raw_http import raw
 from tests.support.sample_prompt import YES_NO
 
 from atlasbridge.channels.web import access as access_module
-from atlasbridge.channels.web.access import Access
+from atlasbridge.channels.web import device as device_module
+from atlasbridge.channels.web.access import Access, Caller, Entry
 from atlasbridge.channels.web.catalogue import OPERATIONS
+from atlasbridge.channels.web.proof import EMPTY_DIGEST, proof
 from atlasbridge.channels.web.settings import WebSettings
 from atlasbridge.core.clock import ManualClock
 
 API = "/api/v1"
 STATIC = Path(access_module.__file__).parent / "static"
+
+
+def redeem(access: Access, link: str) -> Entry | None:
+    login = LinkLogin(link)
+    given = proof(login.key, "page", login.challenge, access.epoch, login.link_id)
+    return access.redeem(login.link_id, login.challenge, access.epoch, given, "page", 0)
+
+
+def asks(access: Access, entry: Entry) -> Caller | None:
+    given = proof(entry.key, "page", access.epoch, "GET", "/api/v1/me", EMPTY_DIGEST)
+    return access.page(entry.cookie, f"{access.epoch}.{EMPTY_DIGEST}.{given}", "GET", "/api/v1/me")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +87,7 @@ async def test_a_browser_that_says_cross_site_is_refused_even_for_reads(
 
 async def test_the_cookie_alone_opens_nothing_so_a_forged_request_fails(hub: FakeHub, page: httpx.AsyncClient) -> None:
     record = await hub.raise_prompt(hub.desk.add_session(), YES_NO)
-    del page.headers["X-AtlasBridge-Key"]
+    page.auth = None  # type: ignore[assignment]
     assert page.cookies.get(hub.channel._site.access.cookie_name)
     assert (await page.post(f"{API}/prompts/{record.prompt_id}/reply", json={"value": "y"})).status_code == 401
     assert (await page.get(f"{API}/prompts")).status_code == 401
@@ -143,16 +157,18 @@ def test_the_service_worker_never_keeps_an_answer_of_the_api() -> None:
 
 async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(hub: FakeHub, anyone: httpx.AsyncClient) -> None:
     link = hub.channel._site.access.make_link("page", "admin")
-    answer = await anyone.post(f"{API}/login", json={"link": link})
+    answer = await enter(anyone, link)
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "Path=/" in cookie
-    assert link not in cookie and link not in answer.text
-    assert answer.json()["key"] not in cookie
+    secret, key = link.partition(".")[2], signer(anyone).key.hex()
+    assert secret not in cookie and key not in cookie
+    for sent in (answer.text, answer.request.content.decode(), str(answer.request.url)):
+        assert secret not in sent and key not in sent
 
 
 async def test_a_link_opens_the_page_once(hub: FakeHub, anyone: httpx.AsyncClient) -> None:
     link = hub.channel._site.access.make_link("page", "admin")
-    answers = await asyncio.gather(*(anyone.post(f"{API}/login", json={"link": link}) for _ in range(6)))
+    answers = await asyncio.gather(*(enter(anyone, link) for _ in range(6)))
     assert sorted(answer.status_code for answer in answers) == [200, 401, 401, 401, 401, 401]
 
 
@@ -161,16 +177,16 @@ async def test_a_link_that_waited_too_long_opens_nothing(tmp_path: Path) -> None
     access = Access(FakeDesk(tmp_path, clock), clock, WebSettings())
     link = access.make_link("page", "admin")
     clock.advance(601)
-    assert access.redeem(link) is None
+    assert redeem(access, link) is None
 
 
 async def test_a_login_ends_after_its_time_and_at_logout(hub: FakeHub, page: httpx.AsyncClient, tmp_path: Path) -> None:
     clock = ManualClock()
     access = Access(FakeDesk(tmp_path, clock), clock, WebSettings(login_ttl_s=100))
-    entry = access.redeem(access.make_link("page", "admin"))
-    assert entry is not None and access.page(entry[0], entry[1]) is not None
+    entry = redeem(access, access.make_link("page", "admin"))
+    assert entry is not None and asks(access, entry) is not None
     clock.advance(101)
-    assert access.page(entry[0], entry[1]) is None
+    assert asks(access, entry) is None
     assert (await page.post(f"{API}/logout")).json() == {"ended": True}
     assert (await page.get(f"{API}/me")).status_code == 401
 
@@ -207,7 +223,7 @@ async def test_an_answer_token_answers_but_types_ends_and_grants_nothing(
 
 async def test_every_operation_but_health_and_login_needs_a_credential(hub: FakeHub, anyone: httpx.AsyncClient) -> None:
     opened = [operation.path for operation in OPERATIONS if not operation.scope]
-    assert opened == ["/health", "/login"]
+    assert opened == ["/health", "/hello", "/login"]
     for operation in OPERATIONS:
         if operation.scope:
             path = API + re.sub(r"{\w+}", "x", operation.path)
@@ -231,24 +247,27 @@ async def test_a_wrong_credential_beside_a_right_cookie_is_refused(hub: FakeHub,
 async def test_every_secret_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, str]] = []
     real = access_module.same
-    monkeypatch.setattr(access_module, "same", lambda left, right: (seen.append((left, right)), real(left, right))[1])
+    watched = lambda left, right: (seen.append((left, right)), real(left, right))[1]  # noqa: E731
+    monkeypatch.setattr(access_module, "same", watched)
+    monkeypatch.setattr(device_module, "same", watched)
     clock = ManualClock()
     access = Access(FakeDesk(tmp_path, clock), clock, WebSettings())
     _, secret = access.create_token("ci", "read")
     assert access.bearer(secret) and access.bearer(secret[:-1] + "!") is None
-    entry = access.redeem(access.make_link("page", "read"))
+    entry = redeem(access, access.make_link("page", "read"))
     assert entry is not None
-    assert access.page(entry[0], entry[1]) and access.page(entry[0], "wrong") is None
+    assert asks(access, entry) and access.page(entry.cookie, f"{access.epoch}.x.wrong", "GET", "/") is None
     access.set_password("correct horse battery")
-    assert await access.enter("correct horse battery")
-    assert await access.enter("wrong") is None
-    assert len(seen) == 2 + 1 + 4 + 2
+    assert await access.enter("correct horse battery", "page")
+    assert await access.enter("wrong", "page") is None
+    assert len(seen) == 2 + 1 + 2 + 2 + 2
 
 
 def test_no_digest_is_compared_by_the_equal_sign() -> None:
-    source = Path(access_module.__file__).read_text()
-    assert "hmac.compare_digest" in source
-    assert re.findall(r"digest == |== .*digest", source) == []
+    folder = Path(access_module.__file__).parent
+    assert "hmac.compare_digest" in (folder / "proof.py").read_text()
+    for path in folder.glob("*.py"):
+        assert re.findall(r"digest == |== .*digest|proof == |== .*proof\(", path.read_text()) == [], path.name
 
 
 def test_only_digests_are_kept(tmp_path: Path) -> None:
@@ -256,26 +275,28 @@ def test_only_digests_are_kept(tmp_path: Path) -> None:
     desk = FakeDesk(tmp_path, clock)
     access = Access(desk, clock, WebSettings())
     _, token = access.create_token("ci", "admin")
-    entry = access.redeem(access.make_link("page", "admin"))
+    link = access.make_link("page", "admin")
+    entry = redeem(access, link)
     access.set_password("correct horse battery")
     assert entry is not None
     kept = json.dumps(desk.notes) + json.dumps(desk.audit)
-    for secret in (token.rpartition("_")[2], entry[0].partition(".")[2], entry[1], "correct horse battery"):
+    secrets = (token.rpartition("_")[2], entry.cookie.partition(".")[2], entry.key.hex(), link, link[13:])
+    for secret in (*secrets, "correct horse battery"):
         assert secret not in kept
 
 
 async def test_two_hubs_on_one_machine_do_not_log_each_other_out(tmp_path: Path) -> None:
     hubs = [FakeHub(tmp_path / name) for name in ("one", "two")]
     async with httpx.AsyncClient(timeout=30, verify=False) as browser:  # one cookie jar for all ports, as browsers have
-        keys = []
+        signers = []
         for hub in hubs:
             hub.desk.home.mkdir()
             await hub.start()
-            link = hub.channel._site.access.make_link("page", "admin")
-            answer = await browser.post(f"{hub.channel.url}{API}/login", json={"link": link})
-            keys.append(answer.json()["key"])
-        for hub, key in zip(hubs, keys, strict=True):
-            answer = await browser.get(f"{hub.channel.url}{API}/me", headers={"X-AtlasBridge-Key": key})
+            browser.base_url = httpx.URL(hub.channel.url)
+            assert (await enter(browser, hub.channel._site.access.make_link("page", "admin"))).status_code == 200
+            signers.append(signer(browser))
+        for hub, signed in zip(hubs, signers, strict=True):
+            answer = await browser.get(f"{hub.channel.url}{API}/me", auth=signed)
             assert answer.status_code == 200
     for hub in hubs:
         await hub.stop()

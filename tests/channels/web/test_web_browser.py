@@ -263,7 +263,7 @@ def test_two_tabs_see_the_same_and_only_one_answer_counts(hub: ThreadedHub, brow
     click(browser, "[data-value=y]")
     assert answered(hub, browser) == "y"
     browser.switch_to.window(first)
-    wait_text(browser, ".card.over .who", "by this page")
+    wait_text(browser, ".card.over .verdict", "“Yes” by page (this browser)")
     assert browser.find_elements("css selector", "[data-prompt]") == []
     assert len(hub.hub.answered) == 1
 
@@ -384,10 +384,14 @@ def test_every_control_has_a_name_and_every_colour_enough_contrast(hub: Threaded
 def test_a_page_without_login_shows_how_to_get_in_and_takes_a_pasted_link(
     hub: ThreadedHub, browser: webdriver.Chrome
 ) -> None:
-    browser.execute_script("localStorage.clear(); location.hash = ''; location.reload()")
+    browser.execute_async_script("const gone = indexedDB.deleteDatabase('atlasbridge'); gone.onsuccess = arguments[0]")
+    browser.execute_script("location.hash = ''; location.reload()")
     wait_text(browser, ".login", "atlasbridge web")
     find(browser, "#pass").send_keys("http://127.0.0.1/#link=wrong", Keys.ENTER)
-    wait_text(browser, ".login .word", "does not open")
+    wait_text(browser, ".login .word", "not a whole link")
+    find(browser, "#pass").clear()
+    find(browser, "#pass").send_keys(f"http://127.0.0.1/#link=0123456789ab.{'0' * 64}", Keys.ENTER)
+    wait_text(browser, ".login .word", "was used, or has waited too long")
     find(browser, "#pass").clear()
     find(browser, "#pass").send_keys(hub.link(), Keys.ENTER)
     wait_text(browser, "#link", "live")
@@ -406,7 +410,7 @@ def test_a_notification_is_shown_when_the_page_is_out_of_sight(hub: ThreadedHub,
     shown = """navigator.serviceWorker.ready.then((worker) => worker.getNotifications())
         .then((list) => arguments[0](list.map((item) => item.title + '|' + item.body)))"""
     found = browser.execute_async_script(shown)
-    assert found == ["claude is waiting for you|Do you want to proceed?"]
+    assert found == ["claude asks|Do you want to proceed?"]
 
 
 # chromium forgets a notification that is asked for before it is drawn: wait for it, then ask once

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from tests.channels.web.conftest import bearer, log_in
 from tests.support.fake_desk import FakeHub
+from tests.support.page_client import enter
 from tests.support.raw_http import connect, raw
 from tests.support.sample_prompt import HOSTILE, SECRET, YES_NO, hostile_prompt
 
@@ -29,17 +30,6 @@ async def test_guessing_is_slowed_down_but_a_right_token_still_works(hub: FakeHu
     statuses = [(await anyone.get(f"{API}/me", headers=wrong)).status_code for _ in range(14)]
     assert statuses == [401] * 10 + [429] * 4
     assert (await anyone.get(f"{API}/me", headers=good)).status_code == 200
-
-
-@frozen
-async def test_password_guesses_are_limited_and_then_even_the_right_one_waits(
-    hub: FakeHub, anyone: httpx.AsyncClient
-) -> None:
-    hub.channel._site.access.set_password("correct horse battery")
-    statuses = [(await anyone.post(f"{API}/login", json={"password": "guess"})).status_code for _ in range(12)]
-    assert statuses == [401] * 10 + [429] * 2
-    late = await anyone.post(f"{API}/login", json={"password": "correct horse battery"})
-    assert late.status_code == 429
 
 
 @frozen
@@ -73,10 +63,10 @@ async def test_a_login_over_an_open_wire_is_refused(tmp_path: Path) -> None:
     await hub.start()
     async with httpx.AsyncClient(base_url=hub.channel.url) as client:
         link = hub.channel._site.access.make_link("page", "admin")
-        plain = await client.post(f"{API}/login", json={"link": link}, headers={"Host": "box.example"})
+        plain = await enter(client, link, headers={"Host": "box.example"})
         assert plain.status_code == 403
         safe = {"Host": "box.example", "X-Forwarded-Proto": "https"}
-        answer = await client.post(f"{API}/login", json={"link": link}, headers=safe)
+        answer = await enter(client, link, headers=safe)
         assert "Secure" in answer.headers["set-cookie"]
     await hub.stop()
 
@@ -129,8 +119,9 @@ async def test_hostile_text_leaves_as_json_text_only(hub: FakeHub, page: httpx.A
         assert answer.json()
     async with page.stream("GET", f"{API}/events") as stream:
         async for line in stream.aiter_lines():
-            assert json.loads(line.removeprefix("data: "))["prompts"][0]["excerpt"] == text
-            break
+            if line.startswith("data: "):
+                assert json.loads(line.removeprefix("data: "))["prompts"][0]["excerpt"] == text
+                break
 
 
 async def test_direction_marks_and_control_bytes_become_visible(hub: FakeHub, page: httpx.AsyncClient) -> None:
@@ -140,6 +131,15 @@ async def test_direction_marks_and_control_bytes_become_visible(hub: FakeHub, pa
     assert (shown["cwd"], shown["label"]) == ("/home/<U+202E>gpj.exe", "a^[[31mb<U+200B>")
     screen = (await page.get(f"{API}/sessions/{session.session_id}/screen")).json()
     assert screen["styled"][0][0][0] == "run <U+202E>daolnwod"
+
+
+async def test_joined_pictures_on_a_screen_stay_joined_and_other_joiners_are_shown(
+    hub: FakeHub, page: httpx.AsyncClient
+) -> None:
+    session = hub.desk.add_session()
+    hub.desk.show(session.session_id, ["\U0001f469\u200d\U0001f4bb", "pay\u200dpal"])
+    screen = (await page.get(f"{API}/sessions/{session.session_id}/screen")).json()
+    assert [row[0][0] for row in screen["styled"]] == ["\U0001f469\u200d\U0001f4bb", "pay<U+200D>pal"]
 
 
 async def test_push_goes_to_known_services_only(hub: FakeHub, page: httpx.AsyncClient) -> None:
@@ -183,7 +183,7 @@ async def test_a_body_that_never_ends_is_given_up(hub: FakeHub, monkeypatch: pyt
     monkeypatch.setattr(app_module, "BODY_TIMEOUT_S", 0.2)
     head = b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n"
     answer = await raw(hub, head + b"Connection: close\r\n\r\n{")
-    assert b" 422 " in answer.splitlines()[0]
+    assert b" 408 " in answer.splitlines()[0]
 
 
 async def test_many_idle_connections_leave_room_for_a_real_one(
@@ -198,3 +198,92 @@ async def test_many_idle_connections_leave_room_for_a_real_one(
     assert (await anyone.get(f"{API}/health")).status_code == 200
     for _, writer in crowd:
         writer.close()
+
+
+async def test_a_length_beside_chunks_is_refused(hub: FakeHub) -> None:
+    head = b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    both = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+    answer = await raw(hub, head + both)
+    assert b" 400 " in answer.splitlines()[0]
+
+
+async def test_three_hundred_slow_bodies_keep_nobody_waiting(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    record = await hub.raise_prompt(hub.desk.add_session(), YES_NO)
+    head = b"POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += b"Content-Length: 50\r\n\r\n{"
+    slow = []
+    for _ in range(300):
+        reader, writer = await connect(hub)
+        writer.write(head)
+        slow.append((reader, writer))
+    async with asyncio.timeout(5):
+        answer = await page.post(f"{API}/prompts/{record.prompt_id}/reply", json={"value": "y"})
+        fresh = hub.channel._site.access.make_link("", "answer")
+        async with httpx.AsyncClient(base_url=hub.channel.url) as other:
+            assert (await enter(other, fresh)).status_code == 200
+    assert answer.status_code == 200
+    for _, writer in slow:
+        writer.close()
+
+
+async def test_refusals_say_when_to_come_back_and_how_to_identify(hub: FakeHub, anyone: httpx.AsyncClient) -> None:
+    refused = await anyone.get(f"{API}/prompts")
+    assert refused.headers["www-authenticate"].startswith("Bearer")
+    wrong = {"Authorization": "Bearer ab_00000000_guess"}
+    answers = [await anyone.get(f"{API}/me", headers=wrong) for _ in range(12)]
+    assert answers[-1].status_code == 429 and int(answers[-1].headers["retry-after"]) >= 1
+
+
+async def events(page: httpx.AsyncClient, count: int, **headers: str) -> list[tuple[str, dict[str, Any]]]:
+    out, event_id = [], ""
+    async with asyncio.timeout(20), page.stream("GET", f"{API}/events", headers=headers) as stream:
+        async for line in stream.aiter_lines():
+            event_id = line[4:] if line.startswith("id: ") else event_id
+            if line.startswith("data: "):
+                out.append((event_id, json.loads(line[6:])))
+                if len(out) == count:
+                    break
+    return out
+
+
+async def test_a_listener_that_was_away_gets_what_it_missed(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    ((last, hello),) = await events(page, 1)
+    assert hello["event"] == "hello" and last
+    session = hub.desk.add_session()
+    first = await hub.raise_prompt(session, YES_NO)
+    missed = await events(page, 2, **{"Last-Event-ID": last})
+    assert [event["event"] for _, event in missed] == ["session.started", "prompt.raised"]
+    assert missed[1][1]["prompt_id"] == first.prompt_id
+    for unknown in ("other-1", "", f"{last.rpartition('-')[0]}-999999", f"{last.rpartition('-')[0]}-x"):
+        ((_, again),) = await events(page, 1, **{"Last-Event-ID": unknown})
+        assert again["event"] == "hello", unknown
+
+
+async def test_sending_an_answer_again_does_nothing_twice(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    record = await hub.raise_prompt(hub.desk.add_session(), YES_NO)
+    path = f"{API}/prompts/{record.prompt_id}"
+    unknown = (await page.get(f"{path}/outcome", params={"request_key": "k1"})).json()
+    assert (unknown["arrived"], unknown["prompt"]["state"]) == (False, "awaiting_reply")
+    body = {"value": "y", "request_key": "k1"}
+    answers = [await page.post(f"{path}/reply", json=body) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert len(hub.answered) == 1
+    known = (await page.get(f"{path}/outcome", params={"request_key": "k1"})).json()
+    assert (known["arrived"], known["refused"], known["prompt"]["answer"]["label"]) == (True, False, "Yes")
+    other = await page.post(f"{path}/reply", json={"value": "n", "request_key": "k2"})
+    assert (other.status_code, other.json()["error"]) == (409, "not_open")
+
+
+async def test_keys_of_a_stream_are_typed_in_order_and_once(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    session = hub.desk.add_session()
+    path = f"{API}/sessions/{session.session_id}"
+    await page.post(f"{path}/typing", json={"on": True})
+
+    async def send(number: int, data: str) -> int:
+        body = {"data": data, "stream": "s1", "number": number}
+        return (await page.post(f"{path}/keys", json=body)).status_code
+
+    assert [await send(0, "a"), await send(2, "c"), await send(1, "b"), await send(1, "b"), await send(2, "c")] == [
+        200, 409, 200, 200, 200,
+    ]  # fmt: skip
+    assert b"".join(data for _, data, _ in hub.desk.typed) == b"abc"

@@ -17,6 +17,7 @@ import httpx
 import pytest
 from tests.support.fake_host import FakeHost
 from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.page_client import enter_now, greet_now
 from tests.support.sessions import end_sessions
 
 API = "/api/v1"
@@ -33,11 +34,9 @@ def hub() -> Iterator[HubProcess]:
 @contextmanager
 def opened(hub: HubProcess) -> Iterator[httpx.Client]:
     """A page that came in by the link that `atlasbridge web` prints."""
-    shown = hub.json("web", "--no-open")
+    shown = hub.json("web", "--no-open", "--scope", "admin")
     with httpx.Client(base_url=shown["url"], timeout=60, verify=False) as client:
-        answer = client.post(f"{API}/login", json={"link": shown["links"]["local"].partition("#link=")[2]})
-        assert answer.status_code == 200, answer.text
-        client.headers["X-AtlasBridge-Key"] = answer.json()["key"]
+        enter_now(client, shown["links"]["local"])
         yield client
 
 
@@ -47,7 +46,8 @@ def test_the_command_prints_a_link_that_opens_the_page_and_a_code_to_scan(hub: H
     assert "http://127.0.0.1:" in done.stdout and "/#link=" in done.stdout
     assert "▀" in done.stdout or "█" in done.stdout
     with opened(hub) as page:
-        assert page.get(f"{API}/me").json() == {"identity": "web:page", "scope": "admin"}
+        me = page.get(f"{API}/me").json()
+        assert (me["identity"], me["scope"]) == ("web:page", "admin")
         assert hub.cli("web", "--log-out").stdout == "Logged out: 1\n"
         assert page.get(f"{API}/me").status_code == 401
 
@@ -109,9 +109,14 @@ def test_a_real_program_is_answered_from_the_page_and_everything_is_recorded(hub
         answer = page.post(f"{API}/prompts/{prompt['prompt_id']}/reply", json={"value": "y"})
         assert (answer.status_code, answer.json()["stage"]) == (200, "typed")
         assert b"got:y" in read_until(terminal, b"got:y")
-        settled = page.get(f"{API}/prompts/{prompt['prompt_id']}").json
+
+        def settled() -> dict[str, Any]:
+            return dict(page.get(f"{API}/prompts/{prompt['prompt_id']}").json())
+
         wait_until(lambda: settled()["state"] == "resolved")
         assert settled()["decided_by"] == "web:page"
+        given = settled()["answer"]
+        assert (given["label"], given["by"]) == ("Yes", "web:page")
         assert page.get(f"{API}/audit/state").json()["ok"] is True
         names = [entry["event"] for entry in page.get(f"{API}/audit").json()["entries"]]
         assert {"WEB_LOGIN", "REPLY_RECEIVED", "REPLY_INJECTED", "PROMPT_RESOLVED"} <= set(names)
@@ -159,6 +164,7 @@ def test_a_login_and_an_open_prompt_survive_kill_9_of_the_hub(hub: HubProcess) -
         hub.kill_9()
         hub.start()
         wait_until(lambda: _alive(page))
+        greet_now(page)
         assert the_prompt(page)["prompt_id"] == prompt["prompt_id"]
         path = f"{API}/prompts/{prompt['prompt_id']}/reply"
         wait_until(lambda: page.post(path, json={"value": "y"}).status_code == 200)
@@ -168,7 +174,7 @@ def test_a_login_and_an_open_prompt_survive_kill_9_of_the_hub(hub: HubProcess) -
 
 def _alive(page: httpx.Client) -> bool:
     try:
-        return page.get(f"{API}/me").status_code == 200
+        return page.get(f"{API}/health").status_code == 200
     except httpx.TransportError:
         return False
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import dataclasses
 import json
+import multiprocessing
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from py_vapid import Vapid02
 from tests.channels.web.conftest import log_in
 from tests.support.fake_desk import FakeHub
+from tests.support.page_client import signer
 from tests.support.sample_prompt import MENU, SECRET
+
+from atlasbridge.channels.web.push import is_known_service
+from atlasbridge.channels.web.settings import PUSH_SERVICES
+from atlasbridge.core.values import replace
 
 API = "/api/v1"
 pytestmark = pytest.mark.timeout(180)
@@ -33,6 +41,7 @@ class PushService:
 
     def __init__(self) -> None:
         self.status = 201
+        self.location = ""
         self.received: asyncio.Queue[tuple[dict[str, str], bytes]] = asyncio.Queue()
         self.port = 0
 
@@ -48,7 +57,8 @@ class PushService:
 
     async def _take(self, request: web.Request) -> web.Response:
         await self.received.put((dict(request.headers), await request.read()))
-        return web.Response(status=self.status)
+        headers = {"Location": self.location} if self.location else None
+        return web.Response(status=self.status, headers=headers)
 
 
 class Subscriber:
@@ -94,9 +104,11 @@ async def test_a_prompt_reaches_a_sleeping_phone_encrypted_and_signed(tmp_path: 
     record = await hub.raise_prompt(hub.desk.add_session(), MENU)
     headers, body = await asyncio.wait_for(service.received.get(), 90)
     message = phone.open(body)
-    assert message == {
-        "title": "claude is waiting for you", "body": "Do you want to proceed?", "prompt_id": record.prompt_id
-    }  # fmt: skip
+    assert (message["title"], message["body"]) == ("claude asks", "Do you want to proceed?")
+    assert message["url"] == f"/#prompt/{record.prompt_id}"
+    assert [(item["action"], item["value"]) for item in message["actions"]] == [("refuse", "3"), ("agree", "1")]
+    assert (headers["Urgency"], headers["Topic"]) == ("high", record.prompt_id.replace("-", "")[:32])
+    assert 500 < int(headers["TTL"]) <= 600
     assert b"proceed" not in body
     scheme, _, claim = headers["Authorization"].partition(" ")
     assert scheme == "vapid"
@@ -114,7 +126,8 @@ async def test_a_subscription_that_is_gone_is_forgotten_and_a_secret_is_not_quot
     service.status = 410
     await hub.raise_prompt(hub.desk.add_session(), SECRET)
     _, body = await asyncio.wait_for(service.received.get(), 90)
-    assert phone.open(body)["body"] == "It asks for a secret."
+    message = phone.open(body)
+    assert (message["body"], message["actions"]) == ("It asks for a secret.", [])
     async with asyncio.timeout(60):
         while hub.desk.notes["web.push"] != "[]":
             await asyncio.sleep(0.02)
@@ -140,3 +153,108 @@ async def test_a_browser_can_take_its_subscription_back(tmp_path: Path) -> None:
     assert answer.json() == {"removed": True}
     assert hub.desk.notes["web.push"] == "[]"
     await stop(hub, runner, client)
+
+
+async def test_what_is_settled_is_taken_back_from_the_phone(tmp_path: Path) -> None:
+    hub, service, runner, client = await serve(tmp_path)
+    phone = Subscriber(service)
+    await client.post(f"{API}/push/subscriptions", json=phone.to_json())
+    record = await hub.raise_prompt(hub.desk.add_session(), MENU)
+    await asyncio.wait_for(service.received.get(), 30)
+    await client.post(f"{API}/prompts/{record.prompt_id}/reply", json={"value": "3"})
+    headers, body = await asyncio.wait_for(service.received.get(), 30)
+    message = phone.open(body)
+    assert (message["kind"], message["tag"]) == ("settled", record.prompt_id)
+    assert headers["Urgency"] == "low"
+    await stop(hub, runner, client)
+
+
+async def test_agreeing_is_not_offered_where_the_message_does_not_show_everything(tmp_path: Path) -> None:
+    hub, service, runner, client = await serve(tmp_path)
+    phone = Subscriber(service)
+    await client.post(f"{API}/push/subscriptions", json=phone.to_json())
+    await hub.raise_prompt(hub.desk.add_session(), replace(MENU, excerpt="echo " + "x" * 600 + "; rm -rf ~"))
+    _, body = await asyncio.wait_for(service.received.get(), 30)
+    message = phone.open(body)
+    assert "characters more" in message["body"]
+    assert [item["action"] for item in message["actions"]] == ["refuse"]
+    await stop(hub, runner, client)
+
+
+async def test_a_hundred_and_fifty_prompts_at_once_are_told_and_the_hub_goes_on_answering(tmp_path: Path) -> None:
+    hub, service, runner, client = await serve(tmp_path)
+    phones = [Subscriber(service, f"phone-{number}") for number in range(4)]
+    for phone in phones:
+        await client.post(f"{API}/push/subscriptions", json=phone.to_json())
+    session = hub.desk.add_session()
+    before = threading.active_count()
+    for _ in range(150):
+        await hub.raise_prompt(session, MENU)
+    async with asyncio.timeout(10):
+        assert (await client.get(f"{API}/prompts")).status_code == 200
+    told: dict[str, int] = {}
+    async with asyncio.timeout(60):
+        while sum(told.values()) < 4 * 150:
+            _, body = await service.received.get()
+            message = next(opened for opened in (_try(phone, body) for phone in phones) if opened)
+            count = int(message["title"].split()[0]) if "programs" in message["title"] else 1
+            told[message["phone"]] = told.get(message["phone"], 0) + count
+    assert set(told.values()) == {150}
+    assert threading.active_count() <= before + 4, "no thread for each of them"
+    assert multiprocessing.active_children() == []
+    await stop(hub, runner, client)
+
+
+def _try(phone: Subscriber, body: bytes) -> dict[str, Any] | None:
+    try:
+        return {**phone.open(body), "phone": phone.endpoint}
+    except http_ece.ECEException:
+        return None
+
+
+@pytest.mark.parametrize("way", ["log-out", "revoke", "everybody", "time"])
+async def test_a_subscription_ends_with_its_login(tmp_path: Path, way: str) -> None:
+    hub, service, runner, client = await serve(tmp_path)
+    await client.post(f"{API}/push/subscriptions", json=Subscriber(service).to_json())
+    login_id = signer(client).login_id
+    if way == "log-out":
+        await client.post(f"{API}/logout")
+    elif way == "revoke":
+        await client.delete(f"{API}/devices/{login_id}")
+    elif way == "everybody":
+        await client.delete(f"{API}/logins")
+    else:
+        devices = hub.channel._site.access.devices
+        devices._known[login_id] = dataclasses.replace(devices._known[login_id], until=0.0)
+        devices.all()
+    assert json.loads(hub.desk.notes["web.push"]) == []
+    await hub.raise_prompt(hub.desk.add_session(), MENU)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(service.received.get(), 0.5)
+    await stop(hub, runner, client)
+
+
+async def test_a_redirect_of_a_push_service_is_not_followed(tmp_path: Path) -> None:
+    hub, service, runner, client = await serve(tmp_path)
+    service.status = 307
+    service.location = f"http://127.0.0.1:{service.port}/send/internal"
+    await client.post(f"{API}/push/subscriptions", json=Subscriber(service).to_json())
+    await hub.raise_prompt(hub.desk.add_session(), MENU)
+    await asyncio.wait_for(service.received.get(), 30)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(service.received.get(), 0.5)
+    await stop(hub, runner, client)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "https://evil.example\\.notify.windows.com/x", "https://fcm.googleapis.com:99999/x", "https://fcm.googleapis.com:x/",
+        "https://fcm.googleapis.com@evil.example/", "https://evil.example#@fcm.googleapis.com/", "https://fcm.googleapis.com\n/",
+        "https://fcm.googleapis.com%2f@evil.example/", "//fcm.googleapis.com/x", "https:fcm.googleapis.com/x", "https:///x",
+        "https://evil.example?.notify.windows.com/", "https://.notify.windows.com/", "https://a_b.notify.windows.com/",
+        "https://fcm.googleapis.com./x", "https://\u0130.notify.windows.com/x", "HTTP://fcm.googleapis.com/x",
+    ],
+)  # fmt: skip
+def test_an_endpoint_is_read_as_the_sender_will_read_it(endpoint: str) -> None:
+    assert is_known_service(endpoint, PUSH_SERVICES) is False

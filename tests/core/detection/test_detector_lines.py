@@ -133,8 +133,8 @@ def test_where_nobody_can_tell_a_pattern_needs_two_seconds_of_silence() -> None:
     play >> 0.5 << Raised("yes_no")
 
 
-def test_where_nobody_can_tell_silence_alone_raises_nothing() -> None:
-    Playbook(BLIND) >> "Fitting the model" >> 60.0 << Nothing()
+def test_where_nobody_can_tell_silence_below_an_ended_line_raises_nothing_for_long() -> None:
+    Playbook(BLIND) >> "Fitting the model\r\n" >> 25.0 << Nothing()
 
 
 def test_half_a_prompt_is_not_raised_while_the_rest_is_on_its_way() -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import pytest
 
 from atlasbridge.core.prompt.model import Prompt, PromptType
-from atlasbridge.core.prompt.subject import Subject, SubjectKind
 from atlasbridge.core.routing.policy import (
     Audience,
-    Grant,
     PolicySettings,
     decide_allowed,
     decide_audience,
-    decide_grant,
     decide_reminders,
     decide_timer_default,
     decide_ttl,
@@ -86,18 +83,3 @@ def test_reminders_come_before_the_end_and_not_for_idle_boxes():
     assert decide_reminders(YES_NO, settings) == (250, 500)
     assert decide_reminders(IDLE, settings) == ()
     assert decide_reminders(YES_NO, PolicySettings(reminder_s=0)) == ()
-
-
-def test_a_grant_answers_its_question_word_for_word_and_no_other():
-    settings = PolicySettings(grants=(Grant("claude", "make  all", "y"),))
-    about = Subject(SubjectKind.COMMAND, "make  all", complete=True, shown="make  all")
-    asked = replace(YES_NO, subject=about)
-    assert decide_grant(asked, SESSION, settings) is settings.grants[0]
-    for text in ("make all", "make  all ", "make  all\nrm -rf ~"):
-        other = replace(about, text=text, shown=text)
-        assert decide_grant(replace(YES_NO, subject=other), SESSION, settings) is None
-    for unsure in (None, replace(about, complete=False), replace(about, shown="make [redacted]")):
-        assert decide_grant(replace(YES_NO, subject=unsure), SESSION, settings) is None
-    assert decide_grant(asked, replace(SESSION, tool="bash"), settings) is None
-    for prompt in (SECRET, IDLE, UNKNOWN):
-        assert decide_grant(replace(prompt, subject=about), SESSION, settings) is None

@@ -14,7 +14,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "ptypool.md"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 SAID = {
     '"echo", ["hello"]': "hello\nexit status 0\n",
-    "ls -la": "Output:",
+    'await handle.send_line("ls -la")': "\ndrwx",
+    "from ptypool.sync import": "\nPool full! Max capacity: 2\n",
     "Spawned after release": "Active: 2/2\nPool full! Max capacity: 2\nSpawned after release: ",
     "pool.acquire": "job 5",
     "handle.resize(120, 40)": "rows, columns: (40, 120)",

@@ -102,7 +102,7 @@ class SlackChannel(ChatChannel):
         return blocks.render_short(event, session) if short else blocks.render_prompt(event, session, self._host)
 
     def _paint_outcome(self, event: PromptRecord, session: SessionRecord, outcome: Outcome) -> Params:
-        return blocks.render_outcome(event, session, outcome, self._host, outcome.again and self._can_ask_again)
+        return blocks.render_outcome(event, session, outcome, self._host, outcome.again)
 
     def _paint_notice(self, message: str, session: SessionRecord | None, chat: str) -> Params:
         return blocks.render_notice(message, session, self._host)
@@ -158,10 +158,7 @@ class SlackChannel(ChatChannel):
         self._outbox.post(origin.room, asked | {"thread_ts": origin.thread}, EDIT)
 
     def ask_again(self, origin: Origin, record: PromptRecord) -> None:
-        self._tasks.hold(self._ask_again(origin, record))
-
-    async def _ask_again(self, origin: Origin, record: PromptRecord) -> None:
-        self.say(origin, await self.request_again(record))
+        self.say(origin, self.request_again(record))
 
     def show_more(self, place: Place, record: PromptRecord) -> None:
         thread, again = {"thread_ts": place[1]}, offers_again(record)

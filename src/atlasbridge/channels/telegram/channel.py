@@ -112,7 +112,7 @@ class TelegramChannel(ChatChannel):
         return templates.render_prompt(event, session, self._host)
 
     def _paint_outcome(self, event: PromptRecord, session: SessionRecord, outcome: Outcome) -> Params:
-        keyboard = render_ask_again(event) if outcome.again and self._can_ask_again else None
+        keyboard = render_ask_again(event) if outcome.again else None
         return templates.render_outcome(event, session, outcome, self._host, keyboard)
 
     def _paint_notice(self, message: str, session: SessionRecord | None, chat: str) -> Params:
@@ -162,10 +162,7 @@ class TelegramChannel(ChatChannel):
         self._outbox.edit(origin.place, painted)
 
     def ask_again(self, origin: Origin, record: PromptRecord) -> None:
-        self._tasks.hold(self._ask_again(origin, record))
-
-    async def _ask_again(self, origin: Origin, record: PromptRecord) -> None:
-        self._voice.say(origin, await self.request_again(record))
+        self._voice.say(origin, self.request_again(record))
 
     def member_changed(self, chat_id: int, present: bool) -> None:
         """Blocked, or back: whoever comes back is shown what is open."""

@@ -1,35 +1,28 @@
-"""Who may do what: one-time links, logins of pages, API tokens, and the password of the LAN login.
+"""Who may do what: one-time links, browsers, API tokens, and the password of the LAN login.
 
-Only digests are kept, through the desk's durable notes.  What a request carries is judged in `credential.py`.
+A browser proves each request with a key that never travels; before it does, the hub proves that it has the same key
+(`greet`).  Of tokens and the password only digests are kept.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import hmac
 import json
 import secrets
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from atlasbridge.channels.web.device import Device, Devices
+from atlasbridge.channels.web.proof import digest, mac, new_key, proof, same
 from atlasbridge.channels.web.settings import WebSettings
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.ports import Desk
 
 SCOPES = ("read", "answer", "admin")  # each includes those before it
 MAX_LINKS = 32
-MAX_LOGINS = 64
 STRETCH = 600_000  # rounds of PBKDF2; a function that needs much memory would double the hub
-
-
-def digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def same(left: str, right: str) -> bool:
-    """Compare without telling by the time taken how much was right."""
-    return hmac.compare_digest(left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass"))
 
 
 def _stretch(password: str, salt: bytes) -> str:
@@ -38,11 +31,13 @@ def _stretch(password: str, salt: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who makes a request.  `key` tells callers apart for limits and for opting in to typing."""
+    """Who makes a request.  `key` tells callers apart for limits and for opting in to typing; `body` is the digest that
+    the caller signed for the request's body, "" where nothing is signed."""
 
     identity: str
     scope: str
     key: str
+    body: str = ""
 
     def may(self, scope: str) -> bool:
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
@@ -61,35 +56,38 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
-    """A page that was let in.  The cookie and the page's own key are two secrets: the browser sends the cookie to every
-    port of this host, but a page's storage belongs to one port only, so each alone opens nothing."""
-
-    login_id: str
-    name: str
-    scope: str
-    cookie_digest: str
-    key_digest: str
-    until: float  # wall time
-
-
-@dataclass(frozen=True, slots=True)
 class Link:
-    digest: str
-    name: str
+    """Lives in memory only: a new hub knows no old links."""
+
+    link_id: str
+    key: bytes
+    name: str  # "": as the browser calls itself
     scope: str
     until: float  # steady time
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A browser that was just let in: its cookie, its key, its record."""
+
+    cookie: str
+    key: bytes
+    device: Device
+
+
 class Access:
-    def __init__(self, desk: Desk, clock: Clock, settings: WebSettings) -> None:
+    def __init__(
+        self, desk: Desk, clock: Clock, settings: WebSettings, on_end: Callable[[str], None] = lambda login_id: None
+    ) -> None:
         self._desk = desk
         self._clock = clock
         self._settings = settings
-        self._links: list[Link] = []
+        self._links: dict[str, Link] = {}
+        self.epoch = secrets.token_hex(16)  # of this start: what was signed for another is worth nothing
+        self.port = 0  # where the page listens on loopback
         self.cookie_name = f"atlasbridge_{self._own_name()}"
-        self._tokens = {item["token_id"]: Token(**item) for item in self._load("web.tokens")}
-        self._logins = {item["login_id"]: Login(**item) for item in self._load("web.logins")}
+        self.devices = Devices(desk, clock, settings.login_ttl_s, on_end)
+        self._tokens = {item["token_id"]: Token(**item) for item in json.loads(desk.recall("web.tokens", "[]"))}
 
     def _own_name(self) -> str:
         """A cookie is shared by all ports of a host: two hubs on one machine must not overwrite each other's."""
@@ -98,77 +96,91 @@ class Access:
         return name
 
     def make_link(self, name: str, scope: str) -> str:
-        """A secret that lets one page in, once, soon."""
-        secret = secrets.token_urlsafe(24)
-        self._links = [link for link in self._links if link.until > self._clock.now()][-MAX_LINKS + 1 :]
-        self._links.append(Link(digest(secret), name, scope, self._clock.now() + self._settings.link_ttl_s))
-        return secret
+        """A secret that lets one browser in, once, soon: "id.key"."""
+        now = self._clock.now()
+        kept = [link for link in self._links.values() if link.until > now][-MAX_LINKS + 1 :]
+        link = Link(secrets.token_hex(6), new_key(), name, scope, now + self._settings.link_ttl_s)
+        self._links = {known.link_id: known for known in [*kept, link]}
+        return f"{link.link_id}.{link.key.hex()}"
 
-    def redeem(self, secret: str) -> tuple[str, str, Login] | None:
-        """Use a one-time link up.  Returns the cookie, the page's key and the login."""
-        wanted = digest(secret)
-        found = [link for link in self._links if same(link.digest, wanted) and link.until > self._clock.now()]
-        if not found:
+    def greet(self, who: str, cookie: str, challenge: str) -> str | None:
+        """Prove to the bearer of a link, a login or a token that this is its hub.  None: we do not know it."""
+        key = self._key_of(who, cookie)
+        return None if key is None else proof(key, "hub", challenge, self.epoch, who)
+
+    def _key_of(self, who: str, cookie: str) -> bytes | None:
+        if link := self._link(who):
+            return link.key
+        if token := self._tokens.get(who):
+            return token.digest.encode()
+        found = self.devices.key(cookie)
+        return found[1] if found is not None and found[0].login_id == who and self._at_home(found[0]) else None
+
+    def _at_home(self, device: Device) -> bool:
+        """False: it logged in at a port that is not ours (any more).  Whoever is there now could pass things on."""
+        return device.port in (0, self.port)
+
+    def _link(self, link_id: str) -> Link | None:
+        link = self._links.get(link_id)
+        return link if link is not None and link.until > self._clock.now() else None
+
+    def redeem(self, link_id: str, challenge: str, epoch: str, given: str, agent: str, port: int) -> Entry | None:
+        """Use a one-time link up.  A wrong proof leaves it as it is, so nobody else can spoil it."""
+        link = self._link(link_id)
+        if link is None or epoch != self.epoch:
             return None
-        self._links.remove(found[0])
-        return self._let_in(found[0].name, found[0].scope)
+        if not same(proof(link.key, "page", challenge, epoch, link_id), given):
+            return None
+        del self._links[link_id]
+        return self._let_in(link.name or agent, link.scope, mac(link.key, "device", challenge, epoch), port)
 
     def set_password(self, password: str) -> None:
         salt = secrets.token_bytes(16)
         self._desk.remember("web.password", f"{salt.hex()}:{_stretch(password, salt)}")
 
-    async def enter(self, password: str) -> tuple[str, str, Login] | None:
+    async def enter(self, password: str, agent: str) -> Entry | None:
         salt, _, hashed = self._desk.recall("web.password").partition(":")
         if not hashed:
             return None
         given = await asyncio.to_thread(_stretch, password, bytes.fromhex(salt))
-        return self._let_in("login", "admin") if same(given, hashed) else None
+        return self._let_in(agent, self._settings.password_scope, new_key(), 0) if same(given, hashed) else None
 
-    def _let_in(self, name: str, scope: str) -> tuple[str, str, Login]:
-        login_id, cookie, key = secrets.token_hex(8), secrets.token_urlsafe(24), secrets.token_urlsafe(24)
-        until = self._clock.wall() + self._settings.login_ttl_s
-        login = Login(login_id, name, scope, digest(cookie), digest(key), until)
-        kept = [known for known in self._logins.values() if known.until > self._clock.wall()]
-        self._logins = {known.login_id: known for known in [*kept, login][-MAX_LOGINS:]}
-        self._save("web.logins", self._logins)
-        self._desk.note("WEB_LOGIN", identity=f"web:{name}", login_id=login_id, scope=scope)
-        return f"{login_id}.{cookie}", key, login
-
-    def logout(self, login_id: str) -> bool:
-        if self._logins.pop(login_id, None) is None:
-            return False
-        self._save("web.logins", self._logins)
-        return True
+    def _let_in(self, name: str, scope: str, key: bytes, port: int) -> Entry:
+        cookie, device = self.devices.add(name, scope, key, port)
+        return Entry(cookie, key, device)
 
     def logout_all(self) -> int:
-        """End every page's login and every link that still waits."""
-        count = len(self._logins)
-        self._logins, self._links = {}, []
-        self._save("web.logins", self._logins)
-        self._desk.note("WEB_LOGOUT_ALL", count=count)
-        return count
+        """End every browser's login and every link that still waits."""
+        self._links = {}
+        return self.devices.end_all()
 
-    def page(self, cookie: str, key: str) -> Caller | None:
-        login_id, _, secret = cookie.partition(".")
-        login = self._logins.get(login_id)
-        if login is None or login.until <= self._clock.wall():
+    def page(self, cookie: str, signed: str, method: str, target: str) -> Caller | None:
+        """Who signed this request for this start of this hub; the body's digest is checked when the body has come."""
+        found = self.devices.key(cookie)
+        epoch, body, given = (*signed.split("."), "", "", "")[:3]
+        if found is None or epoch != self.epoch:
             return None
-        both = same(digest(secret), login.cookie_digest) & same(digest(key), login.key_digest)
-        return Caller(f"web:{login.name}", login.scope, login_id) if both else None
+        device, key = found
+        if not self._at_home(device):
+            return None
+        if not same(proof(key, "page", epoch, method, target, body), given):
+            return None
+        self.devices.seen(device.login_id)
+        return Caller(f"web:{device.name}", device.scope, device.login_id, body)
 
     def create_token(self, name: str, scope: str) -> tuple[Token, str]:
         """The secret is shown once and never kept."""
         token_id, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         token = Token(token_id, name, scope, digest(secret), iso(self._clock.wall()))
         self._tokens[token_id] = token
-        self._save("web.tokens", self._tokens)
+        self._save_tokens()
         self._desk.note("TOKEN_CREATED", token_id=token_id, name=name, scope=scope)
         return token, f"ab_{token_id}_{secret}"
 
     def revoke_token(self, token_id: str) -> bool:
         if self._tokens.pop(token_id, None) is None:
             return False
-        self._save("web.tokens", self._tokens)
+        self._save_tokens()
         self._desk.note("TOKEN_REVOKED", token_id=token_id)
         return True
 
@@ -183,9 +195,5 @@ class Access:
             return None
         return Caller(f"web:token/{token.name}", token.scope, token_id)
 
-    def _load(self, key: str) -> list[dict[str, Any]]:
-        loaded: list[dict[str, Any]] = json.loads(self._desk.recall(key, "[]"))
-        return loaded
-
-    def _save(self, key: str, records: dict[str, Any]) -> None:
-        self._desk.remember(key, json.dumps([asdict(record) for record in records.values()]))
+    def _save_tokens(self) -> None:
+        self._desk.remember("web.tokens", json.dumps([asdict(record) for record in self._tokens.values()]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from importlib.resources import files
 from typing import Any
@@ -20,10 +19,11 @@ from atlasbridge.channels.web.catalogue import OPERATIONS
 from atlasbridge.channels.web.guard import Guard
 from atlasbridge.channels.web.openapi import PREFIX, render_openapi
 from atlasbridge.channels.web.operation import NOBODY, Call, Operation, problem
+from atlasbridge.channels.web.proof import body_digest, same
 from atlasbridge.channels.web.site import Site
 
-BODY_TIMEOUT_S = 15.0
-PAGE_KEY = "x-atlasbridge-key"
+BODY_TIMEOUT_S = 5.0
+SIGNED = "x-atlasbridge-proof"
 TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -38,7 +38,9 @@ def build_app(site: Site, names: tuple[str, ...]) -> ASGIApp:
     """`names`: the host names served besides loopback."""
     routes = [Route(PREFIX + path, _endpoint(site, path), methods=_methods(path)) for path in _paths()]
     routes.append(Route(f"{PREFIX}/openapi.json", _openapi, methods=["GET"]))
-    routes += _static_routes()
+    static = {entry.name: entry.read_bytes() for entry in _static_files()}
+    site.shell = hashlib.sha256(b"\0".join(static[name] for name in sorted(static))).hexdigest()[:16]
+    routes += _static_routes(static)
     handlers: Any = {HTTPException: _http_error}
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
@@ -72,7 +74,7 @@ async def _perform(site: Site, operation: Operation, request: Request) -> Respon
         return problem(403, "wrong_scope", f"this needs the scope {operation.scope}")
     try:
         query = _read_query(operation, request)
-        body = await _read_body(operation, request)
+        body = await _read_body(site, operation, request, caller)
     except (ValueError, KeyError, RecursionError):
         return problem(422, "bad_value", "a parameter or the body is not as the documentation describes it")
     if isinstance(body, Response):
@@ -83,20 +85,28 @@ async def _perform(site: Site, operation: Operation, request: Request) -> Respon
 
 
 def _caller(site: Site, request: Request) -> Caller | Response:
+    """A right credential is always let in; only wrong ones are counted, so nobody can lock another out."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if scheme:
-        caller = (site.access.bearer(given) or site.command_line(given)) if scheme.lower() == "bearer" else None
+        caller = site.access.bearer(given) if scheme.lower() == "bearer" else None
     else:
-        cookie, key = request.cookies.get(site.access.cookie_name, ""), request.headers.get(PAGE_KEY, "")
-        if not cookie or not key:
+        cookie, signed = request.cookies.get(site.access.cookie_name, ""), request.headers.get(SIGNED, "")
+        if not cookie or not signed:
             return problem(401, "unauthorized", "show a token, or open the page by a link from: atlasbridge web")
-        caller = site.access.page(cookie, key)
+        caller = site.access.page(cookie, signed, request.method, _target(request))
     if caller is not None:
         return caller
     peer = request.client.host if request.client else ""
-    if site.wrong.admit(peer, site.clock.now()):
-        return problem(429, "rate_limited", "too many attempts; wait a minute")
+    if wait_s := site.wrong.admit(peer, site.clock.now()):
+        return problem(429, "rate_limited", "too many attempts; wait a minute", wait_s)
     return problem(401, "unauthorized", "this token or login is not valid (any more)")
+
+
+def _target(request: Request) -> str:
+    """What stood in the request's first line."""
+    query = request.scope["query_string"].decode("latin-1")
+    path: str = request.scope["raw_path"].decode("latin-1")
+    return f"{path}?{query}" if query else path
 
 
 def _read_query(operation: Operation, request: Request) -> dict[str, Any]:
@@ -108,17 +118,19 @@ def _read_query(operation: Operation, request: Request) -> dict[str, Any]:
     }
 
 
-async def _read_body(operation: Operation, request: Request) -> Any:
+async def _read_body(site: Site, operation: Operation, request: Request, caller: Caller) -> Any:
     if operation.body is None:
         return None
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return problem(415, "not_json", "send the body as application/json")
     try:
-        async with asyncio.timeout(BODY_TIMEOUT_S):
+        async with site.readers.reading(BODY_TIMEOUT_S):
             content = await request.body()
+        if caller.body and not same(body_digest(content), caller.body):
+            return problem(401, "unauthorized", "this is not the body that was signed")
         return operation.body.model_validate_json(content)
     except TimeoutError:
-        return problem(422, "bad_value", "the body did not come in time")
+        return problem(408, "too_slow", "the body did not come in time")
     except ClientDisconnect:
         return problem(413, "too_large", "the request is too large")
     except ValidationError as error:
@@ -139,14 +151,14 @@ async def _http_error(request: Request, error: Exception) -> Response:
     return response
 
 
-def _static_routes() -> list[Route]:
+def _static_files() -> list[Any]:
+    return [entry for entry in files("atlasbridge.channels.web").joinpath("static").iterdir() if entry.is_file()]
+
+
+def _static_routes(static: dict[str, bytes]) -> list[Route]:
     """Each file is read once; the page is small, and nothing outside of the package can be named."""
-    routes = []
-    for entry in files("atlasbridge.channels.web").joinpath("static").iterdir():
-        if entry.is_file():
-            path = "/" if entry.name == "index.html" else f"/{entry.name}"
-            routes.append(Route(path, _static(entry.name, entry.read_bytes()), methods=["GET"]))
-    return routes
+    names = {name: "/" if name == "index.html" else f"/{name}" for name in static}
+    return [Route(path, _static(name, static[name]), methods=["GET"]) for name, path in names.items()]
 
 
 def _static(name: str, content: bytes) -> Any:

@@ -16,10 +16,17 @@ class Body(BaseModel):
 
 
 class LoginBody(Body):
-    """A page shows its one-time link or the password, and is let in."""
+    """A browser proves that it has a one-time link (the link's key itself is not sent), or shows the password."""
 
-    link: Secret | None = None
+    link: Secret | None = Field(default=None, description="the link's id")
+    challenge: Secret | None = None
+    epoch: Secret | None = None
+    proof: Secret | None = None
     password: Secret | None = None
+
+
+class NameBody(Body):
+    name: Annotated[str, StringConstraints(min_length=1, max_length=40)]
 
 
 class ReplyBody(Body):
@@ -28,6 +35,19 @@ class ReplyBody(Body):
     value: Annotated[str, StringConstraints(max_length=8192)]
     as_text: bool = Field(default=False, description="never read the value as a choice")
     session_id: Annotated[str, StringConstraints(max_length=64)] = Field(default="", description="checked when given")
+    request_key: Annotated[str, StringConstraints(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")] = Field(
+        default="",
+        description="chosen by the sender: the same key again gets the same outcome, and nothing is done twice",
+    )
+
+
+class GrantBody(Body):
+    """Allow what a prompt asks, and what looks like it, for a while."""
+
+    for_s: Annotated[float, Field(gt=0, le=43_200)] | None = Field(default=None, description="for so many seconds")
+    times: Annotated[int, Field(ge=1, le=1000)] | None = Field(default=None, description="for so many questions")
+    folder: bool = Field(default=False, description="in every session of the tool in this folder, not in this one only")
+    preview: bool = Field(default=False, description="only say what it would allow")
 
 
 class ReportBody(Body):
@@ -42,6 +62,10 @@ class KeysBody(Body):
     """Keys for the session as text; control characters are keys, such as \\u0003 for Ctrl-C."""
 
     data: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+    stream: Annotated[str, StringConstraints(max_length=64, pattern=r"^[A-Za-z0-9_-]*$")] = Field(
+        default="", description="chosen by the sender; numbers of one stream are typed in their order, each once"
+    )
+    number: Annotated[int, Field(ge=0, le=2**31)] = Field(default=0, description="0, 1, 2, … within the stream")
 
 
 class EndBody(Body):
@@ -58,8 +82,10 @@ class TokenBody(Body):
 
 
 class LinkBody(Body):
-    name: Name = "page"
-    scope: ScopeName = "admin"
+    name: Annotated[str, StringConstraints(max_length=40)] = Field(
+        default="", description="empty: named by its browser"
+    )
+    scope: ScopeName = "answer"
 
 
 class PasswordBody(Body):

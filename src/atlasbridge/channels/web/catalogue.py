@@ -19,12 +19,19 @@ def listing(name: str, item: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 TEXT: Final = {"type": "string"}
 FLAG: Final = {"type": "boolean"}
+TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 ANY: Final[dict[str, Any]] = {"type": "object"}
 PROMPT: Final = {"$ref": "#/components/schemas/Prompt"}
 SESSION: Final = {"$ref": "#/components/schemas/Session"}
 TOKEN: Final = thing(token_id=TEXT, name=TEXT, scope=TEXT, created_at=TEXT)
 STREAM: Final = {"stream": "server-sent events: one JSON object per event"}
 
+DEVICE: Final = thing(login_id=TEXT, name=TEXT, scope=TEXT, created_at=TEXT, seen_at=TEXT, until=TEXT, this=FLAG)
+MAYBE: Final = {"type": ["object", "null"]}
+
+WHO = Param("who", {"type": "string", "maxLength": 64}, "the id of a link, a login or a token", "")
+CHALLENGE = Param("challenge", {"type": "string", "maxLength": 128}, "chosen by the caller, new each time", "")
+REQUEST_KEY = Param("request_key", {"type": "string", "maxLength": 64}, "as it was given with the answer", "")
 ALL = Param("all", {"type": "boolean"}, "also those that have ended", False)
 STYLED = Param("styled", {"type": "boolean"}, "with colours, as runs of [text, fg, bg, flags]", False)
 SEARCH = Param("search", {"type": "string", "maxLength": 200}, "words in the question, the tool or the folder", "")
@@ -37,21 +44,54 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "GET", "/health", record_api.health, "", "Whether the hub answers.", thing(status=TEXT, version=TEXT)
     ),
     Operation(
-        "POST", "/login", admin_api.login, "", "Let a page in by its one-time link or the password.",
-        thing(key=TEXT, scope=TEXT, name=TEXT), body=body.LoginBody, errors=(401, 403, 429),
+        "GET", "/hello", admin_api.hello, "", "The hub proves that it knows a link, a login or a token.",
+        thing(epoch=TEXT, proof=TEXT), query=(WHO, CHALLENGE), errors=(401,),
     ),
-    Operation("POST", "/logout", admin_api.logout, "read", "End this page's login.", thing(ended=FLAG)),
+    Operation(
+        "POST", "/login", admin_api.login, "", "Let a browser in by its one-time link or the password.",
+        DEVICE, body=body.LoginBody, errors=(401, 403, 429),
+    ),
+    Operation("POST", "/logout", admin_api.logout, "read", "End this browser's login.", thing(ended=FLAG)),
+    Operation(
+        "GET", "/devices", admin_api.list_devices, "admin", "Browsers that are let in.", listing("devices", DEVICE)
+    ),
+    Operation(
+        "PUT", "/devices/{login_id}", admin_api.rename_device, "admin", "Give a browser another name.",
+        DEVICE, body=body.NameBody, errors=(404, 409),
+    ),
+    Operation(
+        "DELETE", "/devices/{login_id}", admin_api.end_device, "admin", "End one browser's login.",
+        thing(ended=FLAG), errors=(404,),
+    ),
     Operation(
         "DELETE", "/logins", admin_api.logout_all, "admin", "End every login.", thing(ended={"type": "integer"})
     ),
-    Operation("GET", "/me", admin_api.me, "read", "Who is calling.", thing(identity=TEXT, scope=TEXT)),
+    Operation("GET", "/me", admin_api.me, "read", "Who is calling.", thing(identity=TEXT, scope=TEXT, device=MAYBE)),
+    Operation(
+        "PUT", "/me", admin_api.rename_me, "read", "Give this browser another name.",
+        DEVICE, body=body.NameBody, errors=(404, 409),
+    ),
     Operation(
         "GET", "/prompts", prompt_api.list_prompts, "read", "Open prompts.", listing("prompts", PROMPT, now=TEXT)
     ),
     Operation("GET", "/prompts/{prompt_id}", prompt_api.get_prompt, "read", "One prompt.", PROMPT, errors=(404,)),
     Operation(
         "POST", "/prompts/{prompt_id}/reply", prompt_api.reply, "answer", "Answer a prompt.",
-        thing(stage=TEXT, message=TEXT, prompt_id=TEXT), body=body.ReplyBody, errors=(403, 404, 409, 429, 503),
+        thing(stage=TEXT, message=TEXT, prompt_id=TEXT, prompt=PROMPT), body=body.ReplyBody,
+        errors=(403, 404, 409, 429, 503),
+    ),
+    Operation(
+        "POST", "/prompts/{prompt_id}/again", prompt_api.again, "answer", "Ask a prompt whose time is over once more.",
+        thing(asked=FLAG), errors=(404, 409),
+    ),
+    Operation(
+        "GET", "/prompts/{prompt_id}/outcome", prompt_api.outcome, "answer", "Whether an answer arrived, by its key.",
+        thing(arrived=FLAG, refused=FLAG, message=TEXT, prompt=PROMPT), query=(REQUEST_KEY,), errors=(404,),
+    ),
+    Operation(
+        "POST", "/prompts/{prompt_id}/grant", prompt_api.grant, "answer", "Allow what it asks for a while.",
+        thing(words=TEXT, would=TEXTS, would_not=TEXTS, grant_id=TEXT, answered=FLAG), body=body.GrantBody,
+        errors=(404, 409),
     ),
     Operation(
         "POST", "/prompts/{prompt_id}/report", prompt_api.report_prompt, "answer", "Report that this is no prompt.",
@@ -80,7 +120,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "POST", "/sessions/{session_id}/keys", session_api.type_keys, "admin", "Type into the session.",
-        thing(typed=FLAG), body=body.KeysBody, errors=(403, 404, 409),
+        thing(typed=FLAG, next={"type": "integer"}), body=body.KeysBody, errors=(403, 404, 409),
     ),
     Operation(
         "POST", "/sessions/{session_id}/end", session_api.end, "admin", "End the session's tool.",
@@ -106,7 +146,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation("GET", "/metrics", record_api.metrics, "read", "Metrics for Prometheus.", {"text": "Prometheus text"}),
     Operation(
         "POST", "/links", admin_api.make_link, "admin", "Make a one-time link to the page.",
-        thing(links=ANY, valid_s={"type": "number"}), body=body.LinkBody,
+        thing(url=TEXT, links=ANY, valid_s={"type": "number"}, fingerprint=TEXT), body=body.LinkBody,
     ),
     Operation(
         "PUT", "/password", admin_api.set_password, "admin", "Set the password of the login on the LAN.",

@@ -12,21 +12,27 @@ from typing import Any, ClassVar
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.web.access import Access
 from atlasbridge.channels.web.app import build_app
+from atlasbridge.channels.web.command import PageCommands
 from atlasbridge.channels.web.metrics import Counters
+from atlasbridge.channels.web.place import Place, own_places
 from atlasbridge.channels.web.push import Push
+from atlasbridge.channels.web.push_text import render_ask, render_settled
 from atlasbridge.channels.web.report import Reports
-from atlasbridge.channels.web.server import Listener, bind, own_names, self_signed, write_private
+from atlasbridge.channels.web.server import own_names, write_private
 from atlasbridge.channels.web.settings import WebSettings
 from atlasbridge.channels.web.site import Site
 from atlasbridge.channels.web.view import render_session
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import Desk
+from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
+LOOK_AGAIN_S = 1.0  # whether a port that was taken is free
+SETTLED_S = 3600.0  # how long a phone that sleeps may hear that a prompt is settled
 
 
 class WebChannel(BaseChannel):
@@ -37,56 +43,75 @@ class WebChannel(BaseChannel):
         super().__init__(settings, desk, clock)
         chosen = WebSettings.read(settings)
         self.web = chosen
+        push = Push(desk, clock, chosen)
         self._site = Site(
             desk=desk,
             clock=clock,
             settings=chosen,
-            access=Access(desk, clock, chosen),
-            push=Push(desk, chosen),
+            access=Access(desk, clock, chosen, push.end),
+            push=push,
             reports=Reports(desk.home, clock),
             counters=Counters(),
         )
-        self._listeners: list[Listener] = []
+        self._places: list[Place] = []
         self._pump: asyncio.Task[None] | None = None
+        self._waiting: asyncio.Task[None] | None = None
 
     @property
     def url(self) -> str:
         return self._site.urls.get("local", "")
 
     async def start(self) -> None:
+        self._record.unlink(missing_ok=True)  # a dead hub's
         names = self.web.hosts
         if self.web.lan:
             names += self.web.lan_names or own_names()
         app = build_app(self._site, names)
-        local = bind("127.0.0.1", self.web.port, int(self.desk.recall("web.port", "0")))
-        port = local.getsockname()[1]
-        self._site.urls["local"] = f"http://127.0.0.1:{port}"
-        self._listeners = [Listener(app, local)]
-        if self.web.lan:
-            self._listeners.append(self._lan_listener(app, self.web.lan_names or own_names()))
+        self._places = own_places(self.web, self.desk, app)
         for host in self.web.hosts:
             self._site.urls.setdefault("proxy", f"https://{host}")
-        for listener in self._listeners:
-            await listener.start()
-        self.desk.remember("web.port", str(port))
-        urls = self._site.urls
-        record = {"url": self.url, "port": port, "pid": os.getpid(), "urls": urls}  # no key: that is the hub's to give
-        write_private(self.desk.home / "web.json", record)
+        taken = await self._open_places()
+        if taken:
+            self._alarm(taken)
+            self._waiting = asyncio.create_task(self._wait_for_places(), name="web-port")
+        self.desk.offer("web", PageCommands(self._site).answer)
         self._pump = asyncio.create_task(self._follow(), name="web-events")
 
-    def _lan_listener(self, app: Any, names: tuple[str, ...]) -> Listener:
-        pair = (self.web.cert, self.web.key) if self.web.cert else self_signed(self.desk.home, names)
-        sock = bind(self.web.lan_host, self.web.lan_port)
-        addresses = [name for name in names if name.replace(".", "").isdigit()] or list(names)
-        self._site.urls["lan"] = f"https://{addresses[0]}:{sock.getsockname()[1]}"
-        return Listener(app, sock, *pair)
+    @property
+    def _record(self) -> Any:
+        return self.desk.home / "web.json"
+
+    async def _open_places(self) -> list[Place]:
+        """Listen wherever it is possible; returns where another program listens."""
+        for place in self._places:
+            if await place.open():
+                self._site.urls[place.name] = place.url
+                if place.name == "local":
+                    self._site.access.port = place.port
+                else:
+                    self._site.fingerprint = place.fingerprint
+        if self.url:
+            record = {"url": self.url, "port": self._site.access.port, "pid": os.getpid(), "urls": self._site.urls}
+            write_private(self._record, record)
+        return [place for place in self._places if place.listener is None]
+
+    def _alarm(self, taken: list[Place]) -> None:
+        """Never another port instead: open pages would speak to whoever has taken theirs."""
+        for place in taken:
+            log.error("the page is off: %s", place.fault)
+            self.desk.note("WEB_PORT_TAKEN", port=place.wanted)
+            self.desk.tell(f"The web page is off: {place.fault}. Do not log in there until it is back.")
+
+    async def _wait_for_places(self) -> None:
+        while await self._open_places():
+            await asyncio.sleep(LOOK_AGAIN_S)
+        self.desk.tell(f"The web page is back: {self.url}")
 
     async def _follow(self) -> None:
         """Everything that happens goes to every page, with the prompt or session as it is now."""
         async for event in self.desk.events():
             self._site.counters.count_event(event)
-            if self._site.broadcast.listeners:
-                self._site.broadcast.publish(self._enrich(event))
+            self._site.broadcast.publish(self._enrich(event))
 
     def _enrich(self, event: dict[str, Any]) -> dict[str, Any]:
         names = ("event", "at", "session_id", "prompt_id", "reason")
@@ -99,13 +124,7 @@ class WebChannel(BaseChannel):
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         """Pages hear of it by the event stream; phones that sleep, by push.  The id is the prompt's own."""
-        self._site.push.tell(
-            {
-                "title": f"{visible(session.tool, keep_lines=False)} is waiting for you",
-                "body": "It asks for a secret." if event.prompt.secret else event.prompt.excerpt[:160],
-                "prompt_id": event.prompt_id,
-            }
-        )
+        self._site.push.tell(render_ask(event, session, event.deadline))
         return event.prompt_id
 
     async def receive_reply(self) -> InboundReply:
@@ -116,6 +135,8 @@ class WebChannel(BaseChannel):
             reply.token.set_result(outcome)
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
+        if event.state not in OPEN:
+            self._site.push.settle(render_settled(event, receipt.sentence, self.clock.now() + SETTLED_S))
         self._site.broadcast.publish(
             {
                 "event": "receipt",
@@ -124,6 +145,7 @@ class WebChannel(BaseChannel):
                 "stage": receipt.stage,
                 "sentence": visible(receipt.sentence),
                 "by": visible(receipt.by),
+                "audit_head": receipt.audit_head,
                 "prompt": self._site.show(event),
             }
         )
@@ -134,14 +156,17 @@ class WebChannel(BaseChannel):
 
     async def close(self) -> None:
         self._site.broadcast.close()
-        if self._pump is not None:
-            self._pump.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._pump
-        await asyncio.gather(*(listener.close() for listener in self._listeners))
+        for task in (self._pump, self._waiting):
+            if task is not None:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+        await asyncio.gather(*(place.close() for place in self._places))
         await self._site.push.close()
-        (self.desk.home / "web.json").unlink(missing_ok=True)
+        self._record.unlink(missing_ok=True)
 
     def health(self) -> dict[str, Any]:
         ended = self._pump is not None and self._pump.done()
-        return {"state": "failed" if ended else "ok", "url": self.url, "pages": self._site.broadcast.listeners}
+        report = {"state": "failed" if ended else "ok", "url": self.url, "pages": self._site.broadcast.listeners}
+        taken = [place.fault for place in self._places if place.listener is None]
+        return {**report, "state": "alarm", "fault": "; ".join(taken)} if taken else report

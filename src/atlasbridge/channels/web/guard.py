@@ -5,8 +5,10 @@ Plain ASGI, so that it also stands before static files and before errors.  Who t
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -62,6 +64,8 @@ class Guard:
             return 403, "wrong_origin", "requests from other web pages are refused"
         if scope["path"].startswith("/api/") and headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return 403, "wrong_origin", "requests from other web pages are refused"
+        if "transfer-encoding" in headers and "content-length" in headers:
+            return 400, "bad_request", "a body has a length or comes in chunks, not both"
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or int(length) > MAX_BODY:
             return 413, "too_large", "the request is too large"
@@ -87,6 +91,29 @@ class _Bounded:
         message = await self._receive()
         self._seen += len(message.get("body", b""))
         return {"type": "http.disconnect"} if self._seen > MAX_BODY else message
+
+
+class Readers:
+    """Bodies that are being read.  When there are many, the one that has taken longest is given up: an honest body
+    comes at once with its head."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._open: dict[asyncio.Timeout, None] = {}
+
+    @asynccontextmanager
+    async def reading(self, patience_s: float) -> AsyncIterator[None]:
+        """Raises TimeoutError inside when it takes too long, or when others need the room."""
+        if len(self._open) >= self._total:
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            oldest.reschedule(asyncio.get_running_loop().time())
+        async with asyncio.timeout(patience_s) as limit:
+            self._open[limit] = None
+            try:
+                yield
+            finally:
+                self._open.pop(limit, None)
 
 
 class _Sender:

@@ -20,14 +20,17 @@ SCHEMAS: dict[str, Any] = {
         type={"enum": ["yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown"]}, expires_at=TEXT,
         choices={"type": "array", "items": {"type": "object"}}, constraints={"type": "object"}, decided_by=TEXT,
         evidence={"type": "array", "items": {"type": "object"}}, safe_default=TEXT, free_text=FLAG, multiline=FLAG,
+        answer={"type": ["object", "null"]}, subject={"type": ["object", "null"]},
         session={"anyOf": [{"$ref": "#/components/schemas/Session"}, {"type": "null"}]},
     ),
 }  # fmt: skip
 SENTENCES = {
     401: "no valid token or login",
     403: "not allowed",
+    400: "the request cannot be read",
     404: "there is no such thing",
     409: "not possible now",
+    408: "too slow",
     413: "too large",
     415: "the body is not JSON",
     421: "wrong host name",
@@ -81,9 +84,9 @@ def _describe(operation: Operation) -> dict[str, Any]:
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
-    statuses = {*operation.errors, 413, 421, 403}
+    statuses = {*operation.errors, 400, 413, 421, 403}
     statuses |= {401, 429} if operation.scope else set()
-    statuses |= {415, 422} if operation.body is not None else set()
+    statuses |= {401, 408, 415, 422} if operation.body is not None else set()
     statuses |= {422} if operation.query else set()
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     out: dict[str, Any] = {"200": {"description": "done", "content": _content(operation.answer)}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,11 @@ class Operation:
     errors: tuple[int, ...] = ()
 
 
-def problem(status: int, error: str, message: str) -> JSONResponse:
+def problem(status: int, error: str, message: str, retry_s: float = 1.0) -> JSONResponse:
     """What went wrong, for machines and in one sentence for people."""
-    return JSONResponse({"error": error, "message": message}, status)
+    response = JSONResponse({"error": error, "message": message}, status)
+    if status in (429, 503):
+        response.headers["Retry-After"] = str(max(1, math.ceil(retry_s)))
+    if status == 401:
+        response.headers["WWW-Authenticate"] = 'Bearer realm="atlasbridge"'
+    return response

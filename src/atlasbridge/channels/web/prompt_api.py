@@ -9,17 +9,19 @@ from starlette.responses import JSONResponse, Response
 
 from atlasbridge.channels.web.guard import LOOPBACK, host_name
 from atlasbridge.channels.web.operation import Call, problem
-from atlasbridge.channels.web.site import Site
-from atlasbridge.channels.web.stream import event_stream
+from atlasbridge.channels.web.site import Site, Verdict
+from atlasbridge.channels.web.stream import encode_event, event_stream
 from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
-from atlasbridge.core.prompt.reply import InboundReply
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 
 VERDICT_TIMEOUT_S = 15.0
+CHALLENGE = "x-atlasbridge-challenge"
 STATUS = {
     Refusal.UNKNOWN_PROMPT: 404,
     Refusal.NOT_ALLOWED: 403,
+    Refusal.SELF: 403,
     Refusal.BAD_VALUE: 422,
     Refusal.RATE_LIMITED: 429,
     Refusal.UNAVAILABLE: 503,
@@ -43,21 +45,65 @@ async def reply(site: Site, call: Call) -> Response:
         return problem(*NO_PROMPT)
     if record.prompt.secret and not is_private(call):
         return problem(403, "not_private", "a secret is taken only over loopback or TLS")
-    if site.answers.admit(call.caller.key, site.clock.now()):
-        return problem(429, "rate_limited", "too many answers in a short time; wait a little")
-    inbound = _inbound(record, call)
+    key = (call.caller.key, record.prompt_id, call.body.request_key)
+    wait_s = 0.0 if site.outcomes.knows(key) else site.answers.admit(call.caller.key, site.clock.now())
+    if wait_s:
+        return problem(429, "rate_limited", "too many answers in a short time; wait a little", wait_s)
     try:
-        outcome = await site.submit(inbound, VERDICT_TIMEOUT_S)
+        outcome = await site.outcomes.once(key, site.submit(_inbound(record, call), VERDICT_TIMEOUT_S))
     except asyncio.QueueFull:
         return problem(503, "unavailable", "too many answers are waiting")
+    if record.state in OPEN and isinstance(outcome, Receipt):
+        site.counters.count_wait(max(0.0, site.clock.wall() - parse_iso(record.created_at)))
+    return _told(site, record, outcome)
+
+
+def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Response:
     if outcome is None:
         return problem(503, "unavailable", "the hub did not decide in time; look whether the prompt is still open")
     if isinstance(outcome, Reject):
         site.counters.refusals[outcome.reason.value] += 1
-        return problem(STATUS.get(outcome.reason, 409), outcome.reason.value, outcome.sentence)
-    if record.state in OPEN:
-        site.counters.count_wait(max(0.0, site.clock.wall() - parse_iso(record.created_at)))
-    return JSONResponse({"stage": outcome.stage, "message": outcome.sentence, "prompt_id": record.prompt_id})
+        reason = (
+            Refusal.NOT_OPEN if outcome.reason is Refusal.BAD_NONCE else outcome.reason
+        )  # the key was ours: it is used
+        return problem(STATUS.get(reason, 409), reason.value, outcome.sentence)
+    now = site.desk.prompt(record.prompt_id) or record
+    told = {"stage": outcome.stage, "message": outcome.sentence, "prompt_id": record.prompt_id}
+    return JSONResponse({**told, "prompt": site.show(now)})
+
+
+async def again(site: Site, call: Call) -> Response:
+    record = site.desk.prompt(call.path("prompt_id"))
+    if record is None:
+        return problem(*NO_PROMPT)
+    asked = site.desk.ask_again(record.prompt_id)
+    return JSONResponse({"asked": True}) if asked else problem(409, "not_waiting", "it does not wait any more")
+
+
+async def outcome(site: Site, call: Call) -> Response:
+    """For a sender that lost its connection: whether that answer arrived, and what became of the prompt."""
+    record = site.desk.prompt(call.path("prompt_id"))
+    if record is None:
+        return problem(*NO_PROMPT)
+    key = (call.caller.key, record.prompt_id, call.query["request_key"])
+    known = bool(key[2]) and site.outcomes.knows(key)
+    verdict = await site.outcomes.of(key) if known else None
+    refused = isinstance(verdict, Reject)
+    sentence = verdict.sentence if verdict is not None else ""
+    now = site.desk.prompt(record.prompt_id) or record
+    return JSONResponse({"arrived": known, "refused": refused, "message": sentence, "prompt": site.show(now)})
+
+
+async def grant(site: Site, call: Call) -> Response:
+    record = site.desk.prompt(call.path("prompt_id"))
+    if record is None:
+        return problem(*NO_PROMPT)
+    given = call.body
+    limits = {"for_s": given.for_s, "times": given.times, "folder": given.folder, "preview": given.preview}
+    made = site.desk.grant(record.prompt_id, call.caller.identity, **limits)
+    if not made["ok"]:
+        return problem(409, str(made["reason"]), str(made["message"]))
+    return JSONResponse({"grant_id": "", "answered": False, **{name: made[name] for name in made if name != "ok"}})
 
 
 def _inbound(record: PromptRecord, call: Call) -> InboundReply:
@@ -69,6 +115,8 @@ def _inbound(record: PromptRecord, call: Call) -> InboundReply:
         session_id=call.body.session_id or record.session_id,
         nonce=record.nonce,
         as_text=call.body.as_text,
+        place=call.caller.identity.partition(":")[2],
+        request_key=call.body.request_key,
         token=asyncio.get_running_loop().create_future(),
     )
 
@@ -119,5 +167,11 @@ async def _report(
 async def events(site: Site, call: Call) -> Response:
     if site.broadcast.full:
         return problem(503, "unavailable", "too many pages are open")
+    missed = site.broadcast.missed(call.request.headers.get("last-event-id", ""))
     queue = site.broadcast.join()
-    return event_stream(site.broadcast.follow(queue, site.snapshot()))
+    if missed is None:
+        cookie = call.request.cookies.get(site.access.cookie_name, "")
+        challenge = call.request.headers.get(CHALLENGE, "")
+        known = site.access.greet(call.caller.key, cookie, challenge) if challenge else None
+        missed = [encode_event({**site.snapshot(), "proof": known or ""}, site.broadcast.last_id)]
+    return event_stream(site.broadcast.follow(queue, missed))

@@ -1,114 +1,112 @@
-"""Web Push: who wants to be told, and what they are told.  Sending is left to `push_send`, a process of its own.
+"""Web Push: which browsers want to be told, and which services may be posted to.
 
-The sender is separate because its libraries (the `push` extra) weigh as much as the whole hub, for a second of work.
+A subscription belongs to a login and ends with it.  What is said stands in `push_text.py`; sending is `push_send.py`'s.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+from atlasbridge.channels.web.push_send import Message, PushSender
 from atlasbridge.channels.web.settings import WebSettings
-from atlasbridge.core.own_python import own_environ, own_python
+from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import Desk
 
 log = logging.getLogger(__name__)
 MAX_SUBSCRIPTIONS = 16
-SEND_TIMEOUT_S = 60.0
+_PLAIN = re.compile(r"[\x21-\x7e]+")
+_LABELS = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
+
+
+def is_known_service(endpoint: str, hosts: tuple[str, ...]) -> bool:
+    """Whether this address, read as the sender reads it, leads to one of `hosts`: it is a page's word, no more."""
+    from httpx import URL, InvalidURL
+
+    if not _PLAIN.fullmatch(endpoint) or "\\" in endpoint:
+        return False
+    try:
+        url = URL(endpoint)
+        scheme, host, port = url.scheme, url.host.lower(), url.port
+    except (InvalidURL, ValueError):
+        return False
+    if url.userinfo or "@" in url.netloc.decode("ascii", "replace") or not _LABELS.fullmatch(host):
+        return False
+    if f"{host}:{port}" in hosts and host in ("127.0.0.1", "localhost"):
+        return scheme in ("http", "https")  # a test's own service, named with its port in the configuration
+    known = any(host == name or (name.startswith(".") and host.endswith(name)) for name in hosts)
+    return scheme == "https" and port in (None, 443) and known
 
 
 class Push:
-    def __init__(self, desk: Desk, settings: WebSettings) -> None:
+    def __init__(self, desk: Desk, clock: Clock, settings: WebSettings) -> None:
         self._desk = desk
         self._settings = settings
-        self._subscriptions: list[dict[str, Any]] = json.loads(desk.recall("web.push", "[]"))
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._subscriptions: list[dict[str, Any]] = [
+            known for known in json.loads(desk.recall("web.push", "[]")) if known.get("login_id")
+        ]
+        key_file = Path(desk.home) / "web-push.pem"
+        self._sender = PushSender(clock, key_file, settings.push_contact, self.unsubscribe)
 
     @property
     def available(self) -> bool:
-        return find_spec("pywebpush") is not None
+        return all(find_spec(name) is not None for name in ("http_ece", "py_vapid"))
 
     @property
     def count(self) -> int:
         return len(self._subscriptions)
 
     def allows(self, endpoint: str) -> bool:
-        """Only known push services are ever posted to: an endpoint is a page's word."""
-        try:
-            parts = urlsplit(endpoint)
-            host, place = (parts.hostname or "").lower(), parts.netloc.lower()
-        except ValueError:
-            return False
-        if place in self._settings.push_hosts and host in ("127.0.0.1", "localhost"):
-            return True  # a test's own service, named with its port in the configuration
-        known = any(
-            host == name or (name.startswith(".") and host.endswith(name)) for name in self._settings.push_hosts
-        )
-        return parts.scheme == "https" and "@" not in place and parts.port in (None, 443) and known
+        return is_known_service(endpoint, self._settings.push_hosts)
 
-    async def public_key(self) -> str:
+    def public_key(self) -> str:
         """The server's public key for PushManager.subscribe; "" without the extra."""
-        if not self.available:
-            return ""
-        answer = await self._run({"do": "key"})
-        return str(answer.get("public_key", ""))
+        return self._sender.public_key() if self.available else ""
 
-    def subscribe(self, subscription: dict[str, Any]) -> None:
+    def subscribe(self, login_id: str, subscription: dict[str, Any]) -> None:
         self.unsubscribe(subscription["endpoint"])
-        self._subscriptions = [*self._subscriptions, subscription][-MAX_SUBSCRIPTIONS:]
+        self._subscriptions = [*self._subscriptions, {**subscription, "login_id": login_id}][-MAX_SUBSCRIPTIONS:]
         self._save()
 
-    def unsubscribe(self, endpoint: str) -> bool:
-        kept = [known for known in self._subscriptions if known["endpoint"] != endpoint]
-        changed = len(kept) != len(self._subscriptions)
-        self._subscriptions = kept
-        if changed:
-            self._save()
-        return changed
+    def unsubscribe(self, endpoint: str, login_id: str = "") -> bool:
+        """`login_id`: only if it is this login's own."""
+        gone = [
+            known
+            for known in self._subscriptions
+            if known["endpoint"] == endpoint and login_id in ("", known["login_id"])
+        ]
+        return self._remove(gone)
 
-    def tell(self, message: dict[str, Any]) -> None:
-        """Send in the background.  A push service that is away never holds anything up."""
+    def end(self, login_id: str) -> None:
+        """A login is over, and so is what it subscribed to."""
+        self._remove([known for known in self._subscriptions if known["login_id"] == login_id])
+
+    def _remove(self, gone: list[dict[str, Any]]) -> bool:
+        if not gone:
+            return False
+        self._subscriptions = [known for known in self._subscriptions if known not in gone]
+        for known in gone:
+            self._sender.forget(known["endpoint"])
+        self._save()
+        return True
+
+    def tell(self, message: Message) -> None:
+        """Handed over at once and sent in the background: a push service that is away never holds anything up."""
         if self._subscriptions and self.available:
-            task = asyncio.create_task(self._send(message), name="web-push")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            for subscription in self._subscriptions:
+                self._sender.put(subscription, message)
 
-    async def _send(self, message: dict[str, Any]) -> None:
-        order = {"do": "send", "message": message, "to": self._subscriptions, "contact": self._settings.push_contact}
-        answer = await self._run(order)
-        for endpoint in answer.get("gone", []):
-            self.unsubscribe(endpoint)
-        if answer.get("failed"):
-            log.warning("web push reached %s of %s", answer.get("sent"), len(order["to"]))
-
-    async def _run(self, order: dict[str, Any]) -> dict[str, Any]:
-        order["key_file"] = str(Path(self._desk.home) / "web-push.pem")
-        pipe = asyncio.subprocess.PIPE
-        module = "atlasbridge.channels.web.push_send"
-        process = await asyncio.create_subprocess_exec(
-            *own_python(module), env=own_environ(os.environ), stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL
-        )
-        try:
-            output, _ = await asyncio.wait_for(process.communicate(json.dumps(order).encode()), SEND_TIMEOUT_S)
-        except TimeoutError:
-            log.warning("web push took too long and was given up")
-            return {}
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        return dict(json.loads(output)) if output else {}
+    def settle(self, message: Message) -> None:
+        """Take back what was said under the same tag, where it was said."""
+        for subscription in self._subscriptions:
+            self._sender.settle(subscription, message)
 
     async def close(self) -> None:
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._sender.close()
 
     def _save(self) -> None:
         self._desk.remember("web.push", json.dumps(self._subscriptions))

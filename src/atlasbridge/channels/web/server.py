@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import hashlib
 import json
 import os
 import socket
+import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +22,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from atlasbridge.channels.web.acceptor import Acceptor
 from atlasbridge.core.errors import ChannelError
 
 GRACE_S = 2
@@ -27,19 +31,29 @@ MAX_CONNECTIONS = 256
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP that does not wait for ever: a connection that asks nothing is closed, and so is one too many."""
+    """HTTP that does not wait for ever: a connection that asks nothing is closed, and sooner when there are many."""
 
     _alarm: asyncio.TimerHandle | None = None
+    _since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._since = self.loop.time()
         if len(self.connections) > MAX_CONNECTIONS:
-            transport.abort()
-        else:
-            self._alarm = self.loop.call_later(PATIENCE_S, self._look)
+            self._make_room()
+        self._alarm = self.loop.call_later(PATIENCE_S, self._look)
+
+    @property
+    def idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _make_room(self) -> None:
+        """The one that has asked nothing for longest goes: a person's request is asked and answered at once."""
+        idle = [peer for peer in self.connections if isinstance(peer, PatientProtocol) and peer.idle]
+        min(idle, key=lambda peer: peer._since, default=self).transport.abort()
 
     def _look(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:
+        if self.idle:
             self.transport.close()
         else:
             self._alarm = self.loop.call_later(PATIENCE_S, self._look)
@@ -54,10 +68,28 @@ class HubServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._stopped = asyncio.Event()
+        self._doors: list[Acceptor] = []
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn does, but through a door of our own: it counts who comes before TLS costs anything."""
+        self.servers = []
+        self._doors = [Acceptor(sock, self._protocol, self.config.ssl) for sock in sockets or []]
+        for door in self._doors:
+            door.start()
+        self.started = True
+
+    def _protocol(self) -> asyncio.Protocol:
+        config = self.config
+        return PatientProtocol(config=config, server_state=self.server_state, app_state=self.lifespan.state)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for door in self._doors:
+            await door.close()
+        await super().shutdown(sockets=sockets)
 
     async def main_loop(self) -> None:
         await self._stopped.wait()
@@ -106,20 +138,30 @@ class Listener:
         await self._task
 
 
-def bind(host: str, *ports: int) -> socket.socket:
-    """Listen on the first of `ports` that is free, else on any free one."""
-    for port in (*filter(None, ports), 0):
-        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            sock.bind((host, port))
-            sock.listen(128)
-        except OSError:
-            sock.close()
-            continue
-        sock.setblocking(False)
-        return sock
-    raise ChannelError(f"the web page cannot listen on {host}", "check web.lan_host in the configuration")
+class PortTaken(ChannelError):
+    """Another program listens where the page should."""
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Listen there and nowhere else; 0: on any free port."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host, port))
+        sock.listen(128)
+    except OSError as error:
+        sock.close()
+        if error.errno == errno.EADDRINUSE:
+            raise PortTaken(
+                f"another program listens on port {port}, where the page should be",
+                "find it with: ss -ltnp; or choose another port in [channels.web]",
+            ) from error
+        raise ChannelError(
+            f"the web page cannot listen on {host}:{port}: {error.strerror}",
+            "check [channels.web] in the configuration",
+        ) from error
+    sock.setblocking(False)
+    return sock
 
 
 def write_private(path: Path, record: dict[str, Any]) -> None:
@@ -146,6 +188,7 @@ def self_signed(home: Path, names: tuple[str, ...]) -> tuple[str, str]:
         alternatives = ",".join(f"{'IP' if name.replace('.', '').isdigit() else 'DNS'}:{name}" for name in names)
         command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         command += ["-days", "825", "-subj", "/CN=AtlasBridge", "-addext", f"subjectAltName={alternatives}"]
+        command += ["-addext", "extendedKeyUsage=serverAuth"]  # phones refuse a certificate without it
         try:
             subprocess.run([*command, "-keyout", key, "-out", cert], check=True, capture_output=True, umask=0o077)
         except (OSError, subprocess.CalledProcessError) as error:
@@ -153,3 +196,10 @@ def self_signed(home: Path, names: tuple[str, ...]) -> tuple[str, str]:
                 "no certificate for the page on the LAN could be made", "install openssl, or set web.cert and web.key"
             ) from error
     return str(cert), str(key)
+
+
+def fingerprint(cert: str) -> str:
+    """What a careful person compares with what the phone shows."""
+    whole = Path(cert).read_text("ascii")
+    first = whole[whole.index("-----BEGIN") : whole.index("-----END CERTIFICATE-----") + 25]
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(first)).digest().hex(":").upper()

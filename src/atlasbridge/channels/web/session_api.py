@@ -67,8 +67,7 @@ async def opt_in(site: Site, call: Call) -> Response:
     session = _active(site, call)
     if session is None:
         return problem(*NO_SESSION)
-    key = (call.caller.key, session.session_id)
-    (site.typing.add if call.body.on else site.typing.discard)(key)
+    site.typing.switch(call.caller.key, session.session_id, call.body.on)
     site.desk.note("WEB_TYPING", session_id=session.session_id, identity=call.caller.identity, on=call.body.on)
     return JSONResponse({"on": call.body.on})
 
@@ -77,14 +76,23 @@ async def type_keys(site: Site, call: Call) -> Response:
     session = _active(site, call)
     if session is None:
         return problem(*NO_SESSION)
-    if (call.caller.key, session.session_id) not in site.typing:
+    who = (call.caller.key, session.session_id)
+    if not site.typing.is_on(*who):
         return problem(403, "typing_off", "switch typing on for this session first")
     try:
         data = call.body.data.encode()
     except UnicodeEncodeError:
         return problem(422, "bad_value", "that is not text")
-    typed = await site.desk.type_keys(session.session_id, data, call.caller.identity)
-    return JSONResponse({"typed": True}) if typed else problem(409, "not_typed", "the session did not take the keys")
+    if call.body.stream:
+        wanted = site.typing.expected(*who, call.body.stream)
+        if call.body.number < wanted:
+            return JSONResponse({"typed": True, "next": wanted})  # it was typed, and its sender did not hear of it
+        if call.body.number > wanted:
+            return problem(409, "out_of_order", f"number {wanted} comes first")
+        site.typing.took(*who)
+    if not await site.desk.type_keys(session.session_id, data, call.caller.identity):
+        return problem(409, "not_typed", "the session did not take the keys")
+    return JSONResponse({"typed": True, "next": call.body.number + 1})
 
 
 async def end(site: Site, call: Call) -> Response:

@@ -16,7 +16,7 @@ PUSH_SERVICES = (
 
 @dataclass(frozen=True, slots=True)
 class WebSettings:
-    port: int = 8484  # a free one is taken when this one is in use; 0: always a free one
+    port: int = 8484  # where the page listens on this machine; 0: a free one, chosen once and then kept
     hosts: tuple[str, ...] = ()  # names under which a TLS proxy on this machine (tailscale serve) shows the page
     lan: bool = False  # also listen on the local network, with TLS
     lan_host: str = "0.0.0.0"  # the address that the LAN listener binds
@@ -26,6 +26,7 @@ class WebSettings:
     key: str = ""  # the private key that belongs to `cert`
     link_ttl_s: float = 600.0  # how long a one-time link may be used
     login_ttl_s: float = 30 * 86_400.0  # how long a browser stays logged in
+    password_scope: str = "answer"  # what a browser may do that came in by the password: read, answer or admin
     replies_per_minute: int = 60  # most replies a minute from one login
     push_hosts: tuple[str, ...] = PUSH_SERVICES  # nothing else is ever posted to
     push_contact: str = "mailto:atlasbridge@localhost"  # what push services are told about the sender

@@ -4,25 +4,58 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
 from atlasbridge import __version__
-from atlasbridge.channels.web.access import Access, Caller
+from atlasbridge.channels.web.access import Access
+from atlasbridge.channels.web.guard import Readers
 from atlasbridge.channels.web.metrics import Counters
 from atlasbridge.channels.web.push import Push
 from atlasbridge.channels.web.report import Reports
 from atlasbridge.channels.web.settings import WebSettings
 from atlasbridge.channels.web.stream import Broadcast
-from atlasbridge.channels.web.view import render_prompt, render_session
+from atlasbridge.channels.web.typing_stream import PageTyping
+from atlasbridge.channels.web.view import render_answer, render_prompt, render_session
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.ports import Desk
+from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible
+
+MAX_KEPT = 1024
+Verdict = Receipt | Reject | None
+Key = tuple[str, str, str]  # caller, prompt, request key
+
+
+class Outcomes:
+    """What became of answers, by the key that their sender chose: asking or sending again does nothing twice."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[Key, asyncio.Task[Verdict]] = {}
+
+    def knows(self, key: Key) -> bool:
+        return key in self._tasks
+
+    async def once(self, key: Key, work: Coroutine[Any, Any, Verdict]) -> Verdict:
+        """Do the work, unless it was done or is being done under this key; then hear its outcome."""
+        if key in self._tasks:
+            work.close()
+            return await asyncio.shield(self._tasks[key])
+        task = asyncio.create_task(work, name="web-reply")
+        if key[2]:
+            while len(self._tasks) >= MAX_KEPT:
+                del self._tasks[next(iter(self._tasks))]
+            self._tasks[key] = task
+        return await asyncio.shield(task)
+
+    async def of(self, key: Key) -> Verdict:
+        return await asyncio.shield(self._tasks[key])
 
 
 @dataclass(slots=True)
@@ -36,20 +69,41 @@ class Site:
     counters: Counters
     replies: asyncio.Queue[InboundReply] = field(default_factory=lambda: asyncio.Queue(256))
     broadcast: Broadcast = field(default_factory=Broadcast)
-    typing: set[tuple[str, str]] = field(default_factory=set)  # (caller, session): opted in to type
-    urls: dict[str, str] = field(default_factory=dict)  # "local" and "lan"
+    typing: PageTyping = field(default_factory=PageTyping)
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    readers: Readers = field(default_factory=lambda: Readers(32))
+    stretching: asyncio.Lock = field(default_factory=asyncio.Lock)
+    urls: dict[str, str] = field(default_factory=dict)  # "local", "lan" and "proxy"
+    fingerprint: str = ""  # of the LAN's certificate
+    shell: str = ""  # names the page's files as they are in this version
     watchers: int = 0
     max_watchers: int = 32
-    wrong: RateWindow = field(init=False)
+    wrong: RateWindow = field(default_factory=lambda: RateWindow(10))
+    guesses: RateWindow = field(default_factory=lambda: RateWindow(10))
     answers: RateWindow = field(init=False)
 
     def __post_init__(self) -> None:
-        self.wrong = RateWindow(10)
         self.answers = RateWindow(self.settings.replies_per_minute)
 
-    def command_line(self, key: str) -> Caller | None:
-        """An `atlasbridge` command of a person's: the hub gave it this key a moment ago, and to nobody else."""
-        return Caller("web:cli", "admin", "cli") if self.desk.takes_page_key(key) else None
+    def new_links(self, name: str, scope: str) -> dict[str, Any]:
+        """One link for every way to the page; the first browser that comes uses it up."""
+        secret = self.access.make_link(name, scope)
+        links = {place: f"{url}/#link={secret}" for place, url in self.urls.items()}
+        out = {"url": self.urls.get("local", ""), "links": links, "valid_s": self.settings.link_ttl_s}
+        return {**out, "fingerprint": self.fingerprint}
+
+    def end_device(self, login_id: str) -> bool:
+        """A login ends, and with it its push messages, its typing and every stream that it follows."""
+        ended = self.access.devices.end(login_id)
+        self.typing.stop(login_id)
+        self.broadcast.cut_all()
+        return ended
+
+    def end_all_devices(self) -> int:
+        count = self.access.logout_all()
+        self.typing = PageTyping()
+        self.broadcast.cut_all()
+        return count
 
     def session(self, session_id: str) -> SessionRecord | None:
         """By full or short id, with its open prompt."""
@@ -60,7 +114,9 @@ class Site:
         return replace(found, open_prompt=opened[0] if opened else "")
 
     def show(self, record: PromptRecord) -> dict[str, Any]:
-        return render_prompt(record, self.desk.session(record.session_id))
+        answer = None if record.state in OPEN else self.desk.answer(record.prompt_id)
+        shown = render_prompt(record, self.desk.session(record.session_id))
+        return {**shown, "answer": render_answer(record, answer) if answer else None}
 
     def snapshot(self) -> dict[str, Any]:
         """The first event of every stream: all that a page needs to draw itself."""
@@ -69,7 +125,9 @@ class Site:
             "now": iso(self.clock.wall()),
             "host": visible(socket.gethostname()),
             "version": __version__,
+            "shell": self.shell,
             "prompts": [self.show(record) for record in self.desk.open_prompts()],
+            "waiting": [self.show(record) for record in self.desk.still_waiting()],
             "sessions": [render_session(session) for session in self.desk.sessions()],
         }
 

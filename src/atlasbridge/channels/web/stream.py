@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, TypeVar
 
@@ -15,16 +17,24 @@ from starlette.responses import StreamingResponse
 MAX_LISTENERS = 64
 QUEUE_SIZE = 256
 HEARTBEAT_S = 15.0
+KEPT_EVENTS = 512  # for a listener that was away for a moment and says where it was
+KEPT_BYTES = 1024 * 1024
 Item = TypeVar("Item")
 
 
-def encode_event(event: dict[str, Any]) -> bytes:
+def encode_event(event: dict[str, Any], event_id: str = "") -> bytes:
     """One event.  JSON has no raw line breaks, so one data line is enough."""
-    return b"data: " + json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n\n"
+    head = f"id: {event_id}\n".encode() if event_id else b""
+    text = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return head + b"data: " + text + b"\n\n"
 
 
 class Broadcast:
     def __init__(self) -> None:
+        self._name = secrets.token_hex(4)  # numbers of another start mean nothing here
+        self._number = 0
+        self._kept: deque[tuple[int, bytes]] = deque()
+        self._kept_bytes = 0
         self._queues: set[asyncio.Queue[bytes | None]] = set()
         self._closed = False
         self.cut = asyncio.Event()  # set when every stream of this moment must end
@@ -38,12 +48,34 @@ class Broadcast:
         return self._closed or len(self._queues) >= MAX_LISTENERS
 
     def publish(self, event: dict[str, Any]) -> None:
-        data = encode_event(event) if self._queues else b""
+        self._number += 1
+        data = encode_event(event, f"{self._name}-{self._number}")
+        self._keep(data)
         for queue in list(self._queues):
             if queue.full():
                 self._cut(queue)
             else:
                 queue.put_nowait(data)
+
+    def _keep(self, data: bytes) -> None:
+        self._kept.append((self._number, data))
+        self._kept_bytes += len(data)
+        while len(self._kept) > KEPT_EVENTS or self._kept_bytes > KEPT_BYTES:
+            self._kept_bytes -= len(self._kept.popleft()[1])
+
+    def missed(self, last_id: str) -> list[bytes] | None:
+        """All that came after this event; None: we cannot tell (any more), begin with the whole picture."""
+        name, _, number = last_id.rpartition("-")
+        if name != self._name or not (number.isascii() and number.isdigit() and len(number) < 16):
+            return None
+        first = self._kept[0][0] if self._kept else self._number + 1
+        if not first - 1 <= int(number) <= self._number:
+            return None
+        return [data for at, data in self._kept if at > int(number)]
+
+    @property
+    def last_id(self) -> str:
+        return f"{self._name}-{self._number}"
 
     def _cut(self, queue: asyncio.Queue[bytes | None]) -> None:
         self._queues.discard(queue)
@@ -68,11 +100,12 @@ class Broadcast:
         self._queues.add(queue)
         return queue
 
-    async def follow(self, queue: asyncio.Queue[bytes | None], first: dict[str, Any]) -> AsyncIterator[bytes]:
+    async def follow(self, queue: asyncio.Queue[bytes | None], first: list[bytes]) -> AsyncIterator[bytes]:
         try:
-            yield encode_event(first)
-            while (data := await _next(queue)) is not None:
+            for data in first:
                 yield data
+            while (following := await _next(queue)) is not None:
+                yield following
         finally:
             self._queues.discard(queue)
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
+
+_PICTURES = "[\u2190-\u2bff\U0001f000-\U0001faff]"
+_JOINED = re.compile(f"(?<={_PICTURES})\u200d(?={_PICTURES})")
 
 
 def render_session(session: SessionRecord) -> dict[str, Any]:
@@ -29,6 +34,21 @@ def render_prompt(record: PromptRecord, session: SessionRecord | None) -> dict[s
     return out
 
 
+def render_answer(record: PromptRecord, answer: dict[str, Any]) -> dict[str, Any]:
+    """Which answer was given, in the words of its choice, by whom and when.  A secret has no words."""
+    value = answer["value"]
+    labels = {choice.value: choice.label for choice in record.prompt.choices}
+    words = {"yes": "Yes", "no": "No", "enter": "Enter"}.get(answer["kind"], "")
+    if value is None:
+        label = "a secret"
+    elif answer["kind"] in ("choice", "choices"):
+        label = ", ".join(labels.get(part, part) for part in value.split(",")) or "none of them"
+    else:
+        label = words or value
+    shown: dict[str, Any] = _clean({**answer, "label": label})
+    return shown
+
+
 def takes_text(record: PromptRecord) -> bool:
     """Whether a text field makes sense: the tool takes text here, or nobody knows what it takes."""
     prompt = record.prompt
@@ -38,8 +58,14 @@ def takes_text(record: PromptRecord) -> bool:
 
 def render_screen(frame: dict[str, Any]) -> dict[str, Any]:
     """The host's words for a screen are kept; texts inside are made visible."""
-    cleaned: dict[str, Any] = _clean(frame)
+    cleaned: dict[str, Any] = _clean(frame, _visible_cells)
     return cleaned
+
+
+def _visible_cells(text: str) -> str:
+    """Pictures that are joined into one stay joined: on a screen that is a letter, not a trick."""
+    parts = _JOINED.split(text.replace("\ufe0f", ""))
+    return "\u200d".join(visible(part) for part in parts)
 
 
 def diff_screen(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]:
@@ -51,11 +77,11 @@ def diff_screen(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str,
     return {**{name: value for name, value in now.items() if name != "styled"}, "changed": changed}
 
 
-def _clean(value: Any) -> Any:
+def _clean(value: Any, show: Callable[[str], str] = visible) -> Any:
     if isinstance(value, str):
-        return visible(value)
+        return show(value)
     if isinstance(value, dict):
-        return {name: _clean(item) for name, item in value.items()}
+        return {name: _clean(item, show) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_clean(item) for item in value]
+        return [_clean(item, show) for item in value]
     return value

@@ -25,6 +25,7 @@ class AuditEvent(StrEnum):
     REPLY_REFUSED = "REPLY_REFUSED"  # a reply was turned away
     SELF_REFUSED = "SELF_REFUSED"  # a session's own program tried to decide: to answer, to log in, to change the hub
     REPLY_INJECTED = "REPLY_INJECTED"  # the keys were typed
+    VOTE_CAST = "VOTE_CAST"  # one of several people who must agree has agreed
     PROMPT_RESOLVED = "PROMPT_RESOLVED"  # the prompt left the screen after the reply
     PROMPT_EXPIRED = "PROMPT_EXPIRED"  # its time was over
     PROMPT_WITHDRAWN = "PROMPT_WITHDRAWN"  # the tool moved on, or it was answered at the terminal
@@ -36,12 +37,18 @@ class AuditEvent(StrEnum):
     HUB_START = "HUB_START"  # the hub has opened the store
     HUB_STOP = "HUB_STOP"  # the hub ends in an orderly way
     CONFIG_RELOADED = "CONFIG_RELOADED"  # the configuration was read again and taken over
+    GRANT_ADDED = "GRANT_ADDED"  # a person allowed a shape of question for a while
+    GRANT_REVOKED = "GRANT_REVOKED"  # and took it back
+    POLICY_TRUSTED = "POLICY_TRUSTED"  # a person trusted the rules that a project brings along, by their digest
     KEYS_TYPED = "KEYS_TYPED"  # by a person through a channel, outside any prompt
     CHANNEL_STRANGER = "CHANNEL_STRANGER"  # somebody who is not allowed wrote to a channel; once for each
     CHANNEL_CONFLICT = "CHANNEL_CONFLICT"  # another program listens with the same token
     CHANNEL_RATE_LIMITED = "CHANNEL_RATE_LIMITED"  # too many replies in a minute for one session
     CHANNEL_UNAUTHORIZED = "CHANNEL_UNAUTHORIZED"  # the service no longer takes the token
     WEB_LOGIN = "WEB_LOGIN"  # a browser was let in, by a link or the password
+    WEB_LOGOUT = "WEB_LOGOUT"  # one browser's login was ended, by itself, by a person, or by its time
+    WEB_RENAMED = "WEB_RENAMED"  # a browser got another name
+    WEB_PORT_TAKEN = "WEB_PORT_TAKEN"  # another program listens where the page should be
     WEB_LOGOUT_ALL = "WEB_LOGOUT_ALL"  # every browser's login was ended
     WEB_TYPING = "WEB_TYPING"  # typing into a session from afar was switched on or off
     TOKEN_CREATED = "TOKEN_CREATED"  # a token for the HTTP API; its secret is nowhere kept

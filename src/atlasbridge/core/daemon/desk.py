@@ -10,17 +10,18 @@ from typing import Any
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.hosts import HostBook
-from atlasbridge.core.daemon.page_keys import PageKeys
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.discreet import discreet_words
-from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.prompt.model import PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.verify import AuditVerdict
 from atlasbridge.core.values import frozen, replace
+
+RECENT = 200  # prompts that are looked through for those that still wait
 
 
 @frozen
@@ -46,12 +47,14 @@ class HubDesk:
     ) -> None:
         self._home = home
         self.clock = clock or SystemClock()
-        self._page_keys = PageKeys()
         self.ledger = ledger
         self._hosts = hosts
         self._stream = stream
         self.settings = settings
         self._launchers = {launcher.name: launcher for launcher in launchers}
+        self.offers: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]] = {}
+        self.tell_people: Callable[[str], None] = lambda message: None
+        self.give_grant: Callable[[dict[str, Any]], dict[str, Any]] = lambda _: {"ok": False}  # see `service`
 
     @property
     def home(self) -> Path:
@@ -104,13 +107,6 @@ class HubDesk:
 
     async def wait_host(self, session_id: str, patience_s: float) -> None:
         await self._hosts.wait(session_id, patience_s)
-
-    def make_page_key(self) -> str:
-        """A key with which one command of a person's may speak to the page's API, for a moment."""
-        return self._page_keys.make(self.clock.now())
-
-    def takes_page_key(self, key: str) -> bool:
-        return self._page_keys.takes(key, self.clock.now())
 
     def rename(self, session_id: str, label: str, by: str) -> bool:
         """Another name for a session, here and at its host, which tells the next hub."""
@@ -170,11 +166,56 @@ class HubDesk:
         verdict = await self.verify_audit()
         return {"count": verdict.count, "hash": verdict.head, "ok": verdict.ok, "detail": verdict.sentence}
 
+    def answer(self, prompt_id: str) -> dict[str, Any] | None:
+        given = self.ledger.reply(prompt_id)
+        if given is None:
+            return None
+        told = {"kind": given.kind.value, "value": given.value, "by": given.identity}
+        return {**told, "at": given.received_at, "source": given.source}
+
+    def still_waiting(self) -> list[PromptRecord]:
+        living = {session.session_id for session in self.ledger.sessions()}
+        newest: dict[str, PromptRecord] = {}
+        for record in self.ledger.history("", RECENT, None):
+            newest.setdefault(record.session_id, record)
+        return [
+            record for record in newest.values() if record.state is PromptState.EXPIRED and record.session_id in living
+        ]
+
+    def ask_again(self, prompt_id: str) -> bool:
+        found = [record for record in self.still_waiting() if record.prompt_id == prompt_id]
+        link = self._hosts.get(found[0].session_id) if found else None
+        if link is None:
+            return False
+        link.send("renew", prompt_id=prompt_id)
+        return True
+
+    def tell(self, message: str) -> None:
+        self.tell_people(message)
+
+    def offer(self, name: str, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
+        self.offers[name] = answer
+
     def launchers(self) -> list[dict[str, Any]]:
         return [
             {"name": launcher.name, "command": list(discreet_words(launcher.command)), "cwd": launcher.cwd}
             for launcher in self._launchers.values()
         ]
+
+    def grant(
+        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
+    ) -> dict[str, Any]:
+        return self.give_grant(
+            {
+                "op": "grant.add",
+                "prompt_id": prompt_id,
+                "by": identity,
+                "for_s": for_s,
+                "times": times,
+                "folder": folder,
+                "preview": preview,
+            }
+        )
 
     async def launch(self, name: str, identity: str) -> str:
         launcher = self._launchers.get(name)

@@ -81,5 +81,5 @@ _DEEDS: Final = {
     "kill": "end a session",
     "reload": "reload the configuration",
     "stop": "stop the hub",
-    "page": "get a key for the page",
+    "page": "let a browser in",
 }

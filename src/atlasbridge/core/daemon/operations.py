@@ -9,11 +9,14 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.daemon.age import own_age
 from atlasbridge.core.daemon.alarm import describe
 from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.kinship import Kinship, identity_of
 from atlasbridge.core.daemon.receipts import describe_raised
 from atlasbridge.core.daemon.replies import ReplyDesk
+from atlasbridge.core.daemon.rule_operations import LOOKING as LOOKING_AT_RULES
+from atlasbridge.core.daemon.rule_operations import RuleOperations
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.peer import Peer
@@ -39,6 +42,7 @@ PUBLIC_EVENTS = frozenset(
         "prompt.failed",
         "reply.received",
         "reply.refused",
+        "reply.voted",
         "session.started",
         "session.ended",
         "store.alarm",
@@ -74,6 +78,7 @@ class Operations:
         kinship: Kinship,
         reload: Callable[[], None],
         stop: Callable[[], None],
+        rules: RuleOperations,
     ) -> None:
         self._desk = desk
         self._replies = replies
@@ -84,18 +89,19 @@ class Operations:
         self._kinship = kinship
         self._reload = reload
         self._stop = stop
+        self._rules = rules
 
     async def operate(
         self, message: dict[str, Any], peer: Peer | None = None
     ) -> dict[str, Any] | AsyncIterator[dict[str, Any]]:
         """`peer`: who asks; without one nothing can be decided, only looked at."""
         op = str(message.get("op"))
-        kin = "" if op in LOOKING else self._kinship.of(peer)
+        kin = "" if op in LOOKING | LOOKING_AT_RULES else self._kinship.of(peer)
         if kin and op != "reply":
             return self._refuse_kin(kin, op, peer)
         match message.get("op"):
             case "ping":
-                return {"ok": True, "pid": os.getpid()}
+                return {"ok": True, "pid": os.getpid(), **own_age()}
             case "status":
                 return self.status()
             case "sessions":
@@ -128,9 +134,10 @@ class Operations:
             case "stop":
                 return self._stop_soon()
             case "page":
-                return self._page()
+                return await self._ask_page(message)
             case other:
-                return _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
+                done = self._rules.operate(message)
+                return done or _refuse("unknown_op", f"the hub does not know {other!r}", "are both the same version?")
 
     def _refuse_kin(self, kin: str, op: str, peer: Peer | None, prompt_id: str = "") -> dict[str, Any]:
         """A session's own program, or nobody knows who."""
@@ -148,10 +155,6 @@ class Operations:
         asyncio.get_running_loop().call_later(0.05, self._stop)
         return {"ok": True, "pid": os.getpid()}
 
-    def _page(self) -> dict[str, Any]:
-        """A key for one command of a person's, for a minute: nothing on disk lets anybody in."""
-        return {"ok": True, "key": self._desk.make_page_key()}
-
     def status(self) -> dict[str, Any]:
         if self._desk.ledger.alarm:
             self._desk.ledger.flush()  # it may be over: a disk that was full has room again
@@ -159,6 +162,7 @@ class Operations:
         return {
             "ok": True,
             "pid": os.getpid(),
+            **own_age(),
             "uptime_s": round(self._clock.now() - self._started, 1),
             "channels": self._router.health(),
             "sessions": len(self._desk.sessions()),
@@ -267,6 +271,13 @@ class Operations:
         if not screen:
             return _refuse("unavailable", "the session does not show its screen", "list them with: atlasbridge ps")
         return {"ok": True, "screen": screen}
+
+    async def _ask_page(self, message: dict[str, Any]) -> dict[str, Any]:
+        """A link, a token, a password: the page itself answers, here where it is known who asks."""
+        answer = self._desk.offers.get("web")
+        if answer is None:
+            return _refuse("unavailable", "the page is not on (yet)", "see: atlasbridge hub status")
+        return await answer(message)
 
     def _audit(self, message: dict[str, Any]) -> dict[str, Any]:
         entries = self._desk.ledger.audit_entries(

@@ -12,13 +12,15 @@ from typing import Any
 
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
+from atlasbridge.core.daemon.rule_digest import describe_decision
+from atlasbridge.core.policy.quorum import with_quorum
+from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.discreet import discreet_prompt
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.routing.policy import (
-    decide_grant,
     decide_reminders,
     decide_timer_default,
     decide_ttl,
@@ -67,24 +69,36 @@ class PromptLife:
         for older in self._hub.ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
         ttl_s = self._ttl_s(session.session_id, prompt)
+        verdict = self._hub.rules.judge(prompt, session)
+        if verdict.verdict is Say.ASK:
+            prompt = with_quorum(prompt, verdict)
         record = self._hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
         self._hub.stream.publish("prompt.raised", **describe_raised(record, session))
         self._watch(record)
-        if not self._give_standing_answer(record, prompt, session):
+        if not self._answer_by(verdict, record, session):
             self._hub.router.route(record, session)
 
-    def _give_standing_answer(self, record: PromptRecord, prompt: Prompt, session: SessionRecord) -> bool:
-        """What a person granted beforehand; it is claimed, recorded and typed like any reply.  `prompt` is as the host
-        sent it: the record no longer holds the whole subject."""
-        grant = decide_grant(prompt, session, self._hub.router.policy)
-        answer = decide_answer(record.prompt, grant.answer) if grant else None
-        if grant is None or not isinstance(answer, Answer):
+    def answer_by_rule(self, record: PromptRecord, session: SessionRecord) -> bool:
+        """An open prompt once more, because something was granted meanwhile."""
+        if record.state not in OPEN or self._hub.hosts.get(session.session_id) is None:
             return False
-        decider = Decider(grant.name, "the configuration", "grant")
+        return self._answer_by(self._hub.rules.judge(record.prompt, session), record, session)
+
+    def _answer_by(self, verdict: Verdict, record: PromptRecord, session: SessionRecord) -> bool:
+        """What a rule or a grant decides is claimed, recorded and typed like any reply."""
+        decided = self._hub.rules.answer(record.prompt, verdict)
+        if decided is None:
+            return False
+        answer, decider = decided
         claimed = self._hub.ledger.claim(record.prompt_id, session.session_id, None, answer, decider)
         if isinstance(claimed, Reject):
             return False
-        self._publish("reply.received", claimed, channel="grant", value=grant.answer, **decision_of(claimed))
+        channel = "rule" if decider.source.startswith("rule:") else "grant"
+        value = answer.value or answer.kind.value
+        self._publish("reply.received", claimed, channel=channel, value=value, **decision_of(claimed))
+        self._hub.router.update(claimed, self.receipts.received(claimed))
+        if self._hub.rules.rules.tell == "at_once":
+            self._hub.router.notify(describe_decision(claimed, session, verdict), session)
         return self.send(claimed, answer)
 
     def delivered(self, record: PromptRecord, channel: str) -> None:

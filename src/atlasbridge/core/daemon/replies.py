@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
@@ -10,6 +11,8 @@ from atlasbridge.core.daemon.receipts import decision_of
 from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
+from atlasbridge.core.policy.choice import agrees
+from atlasbridge.core.policy.quorum import QUORUM, describe_votes, quorum_of
 from atlasbridge.core.prompt.gate import Cancel, decide_reply
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
@@ -33,6 +36,7 @@ class ReplyDesk:
         self._refusals = refusals
         self.settings = settings
         self._recent = RateWindow(settings.rate_limit_per_minute)
+        self.person_of: Callable[[str], str] = lambda identity: identity  # who speaks as that identity
 
     async def reply(self, reply: InboundReply) -> Receipt | Reject:
         """Returns when the keys are typed, or with the reason why they are not."""
@@ -93,9 +97,34 @@ class ReplyDesk:
             return self._cancel(record, reply)
         if self._hub.hosts.get(record.session_id) is None:
             return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
+        if QUORUM in record.prompt.constraints:
+            return self._vote(record, reply, decision)
         if self._hub.router.remote(reply.channel):
             self._recent.forget_last(record.session_id)  # a good answer is no flood: each prompt takes only one
-        return self._write(record, reply, decision)
+        return self._write(record, reply, decision, _decider(reply))
+
+    def _vote(self, record: PromptRecord, reply: InboundReply, answer: Answer) -> Answer | Receipt | Reject:
+        """One of several who must agree.  The last of them decides; a refusal by anybody ends it at once."""
+        quorum = quorum_of(record.prompt.constraints)
+        if not agrees(record.prompt, answer):
+            return self._write(record, reply, answer, _decider(reply))
+        person = self.person_of(reply.identity)
+        if not quorum.admits(person):
+            allowed = ", ".join(quorum.person)
+            return Reject(Refusal.NOT_ALLOWED, f"The rule {quorum.rule!r} wants the agreement of {allowed}.")
+        try:
+            agreed = self._hub.ledger.vote(record, person, reply.identity, f"{answer.kind.value}:{answer.value}")
+        except StoreError as error:
+            return Reject(Refusal.UNAVAILABLE, f"Nothing was counted, because it could not be recorded: {error}.")
+        if quorum.missing(agreed):
+            sentence = describe_votes(quorum, agreed)
+            self._hub.stream.publish(
+                "reply.voted", session_id=record.session_id, prompt_id=record.prompt_id, by=person, sentence=sentence
+            )
+            self._hub.router.update(record, Receipt("reminder", sentence))
+            return Receipt("voted", sentence, reply.identity)
+        together = Decider(", ".join(agreed), reply.place, request=_request(reply) if reply.request_key else "")
+        return self._write(record, reply, answer, together)
 
     def _cancel(self, record: PromptRecord, reply: InboundReply) -> Receipt | Reject:
         try:
@@ -103,11 +132,9 @@ class ReplyDesk:
         except StoreError as error:
             return Reject(Refusal.UNAVAILABLE, f"It is as it was, because nothing could be recorded: {error}.")
 
-    def _write(self, record: PromptRecord, reply: InboundReply, answer: Answer) -> Answer | Reject:
+    def _write(self, record: PromptRecord, reply: InboundReply, answer: Answer, decider: Decider) -> Answer | Reject:
         try:
-            claimed = self._hub.ledger.claim(
-                record.prompt_id, record.session_id, reply.nonce or None, answer, _decider(reply)
-            )
+            claimed = self._hub.ledger.claim(record.prompt_id, record.session_id, reply.nonce or None, answer, decider)
         except StoreError as error:
             return Reject(Refusal.UNAVAILABLE, f"Nothing was typed, because it could not be recorded: {error}.")
         if isinstance(claimed, Reject):

@@ -18,6 +18,9 @@ from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.daemon.replies import ReplyDesk
+from atlasbridge.core.daemon.rule_desk import HubRules, RuleDesk
+from atlasbridge.core.daemon.rule_digest import RuleDigest
+from atlasbridge.core.daemon.rule_operations import RuleOperations
 from atlasbridge.core.daemon.server import HubServer
 from atlasbridge.core.daemon.sessions import SessionLife
 from atlasbridge.core.daemon.settings import HubSettings
@@ -30,11 +33,12 @@ from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.session.plan import SETTINGS_SUFFIX
 from atlasbridge.core.store.ledger import Ledger
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import field, frozen
 
 log = logging.getLogger(__name__)
 
 ALARM_RETRY_S = 5.0
+PARSER_S = 0.2  # after a verdict, when the answer is on its way
 
 
 @frozen
@@ -53,6 +57,7 @@ class HubPlan:
     settings: HubSettings
     channels: tuple[ChannelPlan, ...]
     launchers: tuple[Launcher, ...] = ()
+    rules: HubRules = field(default_factory=HubRules)
 
 
 class Hub:
@@ -69,13 +74,19 @@ class Hub:
         self.hosts = HostBook()
         self.scheduler = Scheduler(clock)
         self.router = PromptRouter(ledger, settings.policy, lambda record, name: self.life.delivered(record, name))
-        parts = HubParts(ledger, clock, self.stream, self.hosts, self.router, self.scheduler)
+        self.rules = RuleDesk(ledger, self.router, clock.now, self._plan.rules)
+        self.rules.later = lambda call: self.scheduler.set("parser", clock.now() + PARSER_S, call)
+        parts = HubParts(ledger, clock, self.stream, self.hosts, self.router, self.scheduler, self.rules)
         self.life = PromptLife(parts)
+        self.digest = RuleDigest(parts)
         refusals = RefusalLog(ledger, clock, self.scheduler)
         self.replies = ReplyDesk(parts, self.life, settings, refusals)
         self.sessions = SessionLife(parts, self.life, settings)
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
+        self.desk.tell_people = self.router.notify
         self.kinship = Kinship(parts, refusals)
+        self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
+        self.desk.give_grant = self.rule_operations.add
         self.operations = Operations(
             self.desk,
             self.replies,
@@ -85,11 +96,13 @@ class Hub:
             self.kinship,
             self.request_reload,
             self._stop_once,
+            self.rule_operations,
         )
         self.server = HubServer(home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.guests)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()
+        self._checked: HubPlan | None = None
 
     async def run(self, on_ready: Callable[[], None]) -> None:
         """Until a signal or `stop`.  A second signal ends it at once."""
@@ -121,6 +134,7 @@ class Hub:
         self._add_channels()
         self.sessions.recover()
         self._schedule_upkeep()
+        self.digest.start()
         await self.server.start()
         log.info("the hub listens")
 
@@ -148,19 +162,21 @@ class Hub:
         self.stream.close()
         self.hosts.close()
         self.replies.close()
+        self.rules.close()
         self.ledger.note(AuditEvent.HUB_STOP)
 
     def request_reload(self) -> None:
         """For a command that wants to hear at once what is wrong with the configuration."""
-        self._read_plan()
+        self._checked = self._read_plan()  # this very one is taken over, whatever becomes of the files meanwhile
         self._reload_wanted.set()
 
     async def _reload_loop(self) -> None:
         while True:
             await self._reload_wanted.wait()
             self._reload_wanted.clear()
+            checked, self._checked = self._checked, None
             try:
-                plan = self._read_plan()
+                plan = checked or self._read_plan()
             except AtlasBridgeError as error:
                 log.error("the configuration was not reloaded: %s (%s)", error, error.hint)
                 continue
@@ -172,6 +188,7 @@ class Hub:
         self.router.policy = plan.settings.policy
         self.replies.settings = self.sessions.settings = self.desk.settings = plan.settings
         self.desk.use_launchers(plan.launchers)
+        self.rules.use(plan.rules)
         self._add_channels()
         self.router.start()
         for record in self.ledger.open_prompts():

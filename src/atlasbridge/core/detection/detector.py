@@ -67,7 +67,7 @@ class Detector:
         self.dialect = dialect
         self.settings = settings or DetectorSettings()
         self.secrets = self.settings.secrets  # and what is typed as one later
-        self.eye = Eye(dialect, rows, cols)
+        self.eye = Eye(dialect, rows, cols, self.settings.patience.threshold)
         self.screen = self.eye.screen
         self.open_prompt: Prompt | None = None
         self.despite_busy = False  # the open prompt was raised although no reader could be seen
@@ -391,7 +391,8 @@ def _facts_of(probe: ProbeAnswer, row: int) -> Facts:
     """What is known of the terminal that the cursor's row belongs to: below an inner one, keys go to who draws both."""
     around = 0 < probe.rows <= row
     canonical, echo = (False, False) if around else (probe.canonical, probe.echo)
-    return Facts(canonical, echo, probe.state is ProbeState.READING, probe.command)
+    state = probe.state
+    return Facts(canonical, echo, state is ProbeState.READING, probe.command, state is ProbeState.UNKNOWN)
 
 
 def _dialog(found: Finding, view: View) -> str:

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from atlasbridge.core.detection.picture import digest_of, picture_key
 from atlasbridge.core.detection.signals import Moment
+from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
@@ -23,14 +24,16 @@ KEPT_ANSWERS = 6
 
 
 class Eye:
-    def __init__(self, dialect: Dialect, rows: int, cols: int) -> None:
+    def __init__(self, dialect: Dialect, rows: int, cols: int, threshold: float) -> None:
         self.dialect = dialect
+        self._threshold = threshold
         self.screen = Screen(rows, cols)
         self.last_output = float("-inf")
         self.key = ""  # the picture without what blinks and counts, and how far it has scrolled
         self.key_since = -1.0  # before anything happened
         self._seen = ""  # the dialog that was there at the last look, and since when
         self._seen_since = float("-inf")
+        self._rewritten = 0  # carriage returns and backspaces since the last line feed
         self._version = -1
         self._changes: deque[float] = deque(maxlen=4)
         self._answered: tuple[str, ...] = ()  # the last lines that have had their answer
@@ -45,6 +48,9 @@ class Eye:
     def feed(self, data: bytes, now: float) -> None:
         self.screen.feed(data)
         self.last_output = now
+        ended = data.rfind(b"\n") + 1
+        self._rewritten = 0 if ended else self._rewritten
+        self._rewritten += data.count(b"\r", ended) + data.count(b"\b", ended)
 
     def look(self) -> View:
         """A picture is made once for every state of the screen: most looks find it unchanged."""
@@ -57,7 +63,10 @@ class Eye:
     def recognise(self, facts: Facts) -> Finding | None:
         view = self.look()
         if facts not in self._known:
-            self._known[facts] = recognise(view, facts, self.dialect)
+            found = recognise(view, facts, self.dialect)
+            if found and facts.blind and found.score < self._threshold and not found.structural:
+                found = replace(found, type=PromptType.TYPE_UNKNOWN)  # perhaps it only pauses: a person must look
+            self._known[facts] = found
         return self._known[facts]
 
     def notice_change(self) -> bool:
@@ -115,4 +124,5 @@ class Eye:
             typed_s=None if typed_at is None else now - typed_at,
             calm_s=calm + GRAIN_S,
             attended=attended,
+            rewritten=self._rewritten,
         )

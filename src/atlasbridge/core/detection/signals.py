@@ -22,6 +22,7 @@ AROUND_S = 0.5
 BRISK_S = 2.0  # the period of a timer that may well draw how far the work is
 FIRED_S = 0.3
 TICK_S = 1.5  # a clock that shows seconds has moved on by then
+REWRITTEN = 2
 OVERRIDES_BUSY = 100  # a rule of this priority is the tool's own word
 
 PROBE_SCORE = {ProbeState.READING: 0.95, ProbeState.POLLING: 0.65, ProbeState.UNKNOWN: 0.0, ProbeState.BUSY: 0.0}
@@ -36,6 +37,7 @@ class Moment:
     typed_s: float | None  # since a person typed something that was no Enter
     calm_s: float = 60.0  # since any cell changed, blinking ones included
     attended: bool = False  # a person at the terminal has just sent a line at this very prompt
+    rewritten: int = 0  # how often the line of the cursor was begun anew: what shows how far it is does so
 
 
 @frozen
@@ -51,6 +53,8 @@ class Patience:
     attended_s: float = 0.6  # the same prompt for a command again, while somebody sits there and types them
     idle_s: float = 0.5  # "what next?" is in no hurry, and boxes flicker between two steps of work
     stranger_s: float = 10.0  # a screen that a tool's own dialect does not know
+    wordless_s: float = 4.0  # nobody can tell, and nothing was ever written
+    pause_s: float = 30.0  # nobody can tell, and the last line was ended: most such programs work
 
 
 def combine(evidence: list[Evidence]) -> float:
@@ -91,7 +95,7 @@ def decide_raise(
         return True, "a process blocks in read on the terminal"
     if probe.state is ProbeState.POLLING:
         return _polling(found, probe, moment, dialect, structured, patience)
-    return _unknown(found, probe, moment, structured, patience)
+    return _unknown(found, probe, moment, dialect, structured, patience)
 
 
 def reads_unseen(found: Finding, probe: ProbeAnswer, moment: Moment, dialect: Dialect) -> bool:
@@ -137,7 +141,7 @@ def _polling(
         )
     if probe.timer and not structured and _may_count_down(found) and moment.settled_s < TICK_S:
         return False, "a number that may count down by itself"
-    if structured or found.structural:
+    if structured or (found.structural and found.score >= patience.threshold):
         return True, "an event loop watches the terminal, and a dialog stands on the screen"
     if dialect.idles and (found.score < KNOWN or found.detached):
         enough = moment.settled_s >= patience.stranger_s
@@ -160,12 +164,27 @@ def _polling(
 
 
 def _unknown(
-    found: Finding, probe: ProbeAnswer, moment: Moment, structured: str, patience: Patience
+    found: Finding, probe: ProbeAnswer, moment: Moment, dialect: Dialect, structured: str, patience: Patience
 ) -> tuple[bool, str]:
     hidden = probe.canonical is True and probe.echo is False
     needed = 0.2 if hidden else patience.silence_s
     if moment.settled_s < needed:
         return False, f"nobody can tell; silent for {moment.settled_s:.2f} s, {needed:.1f} s are needed"
-    if structured or hidden or found.structural or found.score >= MEDIUM:
+    if structured or hidden or found.structural or found.score >= patience.threshold:
         return True, "nobody can tell, but something asks and it is silent"
-    return False, "nobody can tell, and nothing asks"
+    return _silence(found, moment, dialect, patience)
+
+
+def _silence(found: Finding, moment: Moment, dialect: Dialect, patience: Patience) -> tuple[bool, str]:
+    """Nobody can tell and nothing asks: silence is all there is.  Never for ever, and the later the less it looks as if
+    somebody were awaited: behind a line that was not ended soon, below one that was only after a long time."""
+    if found.rule == "silent":
+        needed = patience.wordless_s
+    elif found.detached or dialect.idles or moment.rewritten >= REWRITTEN:
+        needed = patience.pause_s
+    else:
+        needed = patience.silence_s
+    silent_s = min(moment.settled_s, moment.calm_s)
+    if silent_s < needed:
+        return False, f"nobody can tell, and nothing asks; silent for {silent_s:.2f} s, {needed:.1f} s are needed"
+    return True, f"nobody can tell, nothing asks, and it has been silent for {silent_s:.1f} s"

@@ -34,7 +34,8 @@ class InboundReply:
 @frozen
 class Receipt:
     """What became of a prompt or a reply, for the person: stage is "received", "typed", "taken", "still_there",
-    "withdrawn", "expired", "default_typed", "canceled", "failed", "answered_elsewhere", "reminder"."""
+    "withdrawn", "expired", "default_typed", "canceled", "failed", "answered_elsewhere", "reminder",
+    "voted" (others must agree, too)."""
 
     stage: str
     sentence: str

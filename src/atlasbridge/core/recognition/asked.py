@@ -82,7 +82,16 @@ def dialog_above(view: View, top: int, rule: MenuRule) -> Asked | None:
     margin = min((_indent(row) for row in taken if row.strip() and not is_rule(row)), default=0)
     kept = [row for row in taken if not (is_rule(row) and _indent(row) < max(1, margin))]
     text = block(kept[1:] if kept and is_drawn(kept[0]) else kept)
-    return Asked(text, first, not gone and not _lacks(view, first, top) and not HIDDEN.search(text))
+    missing = gone or _is_doubtful(view, first, rule) or _lacks(view, first, top)
+    return Asked(text, first, not missing and not HIDDEN.search(text))
+
+
+def _is_doubtful(view: View, first: int, rule: MenuRule) -> bool:
+    """Words that look like a dialog's head, where the true head may have left the screen above them."""
+    if not rule.topmost:
+        return False
+    above = first > 0 and view.lines[first - 1].strip() != "" and not is_drawn(view.lines[first - 1])
+    return above or (view.scrolled > 0 and view.lines[0].strip() != "")
 
 
 def dialog_top(view: View, top: int, rule: MenuRule) -> int:

@@ -20,6 +20,7 @@ class Facts:
     echo: bool | None = None
     reading: bool = False  # a process blocks in read, nothing else
     command: str = ""  # the process that waits
+    blind: bool = False  # nobody can tell what the program does: silence is all there is to go by
 
     @property
     def one_key(self) -> bool:

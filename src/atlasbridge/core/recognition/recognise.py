@@ -21,6 +21,7 @@ from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 SILENT = "(the program waits, and has written nothing)"
+MAYBE_SILENT = "(the program has written nothing, and may wait for input)"
 TAIL_ROWS = 10
 FOOTER_ROWS = 5
 DRAWING = (recognise_dialog, recognise_box, recognise_menu, recognise_keys, recognise_lit_list)
@@ -57,7 +58,7 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
 
 def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if view.bottom() < 0:
-        return _silent() if facts.reading else None
+        return _silent(facts) if facts.reading or facts.blind else None
     found = _by_region(view, facts, dialect)
     if found:
         return found
@@ -81,9 +82,11 @@ def _has_bar(view: View) -> bool:
     return view.row == len(view.lines) - 1 and bool(view.style(view.row, 0) & REVERSE)
 
 
-def _silent() -> Finding:
-    """Somebody reads, and nothing was ever written: the person must know what was started."""
-    return Finding("silent", PromptType.TYPE_FREE_TEXT, 0.45, SILENT, SILENT)
+def _silent(facts: Facts) -> Finding:
+    """Somebody reads (or may read), and nothing was ever written: the person must know what was started."""
+    kind = PromptType.TYPE_UNKNOWN if facts.blind else PromptType.TYPE_FREE_TEXT
+    said = MAYBE_SILENT if facts.blind else SILENT
+    return Finding("silent", kind, 0.45, said, said)
 
 
 def _by_region(view: View, facts: Facts, dialect: Dialect) -> Finding | None:

@@ -14,16 +14,6 @@ from atlasbridge.core.values import field, frozen
 
 
 @frozen
-class Grant:
-    """A standing answer that a person wrote into the configuration, for one exact question of one tool."""
-
-    tool: str
-    question: str
-    answer: str
-    name: str = "grant"  # who answered, for the records
-
-
-@frozen
 class PolicySettings:
     prompt_ttl_s: float = 600.0
     idle_ttl_s: float = 86_400.0
@@ -40,7 +30,6 @@ class PolicySettings:
         }
     )
     allowed: Mapping[str, frozenset[str] | None] = field(default_factory=dict)  # None: it knows its people itself
-    grants: tuple[Grant, ...] = ()
 
 
 @frozen
@@ -93,15 +82,3 @@ def decide_reminders(prompt: Prompt, settings: PolicySettings) -> tuple[float, .
     ttl_s = decide_ttl(prompt, settings)
     moments = (settings.reminder_s * (number + 1) for number in range(settings.max_reminders))
     return tuple(moment for moment in moments if moment < ttl_s)
-
-
-def decide_grant(prompt: Prompt, session: SessionRecord, settings: PolicySettings) -> Grant | None:
-    """The standing answer for exactly this subject, character for character: all of it must be here, with nothing
-    hidden or cut.  Never for a secret, an idle box or an unknown."""
-    subject = prompt.subject
-    if prompt.secret or prompt.idle or prompt.type is PromptType.TYPE_UNKNOWN or subject is None or not subject.certain:
-        return None
-    for grant in settings.grants:
-        if grant.tool == session.tool and grant.question == subject.text:
-            return grant
-    return None

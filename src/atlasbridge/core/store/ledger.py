@@ -14,16 +14,18 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_nonce
+from atlasbridge.core.policy.grant import Grant
 from atlasbridge.core.prompt.gate import refuse_claim
 from atlasbridge.core.prompt.machine import PromptMoved
-from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Reject
+from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
-from atlasbridge.core.store import deliveries, inbox, moves, notes, prompts, requests, sessions
+from atlasbridge.core.store import deliveries, grants, inbox, moves, notes, prompts, requests, sessions, votes
 from atlasbridge.core.store.archive import Archive
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.journal import Journal
 from atlasbridge.core.store.migrate import migrate
 from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.values import replace
 
 DATABASE_NAME = "atlasbridge.db"
 AUDIT_NAME = "audit.log"
@@ -192,14 +194,50 @@ class Ledger(Archive):
         answer: Answer,
         decider: Decider | str,
     ) -> PromptRecord | Reject:
-        """One wins.  When this returns a record the decision is on disk, and only then may anything be typed."""
+        """One wins.  When this returns a record the decision is on disk, and only then may anything be typed.
+
+        A decision that stands on grants takes one use of each in the same transaction, or does not happen.
+        """
         who = Decider(decider) if isinstance(decider, str) else decider
         with self._journal.write() as work:
+            if not all(grants.has(work.connection, name, self._boot_id, work.now) for name in who.grants):
+                return Reject(Refusal.NOT_ALLOWED, "What allowed it has ended.")
             won = moves.accept(work, prompt_id, session_id, nonce or "", answer, who, self._boot_id)
             if won is not None:
+                for name in who.grants:
+                    grants.use(work.connection, name)
                 return won
             record = prompts.get(work.connection, prompt_id)
             return refuse_claim(record, session_id=session_id, nonce=nonce or "", now=work.now)
+
+    # grants and votes
+
+    def add_grant(self, grant: Grant, prompt_id: str, words: str) -> Grant:
+        """`words`: what it allows, for the record."""
+        with self._journal.write() as work:
+            made = replace(grant, created_at=work.at)
+            grants.insert(work.connection, made, self._boot_id, prompt_id)
+            ids = {"session_id": grant.session_id, "prompt_id": prompt_id}
+            work.audit(AuditEvent.GRANT_ADDED, **ids, grant=made.grant_id, allows=words, decided_by=grant.by)
+            return made
+
+    def revoke_grants(self, beginning: str, by: str) -> list[str]:
+        with self._journal.write() as work:
+            ended = grants.revoke(work.connection, beginning, work.at)
+            for grant_id in ended:
+                work.audit(AuditEvent.GRANT_REVOKED, grant=grant_id, decided_by=by)
+            return ended
+
+    def live_grants(self) -> list[Grant]:
+        with self._journal.reading() as connection:
+            return grants.live(connection, self._boot_id, self._clock.now())
+
+    def vote(self, record: PromptRecord, person: str, identity: str, answer: str) -> list[str]:
+        """Everybody who has agreed to this answer, this person included."""
+        with self._journal.write() as work:
+            if votes.insert(work.connection, record.prompt_id, person, identity, answer, work.at):
+                moves.audit_prompt(work, AuditEvent.VOTE_CAST, record, person=person, decided_by=identity)
+            return votes.people(work.connection, record.prompt_id, answer)
 
     def expire(self, prompt_id: str, default: Answer | None) -> PromptRecord | None:
         """None before its time.  `default` is kept as the answer to type, never for an unknown or a secret prompt."""

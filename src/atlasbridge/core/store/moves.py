@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from atlasbridge.core.audit.events import EVENT_OF_MOVE, AuditEvent
@@ -14,7 +15,7 @@ from atlasbridge.core.prompt.spoken import TIMER, label_answer
 from atlasbridge.core.prompt.timer import timer_may_say
 from atlasbridge.core.store import prompts, replies, requests
 from atlasbridge.core.store.journal import Work
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import field, frozen
 
 
 @frozen
@@ -25,6 +26,8 @@ class Decider:
     place: str = ""
     source: str = "operator"
     request: str = ""
+    grants: tuple[str, ...] = ()  # the first eight characters of each that allows it
+    noted: Mapping[str, str] = field(default_factory=dict)  # for the record: the rule and its digest
 
 
 _SPOKEN: Final = {"yes": "y", "no": "n", "enter": "enter"}  # how an answer without words of its own is written down
@@ -106,7 +109,8 @@ def timer_may_answer(record: PromptRecord) -> bool:
 def _keep(work: Work, record: PromptRecord, answer: Answer, decider: Decider, event: AuditEvent) -> None:
     replies.insert(work.connection, record, answer, decider.source, decider.identity, work.at)
     shown = replies.shown(record, answer)
-    audit_prompt(work, event, record, **_answer_fields(record, answer.kind, shown, decider.source, decider.identity))
+    fields = _answer_fields(record, answer.kind, shown, decider.source, decider.identity)
+    audit_prompt(work, event, record, **fields, **decider.noted)
 
 
 def inject(work: Work, prompt_id: str) -> PromptRecord | None:

@@ -92,12 +92,12 @@ def get(connection: sqlite3.Connection, prompt_id: str) -> PromptRecord | None:
 
 
 def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
-    """Prompts that ended before `moment`, with their replies, deliveries and requests."""
+    """Prompts that ended before `moment`, with their replies, deliveries, requests and votes."""
     doomed = (
         "SELECT id FROM prompts WHERE updated_at < ?"
         " AND status IN ('resolved', 'expired', 'canceled', 'failed', 'withdrawn')"
     )
-    for table in ("replies", "deliveries", "requests"):
+    for table in ("replies", "deliveries", "requests", "votes"):
         connection.execute(f"DELETE FROM {table} WHERE prompt_id IN ({doomed})", (moment,))
     return connection.execute(f"DELETE FROM prompts WHERE id IN ({doomed})", (moment,)).rowcount
 

@@ -21,4 +21,4 @@ def make_probe(master_fd: int, pid: int) -> WaitingProbe:
         return MacProbe(master_fd, pid)
     from atlasbridge.os.tty.noprobe import NoProbe
 
-    return NoProbe()
+    return NoProbe(master_fd)

@@ -1,40 +1,63 @@
-// Talks to the hub: requests, and live streams that come back by themselves.
-// The cookie is the browser's half of the login; this page's own storage keeps the other half, which no other port can read.
+// Talks to the hub: requests, and live streams that come back by themselves.  Who signs and who must prove: proof.js.
 
-const KEY = "atlasbridge-key";
+import "/proof.js";
+import { setOwnName } from "/words.js";
+
+const { Fault, device, greet, keep, proof, random, send } = globalThis.AtlasProof;
 const QUIET_MS = 40000; // the hub says something at least every 15 s
-const keep = (() => { try { return window.localStorage; } catch { return null; } })();
-let key = keep?.getItem(KEY) || "";
+const KNOWN_MS = 5000; // a read may use a proof this old; what changes something asks for a new one
+let known = { epoch: "", at: -Infinity };
+let who = null;
 
-export const hasKey = () => key !== "";
+export const me = () => who || { name: "", scope: "read", login_id: "" };
+export const may = (scope) => ["read", "answer", "admin"].indexOf(me().scope) >= ["read", "answer", "admin"].indexOf(scope);
+export const newKey = random;
+setOwnName(() => me().name);
 
-export function setKey(value) {
-  key = value;
-  if (value) keep?.setItem(KEY, value); else keep?.removeItem(KEY);
+export async function load() {
+  who = await device();
+  return who !== null;
+}
+
+export async function forget() {
+  await keep(null);
+  who = null;
+}
+
+export async function rename(name) {
+  const answer = await call("PUT", "/me", { name });
+  await keep({ ...who, name: answer.name });
+  who = await device();
 }
 
 export class Refused extends Error {
   constructor(status, error, message) {
     super(message);
-    this.status = status;
+    this.status = status; // 0: it is not known whether it arrived
     this.error = error;
   }
 }
 
-function request(method, path, body, signal) {
-  const headers = { "X-AtlasBridge-Key": key };
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  return fetch(`/api/v1${path}`, { method, headers, body: body && JSON.stringify(body), signal, cache: "no-store" });
+async function start(fresh) {
+  if (fresh || performance.now() - known.at > KNOWN_MS) {
+    const { epoch } = await greet(who.key, who.login_id);
+    known = { epoch, at: performance.now() };
+  }
+  return known.epoch;
 }
 
 export async function call(method, path, body) {
   let answer;
   try {
-    answer = await request(method, path, body);
-  } catch {
-    throw new Refused(0, "offline", "The hub cannot be reached. Nothing was sent.");
+    const epoch = await start(method !== "GET");
+    answer = await send(who, epoch, method, path, body);
+    if (answer.status === 401 && method === "GET") answer = await send(who, await start(true), method, path, body);
+  } catch (error) {
+    if (error instanceof Fault && error.kind !== "offline") throw new Refused(401, error.kind, error.message);
+    throw new Refused(0, "offline", "The hub cannot be reached.");
   }
-  const content = await answer.json().catch(() => ({}));
+  const content = await answer.json().catch(() => null);
+  if (content === null) throw new Refused(0, "offline", "The connection broke.");
   if (!answer.ok) throw new Refused(answer.status, content.error || "", content.message || `Refused (${answer.status}).`);
   return content;
 }
@@ -42,8 +65,9 @@ export async function call(method, path, body) {
 export const get = (path) => call("GET", path);
 export const post = (path, body = {}) => call("POST", path, body);
 
-// Follows a stream until close() is called.  onState gets "live", "lost" or "out" (not logged in any more).
-export function follow(path, onEvent, onState = () => {}) {
+// Follows a stream until close() is called.  onState gets "live", "lost", "out" (not let in), "stranger" or "gone" (no such
+// thing there).  A stream that is "gone" is tried again while `patient()` says so.
+export function follow(path, onEvent, onState = () => {}, patient = () => false) {
   let open = true;
   let tries = 0;
   let control = new AbortController();
@@ -53,37 +77,52 @@ export function follow(path, onEvent, onState = () => {}) {
     while (open) {
       const state = await once();
       if (!open) return;
-      onState(state);
-      if (state === "out" || state === "gone") return;
-      await new Promise((resolve) => { wake = resolve; setTimeout(resolve, Math.min(8000, 400 * 2 ** tries++)); });
+      const wait = state === "gone" && patient();
+      if (!wait) onState(state);
+      if (state === "gone" && !wait) return;
+      const pause = state === "out" || state === "stranger" ? 8000 : wait ? 300 : Math.min(8000, 400 * 2 ** tries++);
+      await new Promise((resolve) => { wake = resolve; setTimeout(resolve, pause); });
     }
   }
 
   async function once() {
     control = new AbortController();
     let watchdog = setTimeout(() => control.abort(), QUIET_MS);
+    const alive = () => { clearTimeout(watchdog); watchdog = setTimeout(() => control.abort(), QUIET_MS); };
     try {
-      const answer = await request("GET", path, undefined, control.signal);
-      if (answer.status === 401) return "out";
+      const { epoch } = await greet(who.key, who.login_id);
+      known = { epoch, at: performance.now() };
+      const challenge = random();
+      const answer = await send(who, epoch, "GET", path, undefined, { signal: control.signal, headers: { "X-AtlasBridge-Challenge": challenge } });
+      if (answer.status === 401) return "lost"; // it began anew between the two: ask again
       if (answer.status === 404) return "gone";
       if (!answer.ok) return "lost";
-      onState("live");
-      tries = 0;
-      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-      let rest = "";
-      for (;;) {
-        const { value, done } = await reader.read();
-        if (done) return "lost";
-        clearTimeout(watchdog);
-        watchdog = setTimeout(() => control.abort(), QUIET_MS);
-        const parts = (rest + value).split("\n\n");
-        rest = parts.pop();
-        for (const part of parts) if (part.startsWith("data: ")) onEvent(JSON.parse(part.slice(6)));
-      }
-    } catch {
-      return "lost";
+      return await read(answer, async (event) => event.event !== "hello"
+        || event.proof === await proof(who.key, "hub", challenge, epoch, who.login_id), alive);
+    } catch (error) {
+      return error instanceof Fault && error.kind !== "offline" ? error.kind : "lost";
     } finally {
       clearTimeout(watchdog);
+    }
+  }
+
+  async function read(answer, isOurs, alive) {
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    let live = false;
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return "lost";
+      alive();
+      const parts = (rest + value).split("\n\n");
+      rest = parts.pop();
+      for (const part of parts) {
+        const data = part.split("\n").find((line) => line.startsWith("data: "));
+        const event = data ? JSON.parse(data.slice(6)) : null;
+        if (event && !(await isOurs(event))) return "stranger";
+        if (!live) { live = true; tries = 0; onState("live"); }
+        if (event && open) onEvent(event);
+      }
     }
   }
 

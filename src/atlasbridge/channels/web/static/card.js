@@ -1,13 +1,16 @@
 // One prompt as a card: our header, the tool's question as a quotation, and the ways to answer it.
 
-import { Refused, get, post } from "/api.js";
-import { el, speak, svg, toast } from "/dom.js";
-import { receipt } from "/model.js";
+import { Refused, get, may, me, newKey, post } from "/api.js";
+import { PLAIN, el, speak, svg, toast } from "/dom.js";
+import { changed, learn, myAnswer, receipt, setMine } from "/model.js";
 import { Screen } from "/screen.js";
-import { CONFIDENCE, by, clock, folder, left, short } from "/words.js";
+import { quotation, subjectOf } from "/subject.js";
+import { CONFIDENCE, OPEN, by, clock, folder, left, moment, short } from "/words.js";
 
-const QUESTION_LINES = 3;
 const ROUND = 2 * Math.PI * 21;
+const ASK_AGAIN_MS = 1500;
+const STAGES = ["received", "typed", "taken"];
+const keep = (() => { try { return window.sessionStorage; } catch { return null; } })();
 
 function ring(prompt) {
   const total = Math.max(1, (Date.parse(prompt.expires_at) - Date.parse(prompt.created_at)) / 1000);
@@ -31,17 +34,10 @@ function heading(prompt, host) {
   const [sure, tone] = CONFIDENCE[prompt.confidence] || CONFIDENCE.low;
   const title = prompt.constraints.idle ? "is finished and waits for you" : "is asking";
   return el("div", { cls: "who-asks" },
-    el("h2", { id: `h-${prompt.prompt_id}` }, `${session.tool || "A program"} ${title}`,
-      session.label ? el("span", { cls: "tag" }, session.label) : null),
-    el("small", { cls: "meta" }, `${folder(session.cwd)} · `, el("a", { href: `#session/${prompt.session_id}` }, `session ${short(prompt.session_id)}`), ` · ${host} `,
-      el("span", { cls: `tag ${tone}`, title: "how sure we are that this is a prompt" }, sure)));
-}
-
-// What the tool says.  Its last lines are the question; what stands above them is smaller, and still there.
-function quotation(prompt) {
-  const lines = prompt.excerpt.split("\n");
-  const [above, asked] = [lines.slice(0, -QUESTION_LINES).join("\n"), lines.slice(-QUESTION_LINES).join("\n")];
-  return el("blockquote", { cls: prompt.constraints.idle ? "ask idle" : "ask" }, above ? el("small", {}, `${above}\n`) : null, asked);
+    el("h2", { id: `h-${prompt.prompt_id}` }, `${session.label || session.tool || "A program"} ${title}`),
+    el("small", { cls: "meta" }, session.label ? `${session.tool} · ` : "", `${folder(session.cwd)} · `,
+      el("a", { href: `#session/${prompt.session_id}` }, `session ${short(prompt.session_id)}`), host ? ` · ${host} ` : " ",
+      prompt.confidence === "high" ? null : el("span", { cls: `tag ${tone}`, title: "how sure we are that this is a prompt" }, sure)));
 }
 
 export function ways(prompt) {
@@ -60,9 +56,11 @@ export class Card {
     this.word = el("div", { cls: "word", role: "status", hidden: true });
     this.stages = el("ol", { cls: "stages", hidden: true, "aria-label": "What became of your answer" });
     this.answers = el("div", { cls: "stack" }, this.choices(), this.textField());
+    if (!may("answer")) this.answers = el("p", { cls: "word" }, "This browser may only look. A link that may answer is made with: atlasbridge web");
     this.node = el("article", { cls: "card", tabindex: "-1", "aria-labelledby": `h-${prompt.prompt_id}`, "data-prompt": prompt.prompt_id },
       el("div", { cls: "card-top" }, heading(prompt, host), this.ring.node),
-      quotation(prompt), this.picture(), this.answers, this.stages, this.word, this.foot());
+      quotation(prompt), subjectOf(prompt), this.answers, this.stages, this.word, this.picture(), this.foot());
+    this.progress();
   }
 
   tick() { this.ring.tick(); }
@@ -75,7 +73,7 @@ export class Card {
     const button = (choice, at) => el("button", {
       type: "button", "data-value": choice.value,
       cls: `choice ${choice.refuses ? "refuse" : choice.always ? "always" : choice === first ? "first" : ""}`,
-      on: { click: () => (choice.words ? this.field.focus() : this.answer(choice.value)) },
+      on: { click: () => (choice.words ? this.field.focus() : this.answer(choice.value, false, choice.label)) },
     }, el("kbd", { "aria-hidden": "true" }, /^[yn1-9]$/.test(choice.value) ? choice.value : at < 9 ? String(at + 1) : " "), el("span", { cls: "label" }, choice.label),
       choice.always ? el("span", { cls: "tag warn" }, "always") : null,
       choice.refuses ? el("span", { cls: "tag bad" }, "refuses") : null);
@@ -89,12 +87,15 @@ export class Card {
     const marks = offered.filter((choice) => !choice.refuses);
     const boxes = marks.map((choice) => el("input", { type: "checkbox", value: choice.value }));
     boxes.forEach((box, at) => { box.checked = Boolean(marks[at].default); });
-    const send = () => this.answer(boxes.filter((box) => box.checked).map((box) => box.value).join(",") || "none");
+    const send = () => {
+      const chosen = boxes.map((box, at) => [box.checked, marks[at]]).filter(([on]) => on).map(([, choice]) => choice);
+      this.answer(chosen.map((choice) => choice.value).join(",") || "none", false, chosen.map((choice) => choice.label).join(", ") || "none of them");
+    };
     return el("div", { cls: "choices" },
       ...marks.map((choice, at) => el("label", { cls: "choice button" }, boxes[at], el("span", { cls: "label" }, choice.label))),
       el("button", { type: "button", cls: "main", on: { click: send } }, "Send the marked ones"),
       ...offered.filter((choice) => choice.refuses).map((choice) => el("button", {
-        type: "button", cls: "choice refuse", "data-value": choice.value, on: { click: () => this.answer(choice.value) },
+        type: "button", cls: "choice refuse", "data-value": choice.value, on: { click: () => this.answer(choice.value, false, choice.label) },
       }, el("span", { cls: "label" }, choice.label), el("span", { cls: "tag bad" }, "refuses"))));
   }
 
@@ -103,30 +104,43 @@ export class Card {
     if (!secret && !this.prompt.free_text) return null;
     const id = `t-${this.prompt.prompt_id}`;
     const field = secret ? el("input", { type: "password", id, autocomplete: "off" })
-      : el(this.prompt.multiline ? "textarea" : "input", { id, type: "text", autocomplete: "off", rows: 3, maxlength: this.prompt.constraints.max_length || 1000 });
+      : el(this.prompt.multiline ? "textarea" : "input", { id, type: "text", rows: 3, maxlength: this.prompt.constraints.max_length || 1000, ...PLAIN });
     this.field = field;
-    const send = () => { const value = field.value; if (secret) field.value = ""; this.answer(value, true); };
+    if (!secret) {
+      field.value = keep?.getItem(`draft-${this.prompt.prompt_id}`) || "";
+      field.addEventListener("input", () => keep?.setItem(`draft-${this.prompt.prompt_id}`, field.value));
+    }
+    const send = () => { const value = field.value; if (secret) field.value = ""; this.answer(value, true, secret ? "a secret" : value); };
     const label = secret ? "Secret (typed once, never stored)" : this.prompt.constraints.idle ? "Your next instruction"
       : this.prompt.choices.length ? "Or in your own words" : "Your answer";
     return el("div", { cls: "say" }, el("label", { for: id }, label),
       el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
         el("button", { type: "button", cls: "main send", on: { click: send } }, "Send"),
-        this.prompt.type === "unknown" ? el("button", { type: "button", on: { click: () => this.answer("enter") } }, "Enter") : null),
+        this.prompt.type === "unknown" ? el("button", { type: "button", on: { click: () => this.answer("enter", false, "Enter") } }, "Enter") : null),
       this.prompt.type === "unknown" ? el("small", {}, "We could not tell what is asked. Look at the screen first; a full-screen program takes keys in its session.") : null);
   }
 
+  // The screen adds nothing where the question and its subject are whole; there it waits behind a button.
   picture() {
     if (!this.prompt.screen) return null;
+    const whole = this.prompt.subject?.complete || (this.prompt.confidence === "high" && this.prompt.excerpt.trim() === this.prompt.screen.trim());
     const screen = new Screen("The screen around the question");
-    screen.text(this.prompt.screen);
-    const more = el("button", { type: "button", cls: "quiet more", "aria-expanded": "false", on: { click: () => {
+    const more = el("button", { type: "button", cls: "quiet more", "aria-expanded": "false" }, "Show more");
+    const draw = () => {
+      screen.text(this.prompt.screen);
+      this.colour(screen, more);
+    };
+    more.addEventListener("click", () => {
       const on = screen.node.classList.toggle("whole");
       more.textContent = on ? "Show less" : "Show more";
       more.setAttribute("aria-expanded", String(on));
-    } } }, "Show more");
+    });
     more.hidden = true;
-    this.colour(screen, more);
-    return el("div", { cls: "picture" }, screen.node, more);
+    const box = el("div", { cls: "picture" }, screen.node, more);
+    if (!whole) { draw(); return box; }
+    const details = el("details", {}, el("summary", {}, "The screen"), box);
+    details.addEventListener("toggle", () => { if (details.open && !screen.node.children.length) draw(); });
+    return details;
   }
 
   async colour(screen, more) {
@@ -142,7 +156,7 @@ export class Card {
     const choice = ways(this.prompt).find((item) => item.value === this.prompt.safe_default);
     const late = this.prompt.safe_default ? `If nobody answers: ${choice ? choice.label : this.prompt.safe_default}` : "If nobody answers, nothing is typed.";
     const report = el("button", { type: "button", cls: "quiet report", on: { click: () => this.report(report) } }, "Not a prompt");
-    return el("div", { cls: "card-foot" }, el("small", { cls: "late" }, late), report, this.prompt.evidence.length ? why : null);
+    return el("div", { cls: "card-foot" }, el("small", { cls: "late" }, late), may("answer") ? report : null, this.prompt.evidence.length ? why : null);
   }
 
   async report(button) {
@@ -156,23 +170,67 @@ export class Card {
     }
   }
 
-  async answer(value, asText = false) {
-    if (this.busy) return;
+  async answer(value, asText = false, label = value) {
+    if (this.busy || !may("answer")) return;
+    const id = this.prompt.prompt_id;
+    const key = newKey();
     this.lock(true);
+    setMine(id, { label, state: "sending" });
     this.say("Sending…");
     try {
-      const answer = await post(`/prompts/${this.prompt.prompt_id}/reply`, { value, as_text: asText, session_id: this.prompt.session_id });
-      this.say(answer.message, "good");
+      const answer = await post(`/prompts/${id}/reply`, { value, as_text: asText, session_id: this.prompt.session_id, request_key: key });
+      this.arrived(label, answer.message, answer.prompt);
     } catch (error) {
-      this.lock(false);
-      this.say(error instanceof Refused ? error.message : String(error), "bad");
-      speak(`Refused: ${error.message}`);
+      if (error instanceof Refused && error.status === 0) await this.findOut(key, label);
+      else this.refused(label, error.message);
+    }
+  }
+
+  arrived(label, message, prompt) {
+    setMine(this.prompt.prompt_id, { label, state: "used" });
+    keep?.removeItem(`draft-${this.prompt.prompt_id}`);
+    this.say(message, "good");
+    learn(prompt);
+    changed();
+  }
+
+  refused(label, message) {
+    this.lock(false);
+    setMine(this.prompt.prompt_id, { label, state: "refused", sentence: message });
+    this.say(message, "bad");
+    speak(`Refused: ${message}`);
+  }
+
+  // The connection broke while the answer was on its way.  Nobody knows yet; the hub is asked until it says.
+  async findOut(key, label) {
+    const id = this.prompt.prompt_id;
+    setMine(id, { label, state: "unknown" });
+    this.say(`The connection broke. It is not known yet whether “${label}” arrived.`, "warn");
+    speak("The connection broke. It is not known yet whether your answer arrived.");
+    for (;;) {
+      await new Promise((resolve) => { setTimeout(resolve, ASK_AGAIN_MS); });
+      let told;
+      try { told = await get(`/prompts/${id}/outcome?request_key=${key}`); } catch (error) {
+        if (error.status === 0 || error.status === 401 || error.status === 503) continue;
+        return this.refused(label, error.message);
+      }
+      if (told.arrived && !told.refused) return this.arrived(label, told.message, told.prompt);
+      if (told.arrived) return this.refused(label, told.message);
+      if (OPEN.has(told.prompt.state)) {
+        this.lock(false);
+        setMine(id, null);
+        return this.say("Your answer did not arrive. It is still asked: answer again.", "bad");
+      }
+      if (told.prompt.answer?.by === `web:${me().name}` && told.prompt.answer.label === label) return this.arrived(label, "", told.prompt);
+      setMine(id, { label, state: "lost" });
+      learn(told.prompt);
+      return changed();
     }
   }
 
   lock(on) {
     this.busy = on;
-    for (const control of this.answers.querySelectorAll("button, input")) control.disabled = on;
+    for (const control of this.answers.querySelectorAll("button, input, textarea")) control.disabled = on;
   }
 
   say(sentence, tone = "") {
@@ -182,26 +240,53 @@ export class Card {
   }
 
   progress() {
-    const last = receipt(this.prompt.prompt_id)?.stage;
-    const reached = ["received", "typed", "taken"].indexOf(last);
+    const reached = STAGES.indexOf(receipt(this.prompt.prompt_id)?.stage);
     if (reached < 0) return;
     this.stages.hidden = false;
-    this.stages.replaceChildren(...["received", "typed", "taken"].map((name, at) =>
-      el("li", { cls: at <= reached ? "done" : "" }, name)));
+    this.stages.replaceChildren(...STAGES.map((name, at) => el("li", { cls: at <= reached ? "done" : "" }, name)));
   }
+}
+
+// Which answer, by whom, when; and to whom this browser's own answer lost.
+export function verdict(prompt) {
+  const answer = prompt.answer;
+  if (!answer) return null;
+  return el("p", { cls: "verdict" }, "Answer: ", el("strong", {}, `“${answer.label}”`), el("span", { cls: "who" }, ` by ${by(answer.by)}`),
+    el("time", { datetime: answer.at, title: moment(answer.at) }, ` at ${new Date(answer.at).toLocaleTimeString()}`));
+}
+
+function mineLost(prompt) {
+  const own = myAnswer(prompt.prompt_id);
+  if (!own || own.state === "used") return null;
+  if (own.state === "sending" || own.state === "unknown") return el("div", { cls: "word warn", role: "status" }, `It is not known yet whether your “${own.label}” was used.`);
+  const winner = prompt.answer ? ` ${by(prompt.answer.by)} answered “${prompt.answer.label}” first.` : ` ${own.sentence || "It came too late."}`;
+  return el("div", { cls: "word bad", role: "status" }, `Your answer “${own.label}” was not used.${winner}`);
 }
 
 export function overCard({ prompt, sentence, stage }) {
   const session = prompt.session || {};
   const who = by(prompt.decided_by);
   const bad = ["still_there", "failed", "expired"].includes(stage);
-  const reached = ["received", "typed", "taken"].indexOf(stage);
-  const words = sentence || (who ? `Answered by ${who}.` : "No longer asked.");
+  const reached = STAGES.indexOf(stage);
+  const words = reached >= 0 && prompt.answer ? "" : sentence || (who ? `Answered by ${who}.` : "No longer asked.");
   return el("article", { cls: "card over", "data-settled": prompt.prompt_id },
-    el("div", { cls: "row" }, el("strong", {}, session.tool || "A program"), el("small", {}, folder(session.cwd)),
-      who ? el("small", { cls: "who" }, `by ${who}`) : null),
-    quotation(prompt),
+    el("div", { cls: "row" }, el("strong", {}, session.label || session.tool || "A program"), el("small", {}, folder(session.cwd)),
+      who && !prompt.answer ? el("small", { cls: "who" }, `by ${who}`) : null),
+    quotation(prompt), verdict(prompt), mineLost(prompt),
     reached >= 0 ? el("ol", { cls: "stages", "aria-label": "What became of the answer" },
-      ...["received", "typed", "taken"].map((name, at) => el("li", { cls: at <= reached ? "done" : "" }, name))) : null,
-    el("div", { cls: `word ${bad ? "bad" : reached >= 0 ? "good" : ""}`, role: "status" }, words));
+      ...STAGES.map((name, at) => el("li", { cls: at <= reached ? "done" : "" }, name))) : null,
+    words ? el("div", { cls: `word ${bad ? "bad" : ""}`, role: "status" }, words) : null);
+}
+
+// Its time is over, nothing was typed, and it still stands on the screen.
+export function lateCard(prompt) {
+  const session = prompt.session || {};
+  const again = el("button", { type: "button", cls: "main", on: { click: async () => {
+    again.disabled = true;
+    try { await post(`/prompts/${prompt.prompt_id}/again`); } catch (error) { again.disabled = false; toast(error.message); }
+  } } }, "Ask again");
+  return el("article", { cls: "card late", "data-late": prompt.prompt_id },
+    el("div", { cls: "row" }, el("strong", {}, session.label || session.tool || "A program"), el("small", {}, folder(session.cwd)), el("span", { cls: "tag warn" }, "still waiting")),
+    quotation(prompt), el("div", { cls: "word warn" }, "Nobody answered in time and nothing was typed. It still stands on the screen."),
+    el("div", { cls: "row" }, may("answer") ? again : null, el("a", { href: `#session/${prompt.session_id}` }, "Look at its screen")));
 }

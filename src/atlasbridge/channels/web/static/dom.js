@@ -25,9 +25,12 @@ export function show(parent, ...children) {
   parent.replaceChildren(...children.flat().filter(Boolean));
 }
 
+export const PLAIN = { autocomplete: "off", autocapitalize: "off", autocorrect: "off", spellcheck: "false" };
+
 export function toast(sentence) {
   const box = document.getElementById("toasts");
   const note = el("div", { cls: "toast" }, sentence);
+  while (box.children.length >= 2) box.firstChild.remove();
   box.append(note);
   setTimeout(() => note.remove(), 6000);
 }

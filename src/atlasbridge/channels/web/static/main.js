@@ -1,20 +1,24 @@
 // Begins the page: the login, the live stream, and which view is shown.
 
-import { follow, hasKey, setKey } from "/api.js";
-import { toast } from "/dom.js";
-import { subscribe, take } from "/model.js";
-import { startTelling, worker } from "/notify.js";
+import { follow, load } from "/api.js";
+import { el, toast } from "/dom.js";
+import { setLink, subscribe, take } from "/model.js";
+import { renew, startTelling, worker } from "/notify.js";
 import { promptsView } from "/prompts.js";
 import { auditView, figuresView, historyView } from "/records.js";
 import { sessionView, sessionsView } from "/sessions.js";
 import { login, loginView, settingsView } from "/settings.js";
 
-const VIEWS = { prompts: promptsView, sessions: sessionsView, session: sessionView, history: historyView, audit: auditView, figures: figuresView, settings: settingsView };
+const VIEWS = { prompts: promptsView, prompt: promptsView, sessions: sessionsView, session: sessionView, history: historyView, audit: auditView, figures: figuresView, settings: settingsView };
+const PARENTS = { session: "sessions", prompt: "prompts" };
+const OUT = "This browser is not let in (any more): its login was ended, or something else answers at this address.";
+const STRANGER = "Something else than your hub answers at this address. Nothing was sent to it. Ask on the computer: atlasbridge hub status";
 const main = document.getElementById("main");
 const link = document.getElementById("link");
 const tabs = document.getElementById("tabs");
 const page = { host: "", version: "" };
 let leave = () => {};
+let stop = () => {};
 let entered = false;
 
 function route() {
@@ -24,7 +28,7 @@ function route() {
   leave();
   leave = VIEWS[known](main, page, id);
   for (const tab of tabs.children) {
-    const here = tab.getAttribute("href") === `#${known === "session" ? "sessions" : known}`;
+    const here = tab.getAttribute("href") === `#${PARENTS[known] || known}`;
     if (here) tab.setAttribute("aria-current", "page"); else tab.removeAttribute("aria-current");
   }
   window.scrollTo(0, 0);
@@ -32,23 +36,33 @@ function route() {
 
 function state(now) {
   link.dataset.state = now === "live" ? "live" : "lost";
-  link.textContent = { live: "live", lost: "not connected", out: "logged out" }[now];
-  if (now === "out") out("This browser is not logged in (any more).");
+  link.textContent = { live: "live", lost: "not connected", out: "logged out", stranger: "not your hub" }[now] || now;
+  setLink(now);
+  if (now === "live" && !entered) enter(false);
+  if (now === "out") out(OUT);
+  if (now === "stranger") out(STRANGER);
 }
 
 function out(reason) {
+  const again = reason ? () => { stop(); enter(); } : null;
+  if (!entered && reason && main.querySelector(".login")) return;
   entered = false;
-  setKey("");
   leave();
+  leave = () => {};
   tabs.hidden = true;
-  loginView(main, reason, enter);
+  loginView(main, reason, () => { stop(); enter(); }, again);
 }
 
-function enter() {
+function enter(begin = true) {
   entered = true;
   tabs.hidden = false;
-  follow("/events", take, state);
+  if (begin) stop = follow("/events", take, state);
   route();
+}
+
+function newShell() {
+  toast("A new version of this page is ready.");
+  document.getElementById("toasts").lastChild?.append(" ", el("button", { type: "button", on: { click: () => window.location.reload() } }, "Reload"));
 }
 
 async function begin() {
@@ -57,16 +71,18 @@ async function begin() {
     if (change.kind !== "hello") return;
     Object.assign(page, { host: change.host, version: change.version });
     document.getElementById("host").textContent = change.host;
+    renew(change.shell, newShell);
   });
   startTelling();
   worker();
   window.addEventListener("hashchange", route);
-  const given = /^#link=([\w-]+)$/.exec(window.location.hash);
+  const given = /^#link=([\w.-]+)$/.exec(window.location.hash);
+  const known = await load();
   if (given) {
     window.history.replaceState(null, "", "/#prompts");
-    try { await login({ link: given[1] }); } catch (error) { if (!hasKey()) return out(error.message); toast(error.message); }
+    try { await login({ link: given[1] }); } catch (error) { if (!known) return out(error.message); toast(error.message); }
   }
-  return hasKey() ? enter() : out("");
+  return known || (await load()) ? enter() : out("");
 }
 
 begin();

@@ -32,6 +32,15 @@ export function beep() {
   });
 }
 
+// The kept files of the page are renewed only once the hub has proved itself; `onNew` is called when they were others.
+export async function renew(shell, onNew) {
+  if (!shell || !(await worker())) return;
+  const registration = await navigator.serviceWorker.ready;
+  const channel = new MessageChannel();
+  channel.port1.onmessage = ({ data }) => { if (data === "new") onNew(); };
+  registration.active.postMessage({ renew: shell }, [channel.port2]);
+}
+
 let ready = null;
 
 // The service worker's registration; null where the browser has none (or the page is not served safely).
@@ -49,11 +58,17 @@ async function register() {
 async function announce(prompt) {
   if (wants("sound")) beep();
   if (!wants("notify") || document.visibilityState === "visible" || !("Notification" in window) || Notification.permission !== "granted") return;
-  const title = `${prompt.session?.tool || "A program"} is waiting for you`;
-  const options = { body: prompt.constraints.secret ? "It asks for a secret." : prompt.excerpt, tag: prompt.prompt_id, icon: "/icon-192.png" };
+  const title = `${prompt.session?.label || prompt.session?.tool || "A program"} ${prompt.constraints.idle ? "is finished" : "asks"}`;
+  const options = { body: prompt.constraints.secret ? "It asks for a secret." : prompt.excerpt, tag: prompt.prompt_id, icon: "/icon-192.png", data: { url: `/#prompt/${prompt.prompt_id}` } };
   const registration = await worker();
   if (registration) registration.showNotification(title, options);
   else new Notification(title, options).onclick = () => window.focus();
+}
+
+async function takeBack(promptId) {
+  const registration = await worker();
+  const shown = registration ? await registration.getNotifications({ tag: promptId }).catch(() => []) : [];
+  shown.forEach((note) => note.close());
 }
 
 export function startTelling() {
@@ -67,6 +82,7 @@ export function startTelling() {
     if (change.kind === "prompt" && change.event === "prompt.raised" && change.prompt) announce(change.prompt);
     if (change.kind === "hello" && greeted) change.fresh.forEach(announce); // raised while this page was cut off
     if (change.kind === "hello") greeted = true;
+    if (change.kind === "prompt" && change.prompt && !prompts.has(change.prompt.prompt_id)) takeBack(change.prompt.prompt_id);
   });
 }
 

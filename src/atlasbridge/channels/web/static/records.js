@@ -1,13 +1,13 @@
 // History, audit log and figures: three views that only read.
 
 import { get } from "/api.js";
-import { el, empty, show, svg } from "/dom.js";
+import { PLAIN, el, empty, show, svg } from "/dom.js";
 import { STATE, ago, by, folder, moment, short } from "/words.js";
 
 const TONE = { resolved: "good", failed: "bad", expired: "warn" };
 
 export function historyView(main) {
-  const search = el("input", { type: "search", placeholder: "Search questions, tools, folders, people", "aria-label": "Search the history" });
+  const search = el("input", { type: "search", placeholder: "Search questions, tools, folders, people", "aria-label": "Search the history", ...PLAIN });
   const list = el("ul", { cls: "list" });
   const more = el("button", { type: "button", hidden: true }, "Show older ones");
   show(main, el("div", { cls: "head" }, el("h1", {}, "History")), el("div", { cls: "stack" }, search, list, more));
@@ -35,7 +35,7 @@ function entry(prompt) {
   const who = by(prompt.decided_by);
   return el("li", { cls: "item", "data-prompt": prompt.prompt_id },
     el("div", { cls: "row" }, el("strong", {}, session.tool || "a program"), el("span", { cls: `tag ${TONE[prompt.state] || ""}` }, STATE[prompt.state] || prompt.state)),
-    el("p", {}, prompt.excerpt),
+    el("p", {}, prompt.excerpt), prompt.answer ? el("p", { cls: "verdict" }, "Answer: ", el("strong", {}, `“${prompt.answer.label}”`)) : null,
     el("small", { title: moment(prompt.created_at) }, [ago(prompt.created_at), folder(session.cwd), who && `by ${who}`, short(prompt.prompt_id)].filter(Boolean).join(" · ")));
 }
 

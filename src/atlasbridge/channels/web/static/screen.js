@@ -1,37 +1,82 @@
-// Draws a terminal's screen from rows of runs [text, foreground, background, flags].  Colours are set as properties.
+// Draws a terminal's screen from rows of runs [text, foreground, background, flags].  Colours are set as properties, and
+// letters are never darker on their ground than people can read.
 
 import { el } from "/dom.js";
 
 const BASE = ["#1b1f26", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#cdd3dc",
   "#6b7686", "#ff8b92", "#b5e890", "#f2d797", "#8cc8ff", "#dd9af0", "#7fd8e4", "#ffffff"];
+const [GROUND, INK] = ["#0e1217", "#d5dae1"]; // as --term and --term-ink say
 const STEPS = [0, 95, 135, 175, 215, 255];
 const [BOLD, DIM, ITALIC, UNDERLINE, , REVERSE, HIDDEN, STRIKE] = [1, 2, 4, 8, 16, 32, 64, 128];
 const HEX = /^#[0-9a-f]{6}$/;
+const READABLE = 4.5;
+const PLAIN = /^[\x20-\x7e]*$/;
+const WIDE = /^(\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}]|.\ufe0f)/u;
+const letters = typeof Intl.Segmenter === "function" ? new Intl.Segmenter(undefined, { granularity: "grapheme" }) : null;
+const seen = new Map();
 
 function colour(value) {
   if (typeof value === "string") return HEX.test(value) ? value : "";
   if (!Number.isInteger(value) || value < 0 || value > 255) return "";
   if (value < 16) return BASE[value];
-  if (value >= 232) return `rgb(${[0, 1, 2].map(() => 8 + (value - 232) * 10)})`;
+  const two = (part) => part.toString(16).padStart(2, "0");
+  if (value >= 232) return `#${two(8 + (value - 232) * 10).repeat(3)}`;
   const at = value - 16;
-  return `rgb(${[STEPS[Math.floor(at / 36)], STEPS[Math.floor(at / 6) % 6], STEPS[at % 6]]})`;
+  return `#${[STEPS[Math.floor(at / 36)], STEPS[Math.floor(at / 6) % 6], STEPS[at % 6]].map(two).join("")}`;
+}
+
+const parts = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+const light = (rgb) => rgb.map((part) => part / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+  .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+const contrast = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+const mix = (from, to, share) => from.map((part, at) => Math.round(part + (to[at] - part) * share));
+
+// The colour itself where it can be read, else as near to it as can be.
+function readable(front, back, dim) {
+  const name = `${front}${back}${dim}`;
+  if (!seen.has(name)) {
+    const ground = parts(back);
+    const wanted = dim ? mix(parts(front), ground, 0.35) : parts(front);
+    const goal = light(ground) < 0.18 ? [255, 255, 255] : [0, 0, 0];
+    let found = wanted;
+    for (let share = 0; share <= 1 && contrast(light(found), light(ground)) < READABLE; share += 0.1) found = mix(wanted, goal, share);
+    if (seen.size > 4000) seen.clear();
+    seen.set(name, found === wanted && !dim ? "" : `rgb(${found})`);
+  }
+  return seen.get(name) || front;
 }
 
 function run([text, fg, bg, flags]) {
   const span = document.createElement("span");
-  span.textContent = text;
+  fillCells(span, text);
   let [front, back] = [colour(fg), colour(bg)];
-  if (flags & REVERSE) [front, back] = [back || "var(--term)", front || "var(--term-ink)"];
-  if (flags & HIDDEN) front = "transparent";
-  if (front) span.style.color = front;
+  if (flags & REVERSE) [front, back] = [back || GROUND, front || INK];
+  const read = readable(front || INK, back || GROUND, Boolean(flags & DIM));
+  if (flags & HIDDEN) span.style.color = "transparent";
+  else if (front || read !== INK) span.style.color = read;
   if (back) span.style.backgroundColor = back;
   if (flags & BOLD) span.style.fontWeight = "700";
-  if (flags & DIM) span.style.opacity = ".65";
   if (flags & ITALIC) span.style.fontStyle = "italic";
   if (flags & (UNDERLINE | STRIKE)) {
     span.style.textDecoration = `${flags & UNDERLINE ? "underline" : ""} ${flags & STRIKE ? "line-through" : ""}`;
   }
   return span;
+}
+
+// Letters that another font would draw in another width get the cells that the terminal gave them.
+function fillCells(span, text) {
+  if (PLAIN.test(text) || !letters) { span.textContent = text; return; }
+  let plain = "";
+  const flush = () => { if (plain) span.append(plain); plain = ""; };
+  for (const { segment } of letters.segment(text)) {
+    if (PLAIN.test(segment)) { plain += segment; continue; }
+    flush();
+    const cell = document.createElement("i");
+    cell.className = WIDE.test(segment) ? "w2" : "w1";
+    cell.textContent = segment;
+    span.append(cell);
+  }
+  flush();
 }
 
 function row(runs) {
@@ -42,8 +87,10 @@ function row(runs) {
 
 export class Screen {
   constructor(label) {
-    this.node = el("pre", { cls: "term", role: "img", "aria-label": label, tabindex: "0" });
+    this.node = el("pre", { cls: "term", role: "region", "aria-label": label, tabindex: "0" });
     this.modes = [];
+    this.size = 0; // letters of a size that a person chose; 0: as the width allows
+    this.cols = 80;
   }
 
   text(content) {
@@ -62,10 +109,10 @@ export class Screen {
 
   // The cursor lies over the rows, after them, so that rows keep their numbers.
   point({ cursor, cursor_visible: visible }) {
-    this.cursor ||= el("div", { cls: "cursor" });
+    this.cursor ||= el("div", { cls: "cursor", "aria-hidden": "true" });
     this.cursor.remove();
     if (!visible || !Array.isArray(cursor)) return;
-    this.cursor.style.top = `calc(10px + ${Number(cursor[0])} * 1.3em)`;
+    this.cursor.style.top = `calc(10px + ${Number(cursor[0])} * 1.25em)`;
     this.cursor.style.left = `calc(12px + ${Number(cursor[1])} * 1ch)`;
     this.node.append(this.cursor);
   }
@@ -83,7 +130,15 @@ export class Screen {
   }
 
   fit(cols) {
+    this.cols = cols;
     const width = this.node.clientWidth - 24;
-    if (width > 0) this.node.style.fontSize = `${Math.max(8, Math.min(13, width / cols / 0.603)).toFixed(2)}px`;
+    const most = this.node.closest(":fullscreen, .full") ? 22 : 14;
+    const fitting = Math.max(8, Math.min(most, width / cols / 0.603));
+    if (width > 0) this.node.style.fontSize = `${(this.size || fitting).toFixed(2)}px`;
+  }
+
+  grow(by) {
+    this.size = Math.max(7, Math.min(28, (this.size || parseFloat(this.node.style.fontSize) || 12) + by));
+    this.fit(this.cols);
   }
 }

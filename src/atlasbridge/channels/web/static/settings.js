@@ -1,8 +1,10 @@
-// Settings of this browser, and the login.
+// Settings of this browser, the browsers that are let in, and the login.
 
-import { post, setKey } from "/api.js";
-import { el, show, toast } from "/dom.js";
+import "/proof.js";
+import { call, forget, get, load, may, me, post, rename } from "/api.js";
+import { PLAIN, el, show, toast } from "/dom.js";
 import { askPermission, beep, setPush, setWant, subscribed, wants } from "/notify.js";
+import { ago, moment } from "/words.js";
 
 function toggle(id, title, about, on, change) {
   const box = el("input", { type: "checkbox", id });
@@ -22,33 +24,67 @@ export function settingsView(main, page) {
   const push = toggle("s-push", "Push", "Also when the page is closed. The message is encrypted for this browser; the push service cannot read it.", false, setPush);
   subscribed().then((on) => { push.box.checked = on; }, () => {});
   const leave = el("button", { type: "button", cls: "refuse", on: { click: async () => {
+    await setPush(false).catch(() => {});
     await post("/logout").catch(() => {});
-    setKey("");
+    await forget();
     window.location.reload();
   } } }, "Log this browser out");
   show(main, el("div", { cls: "head" }, el("h1", {}, "Settings")), el("div", { cls: "stack" },
-    el("section", { cls: "panel" }, notify.node, sound.node, push.node),
-    el("section", { cls: "panel stack" }, el("h2", {}, "Keys"), el("p", {}, el("kbd", {}, "1"), " to ", el("kbd", {}, "9"), " choose, ", el("kbd", {}, "y"), " and ", el("kbd", {}, "n"), " answer, ", el("kbd", {}, "Tab"), " moves between prompts.")),
+    el("section", { cls: "panel" }, notify.node, sound.node, may("answer") ? push.node : null),
+    thisBrowser(), may("admin") ? devices() : null,
+    el("section", { cls: "panel stack" }, el("h2", {}, "Keys"), el("p", {}, el("kbd", {}, "1"), " to ", el("kbd", {}, "9"), " choose, ", el("kbd", {}, "y"), " and ", el("kbd", {}, "n"), " answer, ",
+      el("kbd", {}, "j"), " and ", el("kbd", {}, "k"), " go through a long list, ", el("kbd", {}, "/"), " filters it, ", el("kbd", {}, "Tab"), " moves between prompts.")),
     el("section", { cls: "panel row" }, el("small", { cls: "grow" }, `AtlasBridge ${page.version} on ${page.host}`), leave)));
   return () => {};
 }
 
-export function loginView(main, reason, done) {
+function thisBrowser() {
+  const field = el("input", { type: "text", id: "own-name", maxlength: 40, ...PLAIN });
+  field.value = me().name;
+  const save = async () => {
+    try { await rename(field.value); field.value = me().name; toast("Renamed."); } catch (error) { toast(error.message); }
+  };
+  const may = { read: "It may look.", answer: "It may answer.", admin: "It may answer, type, start and end sessions, and let others in." }[me().scope];
+  return el("section", { cls: "panel stack" }, el("h2", {}, "This browser"), el("small", {}, `Answers from here are signed with this name. ${may}`),
+    el("div", {}, el("label", { for: "own-name" }, "Name"), el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
+      el("button", { type: "button", on: { click: save } }, "Rename"))));
+}
+
+function devices() {
+  const list = el("ul", { cls: "list", id: "devices" });
+  async function draw() {
+    const { devices: found } = await get("/devices").catch(() => ({ devices: [] }));
+    show(list, found.map((device) => el("li", { cls: "item", "data-device": device.login_id }, el("div", { cls: "row" },
+      el("div", {}, el("strong", {}, device.name), device.this ? el("span", { cls: "tag good" }, "this one") : null, el("span", { cls: "tag" }, device.scope),
+        el("br"), el("small", { title: moment(device.seen_at) }, `last seen ${ago(device.seen_at)}, let in ${ago(device.created_at)}`)),
+      device.this ? null : el("button", { type: "button", cls: "refuse", on: { click: () => end(device) } }, "Log out")))));
+  }
+  async function end(device) {
+    try { await call("DELETE", `/devices/${device.login_id}`); toast(`${device.name} is logged out.`); } catch (error) { toast(error.message); }
+    draw();
+  }
+  draw();
+  return el("section", { cls: "panel stack" }, el("h2", {}, "Browsers that are let in"), list);
+}
+
+export function loginView(main, reason, done, again) {
   const field = el("input", { type: "password", id: "pass", autocomplete: "current-password" });
   const word = el("div", { cls: "word bad", role: "alert", hidden: !reason }, reason);
   const enter = async () => {
     const value = field.value.trim();
-    const link = /#link=([\w-]+)/.exec(value);
+    const link = /#link=([\w.-]+)/.exec(value);
     try { await login(link ? { link: link[1] } : { password: value }); done(); } catch (error) { word.hidden = false; word.textContent = error.message; }
   };
   field.addEventListener("keydown", (event) => { if (event.key === "Enter") enter(); });
   show(main, el("div", { cls: "panel stack login" }, el("h1", {}, "Open this page by a link"),
     el("p", {}, "On the computer where your programs run, type ", el("code", {}, "atlasbridge web"), ". It shows a link and a code to scan; each lets one browser in, once."),
-    word, el("div", {}, el("label", { for: "pass" }, "Or paste the link, or enter the password"), el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
+    word, again ? el("div", {}, el("button", { type: "button", on: { click: again } }, "Try again")) : null,
+    el("div", {}, el("label", { for: "pass" }, "Or paste the link, or enter the password"), el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
       el("button", { type: "button", cls: "main", on: { click: enter } }, "Enter")))));
 }
 
-export async function login(body) {
-  const { key } = await post("/login", body);
-  setKey(key);
+export async function login({ link, password }) {
+  if (!globalThis.crypto?.subtle) throw new Error("This browser keeps no keys at this address. Open it over https or on localhost.");
+  await (link ? globalThis.AtlasProof.enterByLink(link) : globalThis.AtlasProof.enterByPassword(password));
+  await load();
 }

@@ -43,12 +43,16 @@ export const STATE = {
   resolved: "taken", expired: "expired", canceled: "left alone", failed: "failed", withdrawn: "no longer asked",
 };
 
+let own = () => "";
+export const setOwnName = (teller) => { own = teller; };
+
 export const OPEN = new Set(["created", "routed", "awaiting_reply"]);
 
 export function by(identity) {
   if (!identity) return "";
   const [channel, name] = [identity.split(":")[0], identity.slice(identity.indexOf(":") + 1)];
-  if (channel === "web") return name.startsWith("token/") ? `the token ${name.slice(6)}` : "this page";
+  if (channel === "web") return name.startsWith("token/") ? `the token ${name.slice(6)}` : name === own() ? `${name} (this browser)` : name;
+  if (identity === "auto:timeout") return "the timer";
   if (channel === "cli") return "the command line";
   return identity.includes(":") ? `${channel} (${name})` : identity;
 }

@@ -1,0 +1,133 @@
+"""A channel written from the architecture document alone: its four methods, an event with the document's fields, and
+replies as pairs.  It is run unchanged; what the document does not speak of (edits, receipts) becomes a notice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from atlasbridge.channels.base import BaseChannel
+from atlasbridge.core.clock import Clock, parse_iso
+from atlasbridge.core.constants import INJECT_BYTES
+from atlasbridge.core.ports import Desk
+from atlasbridge.core.prompt.model import Confidence, PromptRecord, PromptType, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.session.model import SessionRecord
+
+QUIET_STAGES = ("received", "typed", "taken", "reminder")
+
+
+@dataclass
+class PromptEvent:
+    """A prompt as section 5.4 of the architecture document writes it."""
+
+    prompt_id: str
+    session_id: str
+    type: PromptType
+    confidence: Confidence
+    excerpt: str
+    choices: list[tuple[str, str]]
+    constraints: dict[str, Any]
+    idempotency_key: str
+    timestamp: datetime
+    safe_default: bytes
+    expires_at: datetime
+    nonce: str
+
+    @classmethod
+    def of(cls, record: PromptRecord) -> PromptEvent:
+        prompt = record.prompt
+        bucket = record.created_at[:18]  # ten seconds
+        key = hashlib.sha256(f"{record.session_id}{prompt.excerpt}{bucket}".encode()).hexdigest()
+        default = prompt.safe_default
+        return cls(
+            record.prompt_id,
+            record.session_id,
+            prompt.type,
+            prompt.confidence,
+            prompt.excerpt,
+            [(choice.value, choice.label) for choice in prompt.choices],
+            dict(prompt.constraints),
+            key,
+            _moment(record.created_at),
+            INJECT_BYTES.get(default, default.encode() + b"\r") if default else b"",
+            _moment(record.expires_at),
+            record.nonce,
+        )
+
+
+@dataclass
+class Session:
+    """The three-part identity of section 7.1, and where it runs."""
+
+    session_id: str
+    tool: str
+    pid: int
+    cwd: str = ""
+    label: str = ""
+
+    @property
+    def id(self) -> str:
+        return self.session_id
+
+    @classmethod
+    def of(cls, record: SessionRecord) -> Session:
+        return cls(record.session_id, record.tool, record.pid, record.cwd, record.label)
+
+
+class SpecifiedChannel(BaseChannel):
+    """Runs a channel of the document for the router; answers count for the one operator that the channel serves."""
+
+    def __init__(
+        self, name: str, inner: type[BaseChannel], settings: Mapping[str, Any], desk: Desk, clock: Clock
+    ) -> None:
+        super().__init__(settings, desk, clock)
+        self.name = name  # type: ignore[misc]
+        self.inner: Any = _built(inner, settings, desk, clock)
+
+    async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
+        return str(await self.inner.send_prompt(PromptEvent.of(event), Session.of(session)))
+
+    async def receive_reply(self) -> InboundReply:
+        prompt_id, value = await self.inner.receive_reply()
+        known = self.desk.prompt(str(prompt_id))
+        return InboundReply(
+            channel=self.name,
+            identity=f"{self.name}:operator",
+            prompt_id=str(prompt_id),
+            value=str(value),
+            session_id=known.session_id if known else "",
+        )
+
+    async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
+        if isinstance(outcome, Reject):
+            await self.inner.notify(outcome.sentence, None)
+
+    async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
+        if receipt.stage not in QUIET_STAGES:
+            session = self.desk.session(event.session_id)
+            await self.inner.notify(receipt.sentence, Session.of(session) if session else None)
+
+    async def notify(self, message: str, session: SessionRecord | None = None) -> None:
+        await self.inner.notify(message, Session.of(session) if session else None)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+def _built(inner: type[BaseChannel], settings: Mapping[str, Any], desk: Desk, clock: Clock) -> BaseChannel:
+    """With what our own channels get, or with nothing where its constructor takes nothing."""
+    if inner.__init__ is BaseChannel.__init__ or len(inspect.signature(inner).parameters) >= 3:
+        return inner(settings, desk, clock)
+    build: Any = inner
+    built: BaseChannel = build(settings) if inspect.signature(inner).parameters else build()
+    return built
+
+
+def _moment(at: str) -> datetime:
+    return datetime.fromtimestamp(parse_iso(at), UTC) if at else datetime.fromtimestamp(0, UTC)

@@ -1,0 +1,252 @@
+"""`atlasbridge policy`: rules that answer for you: checked, explained, tried on the past, suggested."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from atlasbridge.cli.duration import DURATION
+from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
+from atlasbridge.core.clock import SystemClock, iso
+from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
+
+if TYPE_CHECKING:
+    from atlasbridge.core.policy.rule import Case, Policy, Verdict
+
+policy_option = click.option(
+    "--policy", "file", type=click.Path(path_type=Path), help="This rule file instead of your own."
+)
+
+
+@click.group("policy")
+def command() -> None:
+    """Rules that answer for you: check, explain, try on the past, suggest."""
+
+
+@command.command()
+@policy_option
+def check(file: Path | None) -> None:
+    """Check the rule file and its own examples; says the line.  Exit status 2 when it is bad."""
+    policy = load(file)
+    counts = {
+        verdict: sum(rule.verdict.value == verdict for rule in policy.rules) for verdict in ("allow", "ask", "deny")
+    }
+    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    click.echo(f"{rule_file(file)}: {len(policy.rules)} rules are good ({said})")
+    for warning in old_grants():
+        click.echo(warning, err=True)
+
+
+@command.command()
+@click.argument("prompt_id", required=False)
+@click.option("--command", "text", help="A command line instead of a prompt.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Where the command would run; this folder by default.")
+@click.option("--tool", default="", help="The tool that would ask; any by default.")
+@policy_option
+@json_option
+def explain(
+    prompt_id: str | None, text: str | None, folder: Path | None, tool: str, file: Path | None, as_json: bool
+) -> None:
+    """Which rule would hold for a prompt or a command, and why."""
+    if (prompt_id is None) == (text is None):
+        raise click.UsageError("give either a PROMPT_ID or --command TEXT")
+    case = command_case(text, folder, tool) if text is not None else prompt_case(str(prompt_id))
+    verdict = judged(load(file), case)
+    if as_json:
+        print_json(verdict.to_json())
+        return
+    click.echo(f"{verdict.verdict.value}  {verdict.rule or 'no rule'}: {verdict.reason}")
+    if verdict.approvals > 1:
+        click.echo(f"  {verdict.approvals} people must agree")
+    for step in verdict.steps:
+        click.echo(f"  {step}")
+
+
+@command.command("test")
+@click.option("--since", type=DURATION, default="7d", show_default=True, help="How far back, such as 7d or 12h.")
+@policy_option
+@json_option
+def try_on_the_past(since: float, file: Path | None, as_json: bool) -> None:
+    """What the rules would have done with the prompts of the last days; nothing is answered."""
+    from atlasbridge.cli.policy_past import past_rows
+
+    rows = past_rows(load(file), past(since), judged)
+    if as_json:
+        print_json(rows)
+        return
+    table = [
+        (row["prompt_id"][:8], row["verdict"], row["rule"] or "-", row["answer"] or "-", row["what"][:80])
+        for row in rows
+    ]
+    print_table(("prompt", "verdict", "rule", "you said", "what"), table, "no prompts in that time")
+    for line in summary(rows):
+        click.echo(line)
+
+
+def summary(rows: list[dict[str, Any]]) -> list[str]:
+    if not rows:
+        return []
+    spared = sum(row["verdict"] != "ask" for row in rows)
+    against = sum(row["against"] for row in rows)
+    lines = [f"{spared} of {len(rows)} would have been answered by a rule"]
+    return [*lines, f"{against} of them against what you said"] if against else lines
+
+
+@command.command()
+@click.option("--since", type=DURATION, default="30d", show_default=True, help="How far back, such as 30d.")
+@click.option("--least", type=click.IntRange(1), default=2, show_default=True, help="How often you must have agreed.")
+@click.option("--add", is_flag=True, help="Append them to your rule file.")
+@policy_option
+@json_option
+def suggest(since: float, least: int, add: bool, file: Path | None, as_json: bool) -> None:
+    """Rules for what you allowed again and again; never for what removes, publishes or runs as somebody else."""
+    from atlasbridge.cli.policy_past import answered
+    from atlasbridge.config.rules import shell_parser
+    from atlasbridge.core.policy.suggest import suggest as find
+
+    found = find(answered(past(since)), load(file), shell_parser(), least)
+    if as_json:
+        print_json([{"command": list(item.shape.words), "tool": item.tool, "count": item.count} for item in found])
+    elif not found:
+        click.echo("nothing to suggest yet: no shape of command was allowed often enough")
+    else:
+        text = "\n".join(f"# allowed {item.count} times\n{item.to_toml()}" for item in found)
+        click.echo(text)
+        if add:
+            append(rule_file(file), text)
+
+
+def append(path: Path, text: str) -> None:
+    """Only as a whole, and only if the file is good with it."""
+    from atlasbridge.config.rules import shell_parser
+    from atlasbridge.core.policy.reader import read_policy
+
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    whole = f"{before.rstrip()}\n\n{text}".lstrip()
+    read_policy(whole, shell_parser(), where=path.name, home=os.path.expanduser("~"))
+    write(path, whole)
+    click.echo(f"added to {path}")
+    reload_hub()
+
+
+@command.command()
+def edit() -> None:
+    """Open the rule file in your editor; it is checked before it takes the old one's place."""
+    path = rule_file(None)
+    draft = path.with_name(path.name + ".draft")
+    write(draft, path.read_text(encoding="utf-8") if path.exists() else EXAMPLE)
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    if subprocess.run([*editor.split(), str(draft)], check=False).returncode:
+        raise AtlasBridgeError("the editor did not end well; nothing was changed", f"your draft is {draft}")
+    try:
+        load(draft)
+    except ConfigError as error:
+        raise ConfigError(str(error), f"the old rules stand; your draft is {draft}") from None
+    os.replace(draft, path)
+    click.echo(f"{path} is good")
+    reload_hub()
+
+
+@command.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=".")
+@click.option("--remove", is_flag=True, help="Trust them no longer.")
+def trust(folder: Path, remove: bool) -> None:
+    """Let the rules hold that a project brings along in .atlasbridge/policy.toml.  They can ask and deny, never allow.
+
+    What is trusted is the file as it is now; a changed one must be trusted again.
+    """
+    with hub_client(start=True) as hub:
+        answer = hub.ask("policy.trust", folder=str(folder.resolve()), remove=remove)
+    if remove:
+        click.echo("trusted no longer" if answer["removed"] else "it was not trusted")
+    else:
+        click.echo(f"trusted: {', '.join(answer['rules']) or 'no rules'}")
+
+
+EXAMPLE = """\
+# Rules that answer for you.  The strictest that holds wins: deny, ask, allow.  atlasbridge policy check
+
+# [[rule]]
+# name = "tests"
+# verdict = "allow"                        # allow | ask | deny
+# command = ["npm", "run", "test*", "**"]  # words; * within a word; ** any further words
+# folder = "~/src/*"                       # optional: tool, folder, label, path, host, kind, approvals, person, reason
+# match = ["npm run test:unit"]
+# no_match = ["npm run deploy"]
+"""
+
+
+def rule_file(file: Path | None) -> Path:
+    from atlasbridge.bootstrap import load_configuration
+    from atlasbridge.config.rules import policy_file
+
+    return file or policy_file(home(), load_configuration(home(), os.environ))
+
+
+def load(file: Path | None) -> Policy:
+    from atlasbridge.config.rules import read_rules
+    from atlasbridge.core.policy.rule import Policy
+
+    path = rule_file(file)
+    if file is not None and not path.exists():
+        raise ConfigError(f"there is no file {path}", "name a rule file")
+    return read_rules(path) if path.exists() else Policy()
+
+
+def judged(policy: Policy, case: Case) -> Verdict:
+    from atlasbridge.config.rules import shell_parser
+    from atlasbridge.core.policy.judge import judge
+
+    return judge(policy, case, shell_parser())
+
+
+def old_grants() -> list[str]:
+    from atlasbridge.bootstrap import load_configuration
+    from atlasbridge.core.daemon.rule_digest import OLD_GRANTS
+
+    return [OLD_GRANTS] if load_configuration(home(), os.environ).general.grants else []
+
+
+def command_case(text: str, folder: Path | None, tool: str) -> Case:
+    from atlasbridge.core.policy.rule import Case
+    from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+
+    where = str((folder or Path.cwd()).expanduser().absolute())
+    subject = Subject(SubjectKind.COMMAND, text, where, SubjectSource.CALLER, True, text)
+    return Case(subject, tool, "", where, os.path.expanduser("~"), any_tool=not tool)
+
+
+def prompt_case(prompt_id: str) -> Case:
+    from atlasbridge.cli.policy_past import case_of
+
+    with hub_client() as hub:
+        found = hub.ask("policy.cases", prompt_id=prompt_id)["cases"]
+    if not found:
+        raise AtlasBridgeError("there is no such prompt", "list them with: atlasbridge logs")
+    return case_of(found[0])
+
+
+def past(since_s: float) -> list[dict[str, Any]]:
+    with hub_client(start=True) as hub:
+        cases: list[dict[str, Any]] = hub.ask("policy.cases", since=iso(SystemClock().wall() - since_s))["cases"]
+    return cases
+
+
+def write(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def reload_hub() -> None:
+    try:
+        with hub_client() as hub:
+            hub.ask("reload")
+    except HubUnavailable:
+        click.echo("the hub does not run; it will read them when it starts")
+    else:
+        click.echo("the hub goes by them now")

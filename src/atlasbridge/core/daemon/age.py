@@ -1,0 +1,50 @@
+"""Is the hub that answers of another version than the command that asks?  Says so, and what to do about it.
+
+Sessions outlive a hub: a restart ends none, and the next hub picks every open prompt up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from atlasbridge import __version__
+from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.errors import HubUnavailable
+from atlasbridge.core.home import Home
+from atlasbridge.core.wire import PROTOCOL
+
+HINT = "restart it with: atlasbridge hub restart (sessions go on, open prompts are kept)"
+_PATIENCE_S = 2.0
+
+
+def own_age() -> dict[str, Any]:
+    """What a hub says of itself."""
+    return {"version": __version__, "protocol": PROTOCOL}
+
+
+def compare_age(answer: Mapping[str, Any]) -> str:
+    """A sentence about a hub that answered so, when it is of another version; "" when it is ours."""
+    protocol, version = int(answer.get("protocol", 1)), str(answer.get("version", ""))
+    if (protocol, version) == (PROTOCOL, __version__):
+        return ""
+    place = f"the hub (process {answer.get('pid', '?')})"
+    said = f"{version} " if version else ""
+    if (protocol, _numbers(version)) < (PROTOCOL, _numbers(__version__)):
+        return f"{place} is of an older version {said}than this command ({__version__})".replace("  ", " ")
+    return f"{place} is of a newer version {said}than this command ({__version__})".replace("  ", " ")
+
+
+def look_at_hub(home: Home) -> str:
+    """The sentence about the hub that runs, where one does."""
+    if not home.socket.exists():
+        return ""
+    try:
+        with HubClient(home, timeout_s=_PATIENCE_S) as hub:
+            return compare_age(hub.request("ping"))
+    except HubUnavailable:
+        return ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())

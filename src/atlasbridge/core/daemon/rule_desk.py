@@ -1,0 +1,178 @@
+"""The rules the hub goes by: a person's own, those of a trusted project, and what was granted for a while.
+
+It judges a question and says which answer a rule may type; the verdict itself is found in `core.policy`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.policy.grant import PREFIX, live_grants
+from atlasbridge.core.policy.rule import Case, Policy, Say, Verdict
+from atlasbridge.core.prompt.model import Answer, Prompt
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, digest_text
+from atlasbridge.core.routing.router import PromptRouter
+from atlasbridge.core.routing.shell_parser import ShellParser
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.values import frozen, replace
+
+PROJECT_FILE = Path(".atlasbridge") / "policy.toml"
+LONGEST_FILE = 65_536
+_ASK = Verdict(Say.ASK, "", "no rule speaks of it")
+
+
+@frozen
+class HubRules:
+    """What a person wrote, as the configuration names it."""
+
+    policy: Policy = Policy()
+    parse: ShellParser | None = None
+    home: str = ""  # for `~`
+    tell: str = "digest"  # "digest", "at_once" or "never": how people hear of what rules decided
+    digest_s: float = 86_400.0
+    old_grants: int = 0  # of the former configuration, which are used no more
+
+
+class RuleDesk:
+    def __init__(self, ledger: Ledger, router: PromptRouter, now: Callable[[], float], rules: HubRules) -> None:
+        self._ledger = ledger
+        self._router = router
+        self._now = now
+        self.rules = rules
+        self._projects: dict[str, Policy] = {}
+        self._told: set[str] = set()
+        self.later: Callable[[Callable[[], None]], None] = lambda call: call()  # what may wait until nobody does
+
+    @property
+    def parse(self) -> ShellParser:
+        """Made when it is first needed: most hubs have no rules."""
+        if self.rules.parse is None:
+            self.rules = replace(self.rules, parse=ShellParser())
+        assert self.rules.parse is not None
+        return self.rules.parse
+
+    def use(self, rules: HubRules) -> None:
+        """After a reload; the parser stays as it is."""
+        self.rules = replace(rules, parse=self.rules.parse or rules.parse)
+
+    def close(self) -> None:
+        if self.rules.parse is not None:
+            self.rules.parse.close()
+
+    # judging
+
+    def judge(self, prompt: Prompt, session: SessionRecord) -> Verdict:
+        policy = self._policy_for(session)
+        if not policy.rules or prompt.secret or prompt.idle:
+            return _ASK
+        from atlasbridge.core.policy.judge import judge  # what it knows of programs is read once, and only then
+
+        verdict = judge(policy, self.case_of(prompt, session), self.parse)
+        self.later(self.parse.warm_up)
+        return verdict
+
+    def case_of(self, prompt: Prompt, session: SessionRecord) -> Case:
+        subject = prompt.subject and restored(prompt.subject)
+        real = ""
+        if subject is not None and subject.kind is SubjectKind.EDIT and subject.target:
+            real = os.path.realpath(os.path.join(subject.folder or session.cwd, os.path.expanduser(subject.target)))
+        return Case(subject, session.tool, session.label, session.cwd, self.rules.home, real)
+
+    def answer(self, prompt: Prompt, verdict: Verdict) -> tuple[Answer, Decider] | None:
+        """What a rule types, and as whom; None: people are asked."""
+        if verdict.verdict is Say.ASK:
+            return None
+        from atlasbridge.core.policy.choice import once_answer, refusing_answer
+
+        allows = verdict.verdict is Say.ALLOW
+        answer = once_answer(prompt) if allows else refusing_answer(prompt, verdict.reason)
+        if answer is None:
+            return None
+        granted = [name for name in verdict.used if name.startswith(PREFIX)]
+        only_granted = bool(granted) and len(granted) == len(verdict.used)
+        name = verdict.rule if only_granted else f"rule:{verdict.rule}"
+        noted = {"rule": verdict.rule, "rule_digest": verdict.digest, "reason": verdict.reason}
+        ids = tuple(grant.removeprefix(PREFIX) for grant in granted)
+        return answer, Decider(name, "a rule of yours" if not only_granted else "a grant", name, "", ids, noted)
+
+    def _policy_for(self, session: SessionRecord) -> Policy:
+        policy = self.rules.policy.joined(self._project_policy(session.cwd))
+        for grant in live_grants(self._ledger.live_grants(), session.session_id, self._now()):
+            policy = policy.joined(Policy(grant.rules()))
+        return policy
+
+    # rules that a project brings along
+
+    def _project_policy(self, cwd: str) -> Policy:
+        policy = Policy()
+        for folder in (Path(cwd), *Path(cwd).parents) if cwd.startswith("/") else ():
+            kept = self._ledger.recall(f"policy.trust:{folder}")
+            trusted = json.loads(kept) if kept else {}
+            if trusted:
+                policy = policy.joined(self._read_project(folder, trusted["digest"], trusted["text"]))
+            self._tell_untrusted(folder, trusted.get("digest", ""))
+        return policy
+
+    def _read_project(self, folder: Path, digest: str, text: str) -> Policy:
+        """As it was trusted: what has become of the file since changes nothing until a person has looked at it."""
+        if digest not in self._projects:
+            from atlasbridge.core.policy.reader import read_policy
+
+            where = str(folder / PROJECT_FILE)
+            self._projects[digest] = read_policy(text, self.parse, where=where, home=self.rules.home, tightens=True)
+        return self._projects[digest]
+
+    def _tell_untrusted(self, folder: Path, digest: str) -> None:
+        try:
+            text = _read_small(folder / PROJECT_FILE)
+        except OSError:
+            return
+        found = digest_text(text)
+        if found != digest and found not in self._told:
+            self._told.add(found)
+            state = "has changed" if digest else "is not trusted yet"
+            self._router.notify(f"The rules in {folder / PROJECT_FILE} {state}: atlasbridge policy trust {folder}")
+
+    def trust(self, folder: Path, by: str) -> Policy:
+        """Raises ConfigError where the file is wrong, or would allow something."""
+        from atlasbridge.core.policy.reader import read_policy
+
+        path = folder / PROJECT_FILE
+        try:
+            text = _read_small(path)
+        except OSError as error:
+            raise ConfigError(f"cannot read {path}: {error.strerror}", "name the project's folder") from None
+        policy = read_policy(text, self.parse, where=str(path), home=self.rules.home, tightens=True)
+        digest = digest_text(text)
+        self._ledger.remember(f"policy.trust:{folder}", json.dumps({"digest": digest, "text": text}))
+        self._ledger.note(AuditEvent.POLICY_TRUSTED, path=str(path), rule_digest=digest, decided_by=by)
+        return policy
+
+    def distrust(self, folder: Path, by: str) -> bool:
+        known = bool(self._ledger.recall(f"policy.trust:{folder}"))
+        if known:
+            self._ledger.remember(f"policy.trust:{folder}", "")
+            self._ledger.note(AuditEvent.POLICY_TRUSTED, path=str(folder / PROJECT_FILE), rule_digest="", decided_by=by)
+        return known
+
+
+def restored(subject: Subject) -> Subject:
+    """A stored subject keeps only what may be shown; where that is all of it, it is the text itself."""
+    if subject.text or not subject.shown or digest_text(subject.shown) != subject.digest:
+        return subject
+    return replace(subject, text=subject.shown)
+
+
+def _read_small(path: Path) -> str:
+    with path.open("rb") as file:
+        data = file.read(LONGEST_FILE + 1)
+    if len(data) > LONGEST_FILE:
+        raise OSError(27, "the file is too large")
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,190 @@
+"""What commands ask about rules and grants: past questions to try rules on, grants, and a project's own file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.core.daemon.rule_desk import RuleDesk
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.policy.grant import LONGEST_S, Grant, GrantShape
+from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.store.ledger import Ledger
+
+LOOKING = frozenset({"policy.cases", "policy.rules", "grants"})
+MOST_CASES = 2000
+
+
+class RuleOperations:
+    """`try_again(record, session)`: a prompt that is still open may be allowed by what was granted just now."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        desk: RuleDesk,
+        now: Callable[[], float],
+        try_again: Callable[[PromptRecord, SessionRecord], bool],
+    ) -> None:
+        self._ledger = ledger
+        self._desk = desk
+        self._now = now
+        self._try_again = try_again
+
+    def operate(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """None: it is no operation of this kind."""
+        match message.get("op"):
+            case "policy.cases":
+                return self._cases(message)
+            case "policy.rules":
+                return self._rules()
+            case "policy.trust":
+                return self._trust(message)
+            case "grants":
+                return {"ok": True, "grants": [self._describe(grant) for grant in self._ledger.live_grants()]}
+            case "grant.add":
+                return self.add({**message, "by": "cli:local"})
+            case "grant.revoke":
+                ended = self._ledger.revoke_grants(str(message.get("grant_id", "")), "cli:local")
+                return {"ok": True, "ended": ended}
+            case _:
+                return None
+
+    def _cases(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Past questions, newest first, with what a rule may know of them."""
+        wanted = str(message.get("prompt_id", ""))
+        if wanted:
+            record = self._ledger.prompt(wanted)
+            found = [record] if record else []
+        else:
+            since = str(message.get("since", ""))
+            found = [item for item in self._ledger.history("", MOST_CASES) if item.created_at >= since]
+        return {"ok": True, "cases": [self._case(record) for record in found]}
+
+    def _case(self, record: PromptRecord) -> dict[str, Any]:
+        session = self._ledger.session(record.session_id)
+        subject = record.prompt.subject
+        case = self._desk.case_of(record.prompt, session) if session else None
+        certain = bool(case and case.subject and case.subject.certain)
+        return {
+            "prompt_id": record.prompt_id,
+            "created_at": record.created_at,
+            "state": record.state.value,
+            "excerpt": record.prompt.excerpt,
+            "secret": record.prompt.secret,
+            "idle": record.prompt.idle,
+            "subject": None if subject is None else {**subject.to_json(), "certain": certain},
+            "real_target": case.real_target if case else "",
+            "tool": session.tool if session else "",
+            "label": session.label if session else "",
+            "folder": session.cwd if session else "",
+            "decided_by": record.decided_by,
+            "answer": record.decided_value,
+            "agreed": self._agreed(record),
+        }
+
+    def _agreed(self, record: PromptRecord) -> bool | None:
+        """Whether a person agreed; None where nobody did anything, or a rule or the timer did."""
+        from atlasbridge.core.policy.choice import agrees
+
+        reply = self._ledger.reply(record.prompt_id)
+        if reply is None or reply.answer is None or reply.source != "operator":
+            return None
+        return agrees(record.prompt, reply.answer)
+
+    def _rules(self) -> dict[str, Any]:
+        rules = [
+            {
+                "name": rule.name,
+                "verdict": rule.verdict.value,
+                "command": str(rule.command or ""),
+                "digest": rule.digest,
+            }
+            for rule in self._desk.rules.policy.rules
+        ]
+        return {"ok": True, "rules": rules, "old_grants": self._desk.rules.old_grants}
+
+    def _trust(self, message: dict[str, Any]) -> dict[str, Any]:
+        folder = Path(str(message["folder"]))
+        try:
+            if message.get("remove"):
+                return {"ok": True, "removed": self._desk.distrust(folder, "cli:local")}
+            policy = self._desk.trust(folder, "cli:local")
+        except AtlasBridgeError as error:
+            return {"ok": False, "reason": "bad_configuration", "message": str(error), "hint": error.hint}
+        return {"ok": True, "rules": [rule.name for rule in policy.rules]}
+
+    def add(self, message: dict[str, Any]) -> dict[str, Any]:
+        record = self._ledger.prompt(str(message["prompt_id"]))
+        session = self._ledger.session(record.session_id) if record else None
+        if record is None or session is None:
+            return _refuse("unknown_prompt", "There is no such prompt.")
+        made = self.prepare(record, session, message)
+        if isinstance(made, str):
+            return _refuse("cannot_grant", f"This cannot be granted: {made}.")
+        grant, words = made
+        if message.get("preview"):
+            return {"ok": True, **words}
+        kept = self._ledger.add_grant(grant, record.prompt_id, words["words"])
+        return {"ok": True, **words, "grant_id": kept.grant_id, "answered": self._try_again(record, session)}
+
+    def prepare(
+        self, record: PromptRecord, session: SessionRecord, message: dict[str, Any]
+    ) -> tuple[Grant, dict[str, Any]] | str:
+        """The grant, and what a card says of it: in words, with examples of what it would allow and what not."""
+        from atlasbridge.core.policy.granting import decide_shape, describe, examples, in_words
+
+        if record.prompt.secret or record.prompt.idle:
+            return "a secret or an empty input box is never answered beforehand"
+        case = self._desk.case_of(record.prompt, session)
+        shape = decide_shape(case, self._desk.parse)
+        if isinstance(shape, str):
+            return shape
+        in_session = not message.get("folder")
+        for_s = _number(message.get("for_s"))
+        times = _number(message.get("times"))
+        if (for_s is not None and for_s <= 0) or (times is not None and times < 1):
+            return "it would never hold"
+        seconds = LONGEST_S if for_s is None else min(for_s, LONGEST_S)
+        grant = Grant(
+            new_id(),
+            shape,
+            session.tool,
+            session.session_id if in_session else "",
+            case.where,
+            self._now() + seconds,
+            None if times is None else int(times),
+            str(message.get("by") or "cli:local"),
+        )
+        good, bad = examples(shape, case, self._desk.parse)
+        limits = in_words(seconds, grant.uses_left, in_session)
+        return grant, {"words": f"{describe(shape)}, {limits}", "would": good, "would_not": bad}
+
+    def _describe(self, grant: Grant) -> dict[str, Any]:
+        return {
+            "grant_id": grant.grant_id,
+            "allows": _shape_words(grant.shape),
+            "tool": grant.tool,
+            "session_id": grant.session_id,
+            "folder": grant.folder,
+            "seconds_left": None if grant.deadline is None else round(grant.deadline - self._now()),
+            "uses_left": grant.uses_left,
+            "by": grant.by,
+            "created_at": grant.created_at,
+        }
+
+
+def _shape_words(shape: GrantShape) -> str:
+    from atlasbridge.core.policy.granting import describe
+
+    return describe(shape)
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _refuse(reason: str, message: str) -> dict[str, Any]:
+    return {"ok": False, "reason": reason, "message": message, "hint": ""}

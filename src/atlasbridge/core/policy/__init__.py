@@ -1,0 +1,1 @@
+"""Rules that a person wrote, and what they say about a question.  Pure."""

@@ -1,0 +1,72 @@
+"""Which answer a rule may type: the one that allows once, or the one that refuses; none where that is not certain."""
+
+from __future__ import annotations
+
+from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType
+from atlasbridge.core.values import replace
+
+_DECIDED = (PromptType.TYPE_YES_NO, PromptType.TYPE_MULTIPLE_CHOICE)
+
+
+def once_answer(prompt: Prompt) -> Answer | None:
+    """The only choice that agrees once; never one that agrees for ever, and none where several agree."""
+    if not _decidable(prompt):
+        return None
+    unmarked = replace(prompt, choices=tuple(replace(choice, default=False) for choice in prompt.choices))
+    answer = decide_answer(unmarked, "y")
+    if not isinstance(answer, Answer):
+        return None
+    chosen = _chosen(prompt, answer)
+    if chosen is None:
+        return answer if answer.kind is AnswerKind.YES and not prompt.choices else None
+    return None if chosen.always or chosen.refuses else answer
+
+
+def refusing_answer(prompt: Prompt, reason: str) -> Answer | None:
+    """With the reason where the tool takes words together with its refusal; otherwise the refusal alone."""
+    if not _decidable(prompt):
+        return None
+    if reason and _words_refuse(prompt):
+        worded = decide_answer(prompt, reason, as_text=True)
+        if isinstance(worded, Answer):
+            return worded
+    answer = decide_answer(prompt, "n")
+    if not isinstance(answer, Answer):
+        return None
+    chosen = _chosen(prompt, answer)
+    if chosen is None:
+        return answer if answer.kind is AnswerKind.NO and not prompt.choices else None
+    return answer if chosen.refuses or answer.kind is AnswerKind.NO else None
+
+
+def agrees(prompt: Prompt, answer: Answer) -> bool:
+    """Whether an answer needs the agreement of others: everything but a plain refusal."""
+    if answer.kind is AnswerKind.NO:
+        return False
+    chosen = _chosen(prompt, answer)
+    if answer.kind is AnswerKind.TEXT and _words_refuse(prompt):
+        return False
+    return chosen is None or not chosen.refuses
+
+
+def _decidable(prompt: Prompt) -> bool:
+    several = prompt.constraints.get("multi_select")
+    return prompt.type in _DECIDED and not (prompt.secret or prompt.idle or several)
+
+
+def _chosen(prompt: Prompt, answer: Answer) -> Choice | None:
+    value = {AnswerKind.YES: "y", AnswerKind.NO: "n"}.get(answer.kind, answer.value)
+    return next((choice for choice in prompt.choices if choice.value == value), None)
+
+
+def _words_refuse(prompt: Prompt) -> bool:
+    """Whether the tool's field for words belongs to its refusal."""
+    if prompt.type is not PromptType.TYPE_MULTIPLE_CHOICE or not prompt.text_steps:
+        return False
+    opened = b"".join(step.keys for step in prompt.text_steps)
+    refusing = [choice for choice in prompt.choices if choice.refuses]
+    if any(b"".join(step.keys for step in choice.steps) == opened for choice in refusing if choice.steps):
+        return True
+    wordy = [choice for choice in prompt.choices if not choice.steps]
+    return len(wordy) == 1 and wordy[0].refuses

@@ -1,0 +1,55 @@
+"""A grant: what a person allows for a while, from one question.  Judged as a rule of its own; kept by the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from atlasbridge.core.policy.pattern import Shape
+from atlasbridge.core.policy.rule import PolicyRule, Say
+from atlasbridge.core.values import frozen
+
+PREFIX = "grant:"
+LONGEST_S = 12 * 3600.0  # nothing that was granted in passing outlives half a day
+
+
+@frozen
+class GrantShape:
+    """What is allowed: shapes of commands, or one file, or one host."""
+
+    commands: tuple[Shape, ...] = ()
+    path: str = ""
+    host: str = ""
+
+
+@frozen
+class Grant:
+    grant_id: str
+    shape: GrantShape
+    tool: str
+    session_id: str = ""  # "": every session of that tool in that folder
+    folder: str = ""
+    deadline: float | None = None  # on the steady clock of its boot
+    uses_left: int | None = None
+    by: str = ""
+    created_at: str = ""
+
+    @property
+    def name(self) -> str:
+        return PREFIX + self.grant_id[:8]
+
+    def rules(self) -> tuple[PolicyRule, ...]:
+        common = {"tool": self.tool, "folder": self.folder, "reason": f"granted by {self.by}"}
+        shapes: list[dict[str, object]] = [{"command": shape} for shape in self.shape.commands]
+        shapes += [{"path": self.shape.path}] if self.shape.path else []
+        shapes += [{"host": self.shape.host}] if self.shape.host else []
+        return tuple(PolicyRule(self.name, Say.ALLOW, **common, **shape) for shape in shapes)  # type: ignore[arg-type]
+
+
+def live_grants(grants: Iterable[Grant], session_id: str, now: float) -> list[Grant]:
+    return [
+        grant
+        for grant in grants
+        if grant.session_id in ("", session_id)
+        and (grant.deadline is None or now < grant.deadline)
+        and (grant.uses_left is None or grant.uses_left > 0)
+    ]

@@ -1,0 +1,312 @@
+"""What the rules say about one question.  Deny and ask read generously, allow only what is certain.
+
+`judge` is the whole of it: no priorities, no order; the strictest rule that holds wins; without one a person is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from unicodedata import category
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.policy.forms import Forms, Parser
+from atlasbridge.core.policy.grant import PREFIX
+from atlasbridge.core.policy.pattern import match_exactly, match_loosely, match_word
+from atlasbridge.core.policy.places import absolute, any_hosts, in_folder, is_file, is_host, plain_host
+from atlasbridge.core.policy.programs import SHELLS, dangerous_places, program_of, reads_elsewhere, unwrap
+from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict
+from atlasbridge.core.policy.script import SimpleCommand, read_script
+from atlasbridge.core.prompt.subject import Subject, SubjectKind
+
+LONGEST = 16_384  # of a command that may be allowed without a person
+_LOOKED_AT = 262_144
+_SYSTEM = frozenset({"/bin", "/usr/bin", "/sbin", "/usr/sbin"})
+_SHELL_OPTION = lazy(r"-[lexu]*c")
+_DEPTH = 4
+
+
+def judge(policy: Policy, case: Case, parse: Parser) -> Verdict:
+    try:
+        return _judge(policy, case, parse)
+    except RecursionError:
+        return _ask("it is nested too deeply to be judged")
+
+
+def _judge(policy: Policy, case: Case, parse: Parser) -> Verdict:
+    seen = _Seen(case, parse)
+    for verdict in (Say.DENY, Say.ASK):
+        holding = [rule for rule in policy.saying(verdict) if seen.holds(rule)]
+        if holding:
+            return _strict(verdict, holding)
+    if seen.overflow:
+        return _ask("there is more in it than can be judged")
+    return _Permission(policy.saying(Say.ALLOW), case, parse).decide()
+
+
+def _strict(verdict: Say, rules: list[PolicyRule]) -> Verdict:
+    """Of several the one that wants most people; the order in which they stand does not matter."""
+    first = max(rules, key=lambda rule: (rule.approvals, rule.name))
+    people = set(first.person)
+    for rule in rules:
+        people = people & set(rule.person) if people and rule.person else people | set(rule.person)
+    said = "refuses it" if verdict is Say.DENY else "asks a person"
+    names = ", ".join(sorted(rule.name for rule in rules))
+    reason = first.reason or f"the rule {first.name!r} {said}"
+    return Verdict(
+        verdict,
+        first.name,
+        reason,
+        first.digest,
+        first.approvals,
+        tuple(sorted(people)),
+        (f"{verdict.value}: {names}",),
+    )
+
+
+class _Seen:
+    """The case as strict rules see it; what takes time is done once, and only when a rule asks for it."""
+
+    def __init__(self, case: Case, parse: Parser) -> None:
+        self._case = case
+        self._parse = parse
+        self._made: Forms | None = None
+
+    @property
+    def overflow(self) -> bool:
+        return self._made is not None and self._made.overflow
+
+    def holds(self, rule: PolicyRule) -> bool:
+        subject = self._case.subject
+        if not conditions_hold(rule, self._case, self._folders(rule)):
+            return False
+        if rule.bare:
+            return True
+        if subject is None or (rule.kind is not None and rule.kind is not subject.kind):
+            return False
+        if rule.command is None and not rule.path and not rule.host:
+            return True
+        return self._holds_for(rule, subject)
+
+    def _holds_for(self, rule: PolicyRule, subject: Subject) -> bool:
+        if rule.command is not None:
+            shape = rule.command
+            return subject.kind is SubjectKind.COMMAND and any(match_loosely(shape, words) for words in self._forms())
+        if rule.path:
+            return any(self._is_file(rule.path, path) for path in self._files(subject))
+        return any(is_host(rule.host, host) for host in any_hosts(self._text()) + any_hosts(subject.target))
+
+    def _text(self) -> str:
+        subject = self._case.subject
+        return "" if subject is None else (subject.text or subject.shown)[:_LOOKED_AT]
+
+    def _forms(self) -> Iterable[tuple[str, ...]]:
+        if self._made is None:
+            self._made = Forms(self._parse).of_text(self._text())
+        return list(self._made.found)
+
+    def _files(self, subject: Subject) -> list[str]:
+        if subject.kind is SubjectKind.EDIT:
+            return [path for path in (subject.target, self._case.real_target) if path]
+        if subject.kind is not SubjectKind.COMMAND:
+            return []
+        words = [word for form in self._forms() for word in form]
+        found = [*words, *(self._made.files if self._made else ())]
+        return list(dict.fromkeys([*found, *(word.split("=", 1)[1] for word in found if "=" in word)]))
+
+    def _is_file(self, pattern: str, path: str) -> bool:
+        return is_file(pattern, path, self._case.where, self._case.home, below=True)
+
+    def _folders(self, rule: PolicyRule) -> list[str]:
+        """Where it runs, and where a `cd` of its own would take it."""
+        folders = [self._case.where, self._case.folder]
+        subject = self._case.subject
+        if rule.folder and subject is not None and subject.kind is SubjectKind.COMMAND:
+            for words in self._forms():
+                if program_of(words[0]) in ("cd", "pushd", "chdir") and len(words) > 1:
+                    folders += [absolute(word, self._case.where, self._case.home) for word in words[1:]]
+                folders += [
+                    absolute(words[place + 1], self._case.where, self._case.home)
+                    for place, word in enumerate(words[:-1])
+                    if word in ("-C", "--directory", "--prefix", "--cwd", "--chdir")
+                ]
+        return [folder for folder in folders if folder]
+
+
+def conditions_hold(rule: PolicyRule, case: Case, folders: Sequence[str]) -> bool:
+    """Tool, label and folder."""
+    if rule.tool and not case.any_tool and not match_word(rule.tool, case.tool):
+        return False
+    if rule.label and not match_word(rule.label, case.label):
+        return False
+    return not rule.folder or any(in_folder(rule.folder, folder, case.home) for folder in folders)
+
+
+class _Permission:
+    """Whether every part of it is allowed, for certain."""
+
+    def __init__(self, rules: tuple[PolicyRule, ...], case: Case, parse: Parser) -> None:
+        self._rules = rules
+        self._case = case
+        self._parse = parse
+        self._used: dict[str, PolicyRule] = {}
+        self._steps: list[str] = []
+
+    def decide(self) -> Verdict:
+        subject = self._case.subject
+        if subject is None:
+            return _ask("what the answer is about could not be told for certain")
+        if not self._rules:
+            return _ask("no rule speaks of it")
+        doubt = doubt_subject(subject)
+        if doubt:
+            return _ask(doubt)
+        refusal = self._refuse(subject)
+        if refusal:
+            return _ask(refusal, tuple(self._steps))
+        names = sorted(self._used)
+        rule = self._used[names[0]]
+        reason = rule.reason or f"every part of it is allowed by {', '.join(repr(name) for name in names)}"
+        return Verdict(Say.ALLOW, rule.name, reason, rule.digest, steps=tuple(self._steps), used=tuple(names))
+
+    def _refuse(self, subject: Subject) -> str:
+        match subject.kind:
+            case SubjectKind.COMMAND:
+                return self._refuse_script(subject.text, 0, moved=False)
+            case SubjectKind.EDIT:
+                return self._refuse_edit(subject)
+            case SubjectKind.FETCH:
+                return self._refuse_fetch(subject)
+            case kind:
+                return self._take(
+                    [rule for rule in self._for_kind(kind) if not (rule.command or rule.path or rule.host)],
+                    f"no rule allows a {kind.value}",
+                )
+
+    def _for_kind(self, kind: SubjectKind) -> list[PolicyRule]:
+        return [
+            rule
+            for rule in self._rules
+            if rule.kind in (None, kind) and conditions_hold(rule, self._case, [self._case.where])
+        ]
+
+    def _take(self, rules: list[PolicyRule], otherwise: str) -> str:
+        if not rules:
+            return otherwise
+        rule = min(rules, key=lambda rule: (rule.name.startswith(PREFIX), rule.name))  # a grant is used last
+        self._used[rule.name] = rule
+        return ""
+
+    def _refuse_edit(self, subject: Subject) -> str:
+        paths = [path for path in (subject.target, self._case.real_target) if path]
+        if not subject.target:
+            return "which file would be changed is not known"
+        fitting = [
+            rule
+            for rule in self._for_kind(SubjectKind.EDIT)
+            if (rule.path and all(is_file(rule.path, path, self._case.where, self._case.home) for path in paths))
+            or (rule.kind is SubjectKind.EDIT and not rule.path)
+        ]
+        return self._take(fitting, f"no rule allows a change of {subject.target}")
+
+    def _refuse_fetch(self, subject: Subject) -> str:
+        host = plain_host(subject.target or subject.text.strip())
+        if not host:
+            return "its address is not a plain one"
+        fitting = [
+            rule
+            for rule in self._for_kind(SubjectKind.FETCH)
+            if (rule.host and is_host(rule.host, host)) or (rule.kind is SubjectKind.FETCH and not rule.host)
+        ]
+        return self._take(fitting, f"no rule allows pages of {host}")
+
+    def _refuse_script(self, text: str, depth: int, *, moved: bool) -> str:
+        if depth > _DEPTH:
+            return "shells within shells"
+        tree = self._parse(text)
+        if tree is None:
+            return "it cannot be parsed as a command of a shell"
+        script = read_script(tree)
+        if script.doubts:
+            return f"it is not certain what would run: {script.doubts[0]}"
+        for command in script.commands:
+            refusal = self._refuse_command(command.words, depth, moved=moved or command.moved)
+            if refusal:
+                return refusal
+        return "" if script.commands else "no command"
+
+    def _refuse_command(self, words: tuple[str, ...], depth: int, *, moved: bool) -> str:
+        shown = " ".join(words)
+        if not words[0] or not words[0].isascii():
+            return f"the program {words[0]!r} has letters that look like others"
+        if reads_elsewhere(words):
+            return f"what {program_of(words[0])} would run does not stand in the command"
+        fitting, why = self._fitting(words, moved)
+        if fitting:
+            self._steps.append(f"{shown}: {min(rule.name for rule in fitting)}")
+            return self._take(fitting, "")
+        inner = unwrap(words)
+        if inner is not None and not _elsewhere(words[0]):
+            return self._refuse_command(inner, depth + 1, moved=moved) if depth <= _DEPTH else "too many wrappers"
+        if _runs_text(words):
+            return self._refuse_script(words[2], depth + 1, moved=moved)
+        self._steps.append(f"{shown}: {why}")
+        return why
+
+    def _fitting(self, words: tuple[str, ...], moved: bool) -> tuple[list[PolicyRule], str]:
+        plain = words if _elsewhere(words[0]) else (words[0].rsplit("/", 1)[-1], *words[1:])
+        found, why = [], f"no rule allows {' '.join(words)!r}"
+        for rule in self._for_kind(SubjectKind.COMMAND):
+            if rule.command is None or (rule.folder and moved):
+                continue
+            if _elsewhere(words[0]) and "/" not in rule.command.program:
+                continue
+            taken = match_exactly(rule.command, words if "/" in rule.command.program else plain)
+            if taken is None:
+                continue
+            dangerous = sorted(taken & dangerous_places(words))
+            if dangerous:
+                why = f"{words[dangerous[0]]!r} can make {program_of(words[0])} run or change something else"
+            else:
+                found.append(rule)
+        return found, why
+
+
+def _elsewhere(program: str) -> bool:
+    """Whether a path leads to it that is not the system's own: it may be another program of that name."""
+    return "/" in program and program.rsplit("/", 1)[0] not in _SYSTEM
+
+
+def _runs_text(words: tuple[str, ...]) -> bool:
+    return (
+        len(words) == 3
+        and not _elsewhere(words[0])
+        and program_of(words[0]) in SHELLS - {"busybox", "fish", "csh", "tcsh"}
+        and bool(_SHELL_OPTION.fullmatch(words[1]))
+    )
+
+
+def doubt_subject(subject: Subject) -> str:
+    """Why no rule may allow it, whatever it says; "" when one may."""
+    if not subject.complete:
+        return "the question is not whole: something of it was cut or scrolled away"
+    if not subject.certain:
+        return "something of it was hidden before it was shown"
+    if len(subject.text) > LONGEST:
+        return "it is too long to be allowed without a person"
+    return doubt_characters(subject.text) or doubt_characters(subject.target)
+
+
+def doubt_characters(text: str) -> str:
+    for char in text:
+        if char < " " and char not in "\t\n":
+            return f"it holds a control character (U+{ord(char):04X})"
+        if char >= "\x7f" and category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"):
+            return f"it holds an invisible character (U+{ord(char):04X})"
+    return ""
+
+
+def _ask(reason: str, steps: tuple[str, ...] = ()) -> Verdict:
+    return Verdict(Say.ASK, "", reason, steps=steps)
+
+
+__all__ = ["SimpleCommand", "conditions_hold", "doubt_subject", "judge"]

@@ -1,0 +1,164 @@
+"""The shape of a command in a rule: words, `*` within a word, `**` for any further words.
+
+Matching is of two kinds.  `match_exactly` (for `allow`) also says which words a wildcard took, because a wildcard never
+takes a word that makes the program do something else.  `match_loosely` (for `deny` and `ask`) finds the shape
+in whatever order and spelling of options a command comes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase, translate
+from functools import lru_cache
+
+from atlasbridge.core.values import frozen
+
+REST = "**"
+UNKNOWN = "\ufffc"  # stands in a word for what cannot be known before it runs
+
+
+@frozen
+class Shape:
+    words: tuple[str, ...]
+
+    @property
+    def program(self) -> str:
+        return self.words[0]
+
+    def __str__(self) -> str:
+        return " ".join(self.words)
+
+
+def has_wildcard(word: str) -> bool:
+    return "*" in word
+
+
+@lru_cache(maxsize=2048)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Only `*` is special in a rule's word."""
+    return re.compile(translate("*".join(_plain(piece) for piece in pattern.split("*"))))
+
+
+def _plain(text: str) -> str:
+    return "".join(f"[{char}]" if char in "?[" else char for char in text)
+
+
+def match_word(pattern: str, word: str) -> bool:
+    return bool(_compiled(pattern).match(word))
+
+
+def match_exactly(shape: Shape, words: Sequence[str]) -> frozenset[int] | None:
+    """The places that a wildcard took; None where the shape does not match."""
+    patterns = shape.words
+    rest = patterns[-1] == REST
+    fixed = patterns[:-1] if rest else patterns
+    if len(words) < len(fixed) or (len(words) > len(fixed) and not rest):
+        return None
+    taken = set(range(len(fixed), len(words)))
+    for place, (pattern, word) in enumerate(zip(fixed, words, strict=False)):
+        if not match_word(pattern, word):
+            return None
+        if has_wildcard(pattern):
+            if pattern != "*" and ".." in word.split("/"):
+                return None  # `src/*` does not reach out of src
+            taken.add(place)
+    return frozenset(taken)
+
+
+def match_loosely(shape: Shape, words: Sequence[str]) -> bool:
+    """Whether the command is, or may be, of this shape: options in any order, bundled, long or short."""
+    if not words or not _same_program(shape.program, words[0]):
+        return False
+    wanted = [word for word in shape.words[1:] if _is_option(word)]
+    plain = [word for word in shape.words[1:] if not _is_option(word)]
+    given = list(words[1:])
+    options = [word for word in given if _is_option(word)]
+    if not all(_has_option(option, options) for option in wanted):
+        return False
+    return _match_plain(tuple(plain), tuple(given))
+
+
+def _same_program(pattern: str, word: str) -> bool:
+    """A file pattern, or another case on a disk that does not tell them apart, may still name the program."""
+    name = word.rsplit("/", 1)[-1].lstrip("=").casefold()
+    wanted = pattern.rsplit("/", 1)[-1].casefold()
+    if match_word(wanted, name):
+        return True
+    return any(char in name for char in "*?[") and name.strip("*?[]") != "" and fnmatchcase(wanted, name)
+
+
+def _is_option(word: str) -> bool:
+    return len(word) > 1 and word[0] == "-" and word != "--"
+
+
+def _has_option(wanted: str, given: Sequence[str]) -> bool:
+    if any(match_word(wanted, word) or match_word(wanted, word.split("=", 1)[0]) for word in given):
+        return True
+    if has_wildcard(wanted):
+        return False
+    return all(_has_letter(letter, given) for letter in _letters(wanted)) if _letters(wanted) else False
+
+
+_LONG = {
+    "recursive": "rR",
+    "force": "f",
+    "all": "a",
+    "delete": "dD",
+    "interactive": "i",
+    "verbose": "v",
+    "quiet": "q",
+    "global": "g",
+    "yes": "y",
+    "hard": "",
+}
+
+
+def _letters(option: str) -> str:
+    """The letters of a bundle such as `-rf`; of a long option the letter that usually stands for it."""
+    if option.startswith("--"):
+        return _LONG.get(option[2:].split("=")[0], "")[:1]
+    return option[1:] if option[1:].isalpha() and len(option) <= 5 else ""
+
+
+def _has_letter(letter: str, given: Sequence[str]) -> bool:
+    same = {letter}
+    for letters in _LONG.values():
+        if letter in letters:
+            same |= set(letters)
+    for word in given:
+        if word.startswith("--"):
+            name = word[2:].split("=")[0]
+            if len(name) > 1 and any(
+                long.startswith(name) and same & set(letters) for long, letters in _LONG.items() if letters
+            ):
+                return True
+        elif same & set(word[1:]):
+            return True
+    return False
+
+
+def _match_plain(patterns: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    """Words that are no options, in order; an option may take the word after it, so both readings are followed."""
+    places = {0}  # how many of the patterns may be done, before each word
+    after_option: set[int] = set()  # the same, where the word before was an option that may take this one
+    for word in words:
+        following: set[int] = set()
+        optional = _is_option(word) or word == "--" or not word.strip(UNKNOWN)
+        for place in places | after_option:
+            if place < len(patterns) and patterns[place] == REST:
+                return True
+            if place < len(patterns) and not _is_option(word) and _may_match(patterns[place], word):
+                following.add(place + 1)
+        if optional:
+            following |= places | after_option
+        following |= after_option  # taken by the option before it
+        after_option = places | after_option if _is_option(word) else set()
+        places = following
+    return any(patterns[place:] in ((), (REST,)) for place in places | after_option)
+
+
+def _may_match(pattern: str, word: str) -> bool:
+    if match_word(pattern, word):
+        return True
+    return any(char in word for char in "*?[") and not has_wildcard(pattern) and fnmatchcase(pattern, word)

@@ -1,0 +1,89 @@
+"""Folders, files and hosts in rules: `~`, `*` within a part, `**` for any parts; a folder holds for all below it.
+
+Pure: what a link on the disk leads to is found out elsewhere and judged like the name itself.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from atlasbridge.core.patterns import lazy
+
+_PART = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+_PLAIN_URL = lazy(
+    rf"https?://((?:{_PART}\.)*{_PART})(?::\d{{1,5}})?(?:[/?#][!-\[\]-~]*)?",
+    2,
+)
+_ANY_URL = lazy(r"(?:[a-z][a-z0-9+.-]*:)?[\\/]{2,}([^\s'\"<>|;&)]+)", 2)
+
+
+def absolute(path: str, folder: str, home: str) -> str:
+    """Without `.` and `..`; "" where it cannot be told."""
+    if path == "~" or path.startswith("~/"):
+        path = home + path[1:]
+    if not path.startswith("/"):
+        if not folder.startswith("/"):
+            return ""
+        path = f"{folder}/{path}"
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/" + "/".join(parts)
+
+
+@lru_cache(maxsize=512)
+def _glob(pattern: str, below: bool) -> re.Pattern[str]:
+    out = []
+    for part in pattern.strip("/").split("/"):
+        if part == "**":
+            out.append("(?:/[^/]+)*")
+        elif part:
+            out.append("/" + "[^/]*".join(re.escape(piece) for piece in part.split("*")))
+    return re.compile("".join(out) + ("(?:/.*)?" if below else "") if out else ".*" if below else "/")
+
+
+def _pattern(pattern: str, folder: str, home: str) -> str:
+    if pattern == "~" or pattern.startswith("~/"):
+        return home + pattern[1:]
+    return pattern if pattern.startswith(("/", "**")) else f"{folder}/{pattern}"
+
+
+def in_folder(pattern: str, folder: str, home: str) -> bool:
+    where = absolute(folder, "", home)
+    return bool(where) and bool(_glob(_pattern(pattern, "", home), True).fullmatch(where))
+
+
+def is_file(pattern: str, path: str, folder: str, home: str, *, below: bool = False) -> bool:
+    """A pattern without a root holds in the folder where the tool works."""
+    where = absolute(path, folder, home)
+    return bool(where) and bool(_glob(_pattern(pattern, folder, home), below).fullmatch(where))
+
+
+def plain_host(address: str) -> str:
+    """The host of an address that every reader understands in the same way; "" for any other."""
+    found = _PLAIN_URL.fullmatch(address)
+    return found.group(1).lower() if found else ""
+
+
+def any_hosts(text: str) -> list[str]:
+    """Every host that somebody may read in this text."""
+    hosts = []
+    for found in _ANY_URL.finditer(text):
+        authority = found.group(1).replace("\\", "/")
+        for piece in {authority.split("/")[0], *authority.split("/")[0].split("@")}:
+            host = piece.split("?")[0].split("#")[0].lower()
+            hosts += [host.rsplit(":", 1)[0].rstrip("."), host.rstrip(".")]
+    return list(dict.fromkeys(host for host in hosts if host))
+
+
+@lru_cache(maxsize=256)
+def _host_glob(pattern: str) -> re.Pattern[str]:
+    return re.compile("[a-z0-9.-]*".join(re.escape(piece) for piece in pattern.lower().split("*")))
+
+
+def is_host(pattern: str, host: str) -> bool:
+    return bool(_host_glob(pattern).fullmatch(host))

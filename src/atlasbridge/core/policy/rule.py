@@ -1,0 +1,102 @@
+"""A rule that a person wrote, a set of them, and what they say about one question."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+
+from atlasbridge.core.policy.pattern import Shape
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, digest_text
+from atlasbridge.core.values import as_dict, frozen
+
+
+class Say(StrEnum):
+    """The strictest wins: `deny` over `ask` over `allow`."""
+
+    DENY = "deny"
+    ASK = "ask"
+    ALLOW = "allow"
+
+
+STRICTEST = (Say.DENY, Say.ASK, Say.ALLOW)
+
+
+@frozen
+class PolicyRule:
+    name: str
+    verdict: Say
+    command: Shape | None = None
+    path: str = ""
+    host: str = ""
+    kind: SubjectKind | None = None
+    tool: str = ""
+    folder: str = ""
+    label: str = ""
+    person: tuple[str, ...] = ()  # whose agreement counts
+    approvals: int = 1
+    reason: str = ""
+    match: tuple[str, ...] = ()
+    no_match: tuple[str, ...] = ()
+    origin: str = ""  # the file it stands in, where that is not the person's own
+
+    @property
+    def digest(self) -> str:
+        """Of all it says: two rules of one name are told apart by it in the audit log."""
+        fields = {name: str(value) for name, value in as_dict(self).items()}
+        return digest_text(json.dumps(fields, sort_keys=True))
+
+    @property
+    def bare(self) -> bool:
+        """It holds for every subject there is."""
+        return self.command is None and not self.path and not self.host and self.kind is None
+
+
+@frozen
+class Policy:
+    rules: tuple[PolicyRule, ...] = ()
+
+    def saying(self, verdict: Say) -> tuple[PolicyRule, ...]:
+        return tuple(rule for rule in self.rules if rule.verdict is verdict)
+
+    def joined(self, other: Policy) -> Policy:
+        return Policy((*self.rules, *other.rules))
+
+
+@frozen
+class Case:
+    """What is judged: the subject of a prompt and the session it comes from."""
+
+    subject: Subject | None
+    tool: str = ""
+    label: str = ""
+    folder: str = ""  # the session's own
+    home: str = ""  # the person's, for `~`
+    real_target: str = ""  # where the file of an edit really is, when links are followed
+    any_tool: bool = False  # for a question that nobody asked yet: a rule's tool does not matter
+
+    @property
+    def where(self) -> str:
+        return (self.subject.folder if self.subject else "") or self.folder
+
+
+@frozen
+class Verdict:
+    verdict: Say
+    rule: str = ""  # its name; "" when no rule speaks
+    reason: str = ""
+    digest: str = ""  # of the rule
+    approvals: int = 1
+    person: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()  # how it came about, for `explain`
+    used: tuple[str, ...] = ()  # the names of all rules and grants that an `allow` stands on
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "verdict": self.verdict.value,
+            "rule": self.rule,
+            "reason": self.reason,
+            "digest": self.digest,
+            "approvals": self.approvals,
+            "person": list(self.person),
+            "steps": list(self.steps),
+        }

@@ -1,0 +1,72 @@
+"""`PromptDetector` as the documents write it: text in, an event or None out.
+
+A live session is judged by `core.detection`, with the screen and the waiting probe; this is for those who have text.
+"""
+
+from __future__ import annotations
+
+from atlasbridge.adapters.base import PromptEvent
+from atlasbridge.adapters.dialect_files import load_dialect
+from atlasbridge.adapters.event import event_of
+from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.detection.commands import RaisePrompt
+from atlasbridge.core.detection.detector import Detector, DetectorSettings
+from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState
+from atlasbridge.core.detection.signals import Patience
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, Evidence, Prompt, PromptType
+
+BUFFER_BYTES = 4096
+ROWS, COLS = 50, 200
+BLIND = ProbeAnswer(ProbeState.UNKNOWN, "text only", echo=True, canonical=True)
+
+
+class PromptDetector:
+    """Events are told apart by their `idempotency_key`; the session's id is the caller's, or one of its own."""
+
+    def __init__(
+        self, threshold: float = 0.65, session_id: str = "", tool: str = "generic", clock: Clock | None = None
+    ) -> None:
+        self.threshold = threshold
+        self.session_id = session_id or new_id()
+        self._dialect = load_dialect(tool)
+        self._clock = clock or SystemClock()
+        self._buffer = b""
+
+    def feed(self, chunk: bytes) -> PromptEvent | None:
+        """Add output to the rolling buffer, and look at all of it."""
+        self._buffer = (self._buffer + chunk)[-BUFFER_BYTES:]
+        return self._event(self._judge(self._buffer), believed=True)
+
+    def clear(self) -> None:
+        self._buffer = b""
+
+    def detect(self, text: str) -> PromptEvent | None:
+        """The prompt at the end of this text, when a pattern is sure enough."""
+        return self._event(self._judge(text.replace("\r\n", "\n").replace("\n", "\r\n").encode()), believed=True)
+
+    def detect_structured(self, prompt_type: PromptType, excerpt: str, choices: tuple[str, ...] = ()) -> PromptEvent:
+        """The tool said so itself: confidence 1.0."""
+        evidence = (Evidence("structured", 1.0, "the tool says so"),)
+        offered = tuple(Choice(str(number), label) for number, label in enumerate(choices, 1))
+        prompt = Prompt(prompt_type, 1.0, excerpt[:EXCERPT_LIMIT], choices=offered, evidence=evidence)
+        return event_of(prompt, self.session_id, self._clock)
+
+    def detect_blocking(self) -> PromptEvent | None:
+        """The buffer after `stuck_timeout_seconds` of silence: what no pattern knows, too."""
+        return self._event(self._judge(self._buffer), believed=False)
+
+    def _judge(self, data: bytes) -> Prompt | None:
+        patience = Patience(threshold=self.threshold)
+        detector = Detector(self._dialect, ROWS, COLS, DetectorSettings(patience=patience))
+        detector.handle(OutputReceived(data), 0.0)
+        for now in (0.1, patience.silence_s + 0.1, patience.wordless_s + 0.1):
+            for command in detector.handle(ProbeAnswered(BLIND), now):
+                if isinstance(command, RaisePrompt):
+                    return command.prompt
+        return None
+
+    def _event(self, prompt: Prompt | None, believed: bool) -> PromptEvent | None:
+        if prompt is None or (believed and prompt.type is PromptType.TYPE_UNKNOWN):
+            return None
+        return event_of(prompt, self.session_id, self._clock)

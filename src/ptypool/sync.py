@@ -1,0 +1,268 @@
+"""The pool without asyncio, from any thread: the calls of the at-session specification as its examples write them.
+
+One event loop in a thread of its own does the work for all pools of the process; here are the calls into it, nothing
+else. Whoever uses asyncio already should use `ptypool.PtyPool`: these calls block.
+"""
+
+from __future__ import annotations
+
+import os
+import signal as signals
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, Self
+from uuid import UUID
+
+from ptypool import cli, pool
+from ptypool.cli import CliType, Status
+from ptypool.errors import AtCapacity, HandleNotFound, PtyError, PtyInternalError, PtyIoError, SpawnFailed
+from ptypool.forms import Duration, Environment, Name, Words
+from ptypool.handle import PtyHandle as LoopHandle
+from ptypool.loop import call, run
+from ptypool.termination import DEFAULT_GRACE_S
+
+__all__ = [
+    "AtCapacity",
+    "CliAdapter",
+    "CliType",
+    "HandleNotFound",
+    "PtyError",
+    "PtyHandle",
+    "PtyInternalError",
+    "PtyIoError",
+    "PtyPool",
+    "SpawnFailed",
+    "adapter_for",
+]
+
+
+class PtyPool:
+    """At most `max_ptys` children, however many threads ask. Cleans up when it is closed, dropped, or at exit."""
+
+    def __init__(self, max_ptys: int, *, release_on_exit: bool = False, grace_s: float = DEFAULT_GRACE_S) -> None:
+        self._pool = pool.PtyPool(max_ptys, release_on_exit=release_on_exit, grace_s=grace_s)
+        self._close = weakref.finalize(self, _close, self._pool, os.getpid())
+
+    @classmethod
+    def new(cls, max_ptys: int) -> Self:
+        return cls(max_ptys)
+
+    @property
+    def max_ptys(self) -> int:
+        return self._pool.max_ptys
+
+    def active_count(self) -> int:
+        return self._pool.active_count()
+
+    def available(self) -> int:
+        return self._pool.available()
+
+    def spawn(
+        self,
+        cmd: str,
+        args: Sequence[str] = (),
+        env: Environment | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        size: tuple[int, int] = (24, 80),
+        *,
+        inherit_env: bool = True,
+    ) -> PtyHandle:
+        """Start `cmd` on a new PTY of `size` (rows, cols). Raises AtCapacity or SpawnFailed."""
+        return PtyHandle(self, run(self._pool.spawn(cmd, args, env, cwd, size, inherit_env=inherit_env)))
+
+    def acquire(
+        self,
+        cmd: str,
+        args: Sequence[str] = (),
+        env: Environment | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        size: tuple[int, int] = (24, 80),
+        *,
+        timeout_s: Duration | None = None,
+    ) -> PtyHandle:
+        """Like spawn, but wait in turn for a free slot; AtCapacity when the time is over."""
+        return PtyHandle(self, run(self._pool.acquire(cmd, args, env, cwd, size, timeout_s=timeout_s)))
+
+    def release(self, id: UUID) -> None:
+        call(lambda: self._pool.release(id))
+
+    def kill(self, id: UUID) -> int | None:
+        return run(self._pool.kill(id))
+
+    def close(self) -> None:
+        """End every child. May be called twice."""
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<sync.PtyPool {self.active_count()}/{self.max_ptys}>"
+
+
+class PtyHandle:
+    """A child on a PTY; all of it may be used from any thread."""
+
+    def __init__(self, owner: PtyPool, handle: LoopHandle) -> None:
+        self._owner = owner  # as long as somebody holds a handle, its pool is not forgotten
+        self._handle = handle
+        self.id: UUID = handle.id
+        self.pid: int = handle.pid
+        self.reader, self.writer = Reader(self), Writer(self)
+        self.child, self.master = Child(self), Master(self)
+
+    def send(self, data: bytes | str) -> None:
+        """Queue bytes for the child; waits while 256 messages are queued."""
+        run(self._handle.send(data))
+
+    def send_line(self, line: bytes | str) -> None:
+        run(self._handle.send_line(line))
+
+    def read(self) -> bytes:
+        """The next chunk of output; waits for one; b"" at the end."""
+        return run(self._handle.read())
+
+    def read_timeout(self, timeout: Duration) -> bytes | None:
+        """The next chunk, b"" at the end, or None when nothing came in time."""
+        return run(self._handle.read_timeout(timeout))
+
+    def read_all_available(self) -> bytes:
+        return call(self._handle.read_all_available)
+
+    def __iter__(self) -> Iterator[bytes]:
+        while chunk := self.read():
+            yield chunk
+
+    def is_alive(self) -> bool:
+        return call(self._handle.is_alive)
+
+    @property
+    def exit_status(self) -> int | None:
+        return self._handle.exit_status
+
+    def wait(self) -> int:
+        return run(self._handle.wait())
+
+    def kill(self) -> int:
+        return run(self._handle.kill())
+
+    def signal(self, number: signals.Signals) -> None:
+        call(lambda: self._handle.signal(number))
+
+    def resize(self, cols: int, rows: int) -> None:
+        call(lambda: self._handle.resize(cols, rows))
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(rows, cols)."""
+        return call(lambda: self._handle.size)
+
+    def __repr__(self) -> str:
+        return f"<sync.PtyHandle {self.id} pid={self.pid}>"
+
+
+class _Part:
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: PtyHandle) -> None:
+        self._handle = weakref.proxy(handle)  # a circle would keep pool and child until the collector comes by
+
+
+class Reader(_Part):
+    """The channel of the child's output."""
+
+    __slots__ = ()
+
+    def recv(self) -> bytes:
+        return bytes(self._handle.read())
+
+    def recv_timeout(self, timeout: Duration) -> bytes | None:
+        chunk: bytes | None = self._handle.read_timeout(timeout)
+        return chunk
+
+    def try_recv(self) -> bytes | None:
+        """A chunk that is there, b"" at the end, else None."""
+        read_now: Callable[[], bytes | None] = self._handle._handle.read_now
+        return call(read_now)
+
+
+class Writer(_Part):
+    """The channel of what the child is to read."""
+
+    __slots__ = ()
+
+    def send(self, data: bytes | str) -> None:
+        self._handle.send(data)
+
+
+class Child(_Part):
+    """The process on the terminal."""
+
+    __slots__ = ()
+
+    @property
+    def pid(self) -> int:
+        return int(self._handle.pid)
+
+    def is_alive(self) -> bool:
+        return bool(self._handle.is_alive())
+
+    def wait(self) -> int:
+        return int(self._handle.wait())
+
+    def kill(self) -> int:
+        return int(self._handle.kill())
+
+
+class Master(_Part):
+    """The terminal's own side."""
+
+    __slots__ = ()
+
+    def resize(self, cols: int, rows: int) -> None:
+        self._handle.resize(cols, rows)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        size: tuple[int, int] = self._handle.size
+        return size
+
+
+class CliAdapter(Protocol):
+    """What a tool's adapter offers; write your own for other tools."""
+
+    def cli_type(self) -> CliType: ...
+    def binary_name(self) -> str: ...
+    def default_args(self) -> list[str]: ...
+    def spawn(self, pool: PtyPool, task: str, workdir: str | os.PathLike[str]) -> PtyHandle: ...
+    def parse_status_output(self, output: str) -> str | None: ...
+
+
+class _TaskAdapter:
+    def __init__(self, adapter: cli.TaskAdapter) -> None:
+        self._adapter = adapter
+        self.cli_type: CliType = adapter.cli_type
+        self.binary_name: Name = adapter.binary_name
+        self.default_args: Words = adapter.default_args
+
+    def spawn(
+        self, pool: PtyPool, task: str, workdir: str | os.PathLike[str], *, env: Environment | None = None
+    ) -> PtyHandle:
+        """Start the tool on its task in `workdir`; it ends when the task is done."""
+        return pool.spawn(self.binary_name, self._adapter.arguments(task), env, workdir)
+
+    def parse_status_output(self, output: str) -> Status | None:
+        return self._adapter.parse_status_output(output)
+
+
+def adapter_for(cli_type: CliType | str, **choices: Any) -> _TaskAdapter:
+    """The adapter of a tool; the same choices as `ptypool.cli.adapter_for`."""
+    return _TaskAdapter(cli.adapter_for(cli_type, **choices))
+
+
+def _close(inner: pool.PtyPool, owner: int) -> None:
+    if owner == os.getpid():
+        run(inner.close())

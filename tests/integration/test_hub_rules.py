@@ -1,0 +1,302 @@
+"""Rules, grants and several people, in a hub with a host and people, on a clock that is set by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+from tests.support.fake_host import SECRET, FakeHost
+from tests.support.hubs import LiveHub, channel_named, live_hub
+
+from atlasbridge.core.daemon.rule_desk import HubRules
+from atlasbridge.core.policy.reader import read_policy
+from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.prompt.step import Step
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.routing.router import LOCAL
+from atlasbridge.core.routing.shell_parser import ShellParser
+from atlasbridge.core.values import replace
+
+RULES = """
+[[rule]]
+name = "tests"
+verdict = "allow"
+command = ["npm", "run", "test*", "**"]
+
+[[rule]]
+name = "no-rm"
+verdict = "deny"
+command = ["rm", "-rf", "**"]
+reason = "use the bin"
+
+[[rule]]
+name = "two-push"
+verdict = "ask"
+command = ["git", "push", "**"]
+approvals = 2
+"""
+
+
+def asking(text: str, *, certain: bool = True, words: bool = False, **changes) -> Prompt:
+    """As Claude Code asks: yes, yes for ever, no."""
+    subject = Subject(SubjectKind.COMMAND, text, "/somewhere", SubjectSource.HOOK, certain, text)
+    prompt = Prompt(
+        PromptType.TYPE_MULTIPLE_CHOICE,
+        0.99,
+        "Do you want to proceed?",
+        choices=(
+            Choice("1", "Yes", (Step(b"1"),), default=True),
+            Choice("2", "Yes, and don't ask again", (Step(b"2"),), always=True),
+            Choice("3", "No", (Step(b"3"),), refuses=True),
+        ),
+        safe_default="3",
+        digest="d",
+        line_mode=False,
+        text_steps=(Step(b"3"),) if words else (),
+        subject=subject,
+    )
+    return replace(prompt, **changes)
+
+
+@asynccontextmanager
+async def ruled_hub(text: str = RULES, **options):
+    async with live_hub(**options) as live:
+        parser = ShellParser()
+        live.hub.rules.use(HubRules(read_policy(text, parser), parser, "/home/x"))
+        yield live
+
+
+async def in_thread(call, *arguments, **named):
+    return await asyncio.to_thread(call, *arguments, **named)
+
+
+async def ask(live: LiveHub, prompt: Prompt, host: FakeHost | None = None) -> tuple[FakeHost, str]:
+    host = host or await in_thread(FakeHost, live.home)
+    prompt_id = host.raise_prompt(prompt)
+    async with asyncio.timeout(10):
+        while live.hub.desk.prompt(prompt_id) is None:
+            await asyncio.sleep(0.005)
+    return host, prompt_id
+
+
+def local(prompt_id: str, value: str) -> InboundReply:
+    return InboundReply(channel=LOCAL, identity="cli:local", prompt_id=prompt_id, value=value)
+
+
+async def test_allow_types_the_choice_that_allows_once_and_says_which_rule_it_was():
+    async with ruled_hub() as live:
+        host, prompt_id = await ask(live, asking("npm run test:unit"))
+        assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "1"}
+        await live.event("prompt.resolved")
+        assert live.hub.desk.prompt(prompt_id).decided_by == "rule:tests"
+        (entry,) = live.hub.ledger.audit_entries(prompt_id=prompt_id, event="REPLY_RECEIVED")
+        assert entry["source"] == "rule:tests" and entry["rule"] == "tests" and len(entry["rule_digest"]) == 32
+        assert live.person.shown == []
+        host.close()
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        asking("npm run test && curl x"),
+        asking("npm run test", certain=False),
+        asking("npm run test", choices=(Choice("1", "Yes, always", (Step(b"1"),), always=True),)),
+        asking("npm run test", choices=(Choice("1", "Yes", (Step(b"1"),)), Choice("2", "Yes, fast", (Step(b"2"),)))),
+        asking("npm run test", constraints={"multi_select": True}),
+        asking("npm run test", type=PromptType.TYPE_UNKNOWN),
+        asking("npm run test", subject=None),
+        replace(SECRET, subject=asking("npm run test").subject),
+    ],
+    ids=["more", "cut", "always", "two", "several", "unknown", "no-subject", "secret"],
+)
+async def test_what_is_not_certain_is_asked(prompt):
+    async with ruled_hub() as live:
+        host, prompt_id = await ask(live, prompt)
+        await live.person.until(lambda: live.person.shown)
+        assert live.hub.desk.prompt(prompt_id).decided_by == ""
+        host.close()
+
+
+async def test_deny_types_the_refusing_choice():
+    async with ruled_hub() as live:
+        host, prompt_id = await ask(live, asking("ls; rm -rf /"))
+        assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "3"}
+        assert live.hub.desk.prompt(prompt_id).decided_by == "rule:no-rm"
+        host.close()
+
+
+async def test_deny_gives_its_reason_where_the_tool_takes_words_with_a_refusal():
+    async with ruled_hub() as live:
+        host, _ = await ask(live, asking("rm -rf /", words=True))
+        assert (await in_thread(host.answer_typing))["answer"] == {"kind": "text", "value": "use the bin"}
+        host.close()
+
+
+async def test_two_people_must_agree_and_one_alone_types_nothing():
+    async with ruled_hub(channels=(channel_named("memory"), channel_named("other"))) as live:
+        host, prompt_id = await ask(live, asking("git push"))
+        for person in live.people.values():
+            await person.until(lambda person=person: person.shown)
+        shown = live.person.shown[0]
+        assert shown.prompt.constraints["quorum"]["approvals"] == 2
+        live.person.say(shown, "1", identity="memory:anna")
+        await live.person.until(lambda: live.person.outcomes)
+        receipt = live.person.outcomes[0][1]
+        assert isinstance(receipt, Receipt) and receipt.stage == "voted" and "one more person" in receipt.sentence
+        live.person.say(shown, "1", identity="memory:anna")
+        await live.person.until(lambda: len(live.person.outcomes) == 2)
+        assert live.hub.desk.prompt(prompt_id).decided_by == ""
+        live.people["other"].say(shown, "1", identity="other:bert")
+        assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "1"}
+        assert live.hub.desk.prompt(prompt_id).decided_by == "memory:anna, other:bert"
+        host.close()
+
+
+async def test_one_refusal_ends_what_two_people_should_have_agreed_to():
+    async with ruled_hub() as live:
+        host, prompt_id = await ask(live, asking("git push"))
+        await live.person.until(lambda: live.person.shown)
+        live.person.say(live.person.shown[0], "1", identity="memory:anna")
+        await live.person.until(lambda: live.person.outcomes)
+        answering = asyncio.create_task(live.hub.replies.reply(local(prompt_id, "no")))
+        assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "3"}
+        assert isinstance(await answering, Receipt)
+        host.close()
+
+
+async def test_people_count_and_not_the_channels_they_speak_through():
+    async with ruled_hub(channels=(channel_named("memory"), channel_named("other"))) as live:
+        live.hub.replies.person_of = lambda identity: identity.partition(":")[2]
+        host, prompt_id = await ask(live, asking("git push"))
+        for name, person in live.people.items():
+            await person.until(lambda person=person: person.shown)
+            person.say(person.shown[0], "1", identity=f"{name}:anna")
+            await person.until(lambda person=person: person.outcomes)
+        assert live.hub.desk.prompt(prompt_id).decided_by == ""
+        host.close()
+
+
+async def grant(live: LiveHub, prompt_id: str, **fields) -> dict:
+    answer = live.hub.rule_operations.operate({"op": "grant.add", "prompt_id": prompt_id, **fields})
+    assert answer is not None
+    return answer
+
+
+async def test_a_grant_answers_its_prompt_and_the_next_ones_until_it_is_used_up():
+    async with ruled_hub() as live:
+        host, first = await ask(live, asking("cargo test --all"))
+        await live.person.until(lambda: live.person.shown)
+        made = await grant(live, first, times=2)
+        assert (
+            made["ok"]
+            and made["answered"]
+            and made["words"] == "cargo test with any further words, 2 times for 12 hours in this session"
+        )
+        assert "cargo test --all" in made["would"] and any("rm -rf" in text for text in made["would_not"])
+        await in_thread(host.answer_typing)
+        _, second = await ask(live, asking("cargo test -p x"), host)
+        await in_thread(host.answer_typing)
+        assert live.hub.desk.prompt(second).decided_by.startswith("grant:")
+        _, third = await ask(live, asking("cargo test"), host)
+        await live.person.until(lambda: len(live.person.shown) == 2)
+        assert live.hub.desk.prompt(third).decided_by == ""
+        assert live.hub.ledger.live_grants() == []
+        host.close()
+
+
+async def test_a_grant_ends_with_its_time():
+    async with ruled_hub() as live:
+        host, first = await ask(live, asking("cargo test"))
+        await grant(live, first, for_s=60)
+        await in_thread(host.answer_typing)
+        live.advance(61)
+        await ask(live, asking("cargo test x"), host)
+        await live.person.until(lambda: len(live.person.shown) == 2)
+        host.close()
+
+
+async def test_a_revoked_grant_allows_nothing_more_and_another_session_never_had_it():
+    async with ruled_hub() as live:
+        host, first = await ask(live, asking("cargo test"))
+        made = await grant(live, first)
+        await in_thread(host.answer_typing)
+        other, _ = await ask(live, asking("cargo test x"))
+        await live.person.until(lambda: len(live.person.shown) == 2)
+        live.hub.rule_operations.operate({"op": "grant.revoke", "grant_id": made["grant_id"][:8]})
+        await ask(live, asking("cargo test y"), host)
+        await live.person.until(lambda: len(live.person.shown) == 3)
+        host.close()
+        other.close()
+
+
+@pytest.mark.parametrize("text", ["ls $(x)", "rm -rf $X", "curl x | sh", "x=1 ls", "bash -c 'ls $x'"])
+async def test_what_is_not_certain_cannot_be_granted(text):
+    async with ruled_hub() as live:
+        host, prompt_id = await ask(live, asking(text))
+        answer = await grant(live, prompt_id)
+        assert not answer["ok"] and answer["reason"] == "cannot_grant"
+        assert live.hub.ledger.live_grants() == []
+        host.close()
+
+
+@pytest.mark.parametrize("prompt", [asking("ls", certain=False), asking("ls", subject=None), SECRET])
+async def test_secrets_unknown_and_cut_questions_cannot_be_granted(prompt):
+    async with ruled_hub() as live:
+        host, prompt_id = await ask(live, prompt)
+        assert not (await grant(live, prompt_id))["ok"]
+        host.close()
+
+
+async def test_a_refusal_stands_against_a_grant():
+    async with ruled_hub() as live:
+        host, prompt_id = await ask(live, asking("rm x"))
+        await grant(live, prompt_id, folder=True)
+        await in_thread(host.answer_typing)
+        _, second = await ask(live, asking("rm -rf x"), host)
+        assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "3"}
+        assert live.hub.desk.prompt(second).decided_by == "rule:no-rm"
+        host.close()
+
+
+async def test_a_projects_rules_hold_only_after_a_person_trusted_them_and_as_they_were_then(tmp_path):
+    folder = tmp_path / "project"
+    (folder / ".atlasbridge").mkdir(parents=True)
+    file = folder / ".atlasbridge" / "policy.toml"
+    file.write_text('[[rule]]\nname = "here"\nverdict = "deny"\ncommand = ["npm", "**"]\n')
+    async with ruled_hub() as live:
+        host = await in_thread(FakeHost, live.home)
+        session = replace(live.hub.ledger.session(host.session_id), cwd=str(folder / "sub"))
+        assert live.hub.rules.judge(asking("npm run test"), session).rule == "tests"
+        await live.person.until(lambda: any("not trusted" in text for text in live.person.notices))
+        assert live.hub.rule_operations.operate({"op": "policy.trust", "folder": str(folder)})["rules"] == ["here"]
+        assert live.hub.rules.judge(asking("npm run test"), session).rule == "here"
+        file.write_text("")
+        assert live.hub.rules.judge(asking("npm run test"), session).rule == "here"
+        file.write_text('[[rule]]\nname = "more"\nverdict = "allow"\ncommand = ["curl", "**"]\n')
+        refused = live.hub.rule_operations.operate({"op": "policy.trust", "folder": str(folder)})
+        assert not refused["ok"] and "never allow" in refused["message"]
+        assert live.hub.rules.judge(asking("curl x"), session).verdict.value == "ask"
+        host.close()
+
+
+async def test_what_rules_did_is_told_at_once_or_in_one_message():
+    async with ruled_hub() as live:
+        live.hub.rules.use(replace(live.hub.rules.rules, tell="at_once"))
+        host, _ = await ask(live, asking("npm run test"))
+        await in_thread(host.answer_typing)
+        await live.person.until(lambda: any("tests allowed" in text for text in live.person.notices))
+        live.hub.rules.use(replace(live.hub.rules.rules, tell="digest"))
+        live.advance(90_000)
+        await live.person.until(lambda: any("answered 1 question" in text for text in live.person.notices))
+        host.close()
+
+
+async def test_a_reply_that_is_no_refusal_needs_everybody_even_if_it_is_words_or_keys():
+    async with ruled_hub() as live:
+        host, prompt_id = await ask(live, asking("git push"))
+        outcome = await live.hub.replies.reply(replace(local(prompt_id, "x"), as_keys=True))
+        assert isinstance(outcome, Receipt) and outcome.stage == "voted"
+        assert not isinstance(outcome, Reject)
+        host.close()

@@ -1,0 +1,47 @@
+"""The list of the specification's promises: current as a page, and every test that it names is there."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tools.gen_specification import PAGE, STATES, render_page, requirements
+
+ROOT = Path(__file__).parents[2]
+ITEMS = requirements()
+
+
+@cache
+def functions(file: str) -> frozenset[str]:
+    tree = ast.parse((ROOT / file).read_text("utf-8"))
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def test_the_page_is_current() -> None:
+    assert PAGE.read_text("utf-8") == render_page(), "run: make reference"
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=lambda item: f"{item['document']}: {item['says'][:40]}")
+def test_an_item_has_a_state_and_tests_that_exist(item: dict[str, Any]) -> None:
+    assert item["state"] in STATES
+    assert bool(item["tests"]) == (item["state"] != "missing"), (
+        "what is not missing has a test, what is missing has none"
+    )
+    assert item["state"] == "works" or item.get("note"), "whatever does not simply work says why"
+    for test in item["tests"]:
+        file, _, function = test.partition("::")
+        assert (ROOT / file).is_file(), file
+        assert not function or function in functions(file), test
+
+
+def test_every_document_is_listed() -> None:
+    documents = {item["document"] for item in ITEMS}
+    assert documents == {"at-session", "reliability", "architecture", "Claude adapter", "adapter interface"}
+
+
+def test_nothing_is_listed_twice() -> None:
+    said = [(item["document"], item["section"], item["says"]) for item in ITEMS]
+    assert len(said) == len(set(said))

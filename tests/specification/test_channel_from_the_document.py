@@ -1,0 +1,121 @@
+"""A channel written from section 8.1 of the architecture document, and from nothing else, is run unchanged."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import Any, cast
+
+import pytest
+from tests.support.sample_prompt import YES_NO
+
+from atlasbridge.bootstrap import build_channel
+from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.registry import ChannelRegistry
+from atlasbridge.channels.specified import SpecifiedChannel
+from atlasbridge.core.ports import Desk
+from atlasbridge.core.prompt.model import Choice, PromptRecord, PromptState, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.routing.courier import Courier, CourierSettings, Errand
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import replace
+from atlasbridge.specification.architecture import Confidence, PromptEvent, PromptType, Session
+
+CREATED, EXPIRES = "2026-02-21T14:22:10.451000+00:00", "2026-02-21T14:32:10.451000+00:00"
+ASKED = replace(YES_NO, safe_default="n", choices=(Choice("y", "Yes"), Choice("n", "No", refuses=True)))
+RECORD = PromptRecord("p" * 36, "s" * 36, ASKED, PromptState.ROUTED, "ab" * 16, CREATED, EXPIRES, 600.0)
+SESSION = SessionRecord("s" * 36, "claude", ("claude",), "/src", 4711, 1, CREATED)
+
+
+class PagerChannel(BaseChannel):
+    """Every line of it stands on the document's interface, signatures and fields."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.notices: list[str] = []
+        self.replies: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+        self.closed = False
+
+    async def send_prompt(self, event: PromptEvent, session: Session) -> str:  # type: ignore[override]
+        assert event.type is PromptType.TYPE_YES_NO
+        assert event.confidence is Confidence.HIGH
+        assert isinstance(event.timestamp, datetime)
+        assert event.expires_at > event.timestamp
+        assert event.safe_default == b"n\r"
+        assert len(event.nonce) == 32 and len(event.idempotency_key) == 64
+        buttons = " ".join(f"[{number}: {label}]" for number, label in event.choices)
+        self.sent.append(f"{session.tool} ({session.pid}): {event.excerpt} {buttons} {event.constraints}")
+        self.prompt_id = event.prompt_id
+        return f"page-{len(self.sent)}"
+
+    async def receive_reply(self) -> tuple[str, str]:  # type: ignore[override]
+        return await self.replies.get()
+
+    async def notify(self, message: str, session: Session | None = None) -> None:  # type: ignore[override]
+        self.notices.append(f"{session.id[:4]}: {message}" if session else message)
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class OneRoomDesk:
+    """The little of a hub that such a channel needs."""
+
+    def prompt(self, prompt_id: str) -> PromptRecord | None:
+        return RECORD if prompt_id == RECORD.prompt_id else None
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        return SESSION
+
+
+@pytest.fixture
+def pager(monkeypatch: pytest.MonkeyPatch) -> SpecifiedChannel:
+    monkeypatch.setattr(ChannelRegistry, "get", staticmethod(lambda name: PagerChannel))
+    built = build_channel("pager", {}, cast(Desk, OneRoomDesk()))
+    assert isinstance(built, SpecifiedChannel)
+    return built
+
+
+async def until(condition: Any) -> None:
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+async def test_it_shows_prompts_carries_replies_and_is_told(pager: SpecifiedChannel) -> None:
+    inner: PagerChannel = pager.inner
+    taken: list[InboundReply] = []
+
+    async def answer(reply: InboundReply) -> Receipt | Reject:
+        taken.append(reply)
+        return Receipt("typed", "done") if len(taken) == 1 else Reject(Refusal.NOT_OPEN, "It was answered before.")
+
+    ids: list[str] = []
+
+    async def show(channel: Any) -> None:
+        ids.append(await channel.send_prompt(RECORD, SESSION))
+
+    courier = Courier("pager", True, lambda: pager, answer, CourierSettings())
+    courier.start()
+    courier.put(Errand(show))
+    await until(lambda: ids == ["page-1"])
+    assert inner.sent[0].startswith("claude (4711): ")
+    assert "[y: Yes]" in inner.sent[0]
+
+    inner.replies.put_nowait((inner.prompt_id, "y"))
+    await until(lambda: len(taken) == 1)
+    assert (taken[0].value, taken[0].identity, taken[0].session_id) == ("y", "pager:operator", RECORD.session_id)
+
+    inner.replies.put_nowait((inner.prompt_id, "n"))
+    await until(lambda: "It was answered before." in inner.notices)
+
+    courier.put(Errand(lambda channel: channel.update_prompt("page-1", RECORD, Receipt("expired", "Time is over."))))
+    courier.put(Errand(lambda channel: channel.notify("The session has ended.", SESSION)))
+    await until(lambda: len(inner.notices) == 3)
+    assert inner.notices[1:] == ["ssss: Time is over.", "ssss: The session has ended."]
+    await courier.stop(1)
+    assert inner.closed
+
+
+def test_a_channel_that_knows_its_name_is_built_as_ever() -> None:
+    assert not isinstance(build_channel("memory", {}, cast(Desk, OneRoomDesk())), SpecifiedChannel)

@@ -1,0 +1,53 @@
+"""All that the documents name can be imported: from a module per document, and from where the document has it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+# made from the documents: every class, function and table that they write as code
+DOCUMENTS = {
+    "reliability": """PTYSupervisor PromptDetector BasePromptLabScenario DetectorResult PromptRecord PosixPTYBackend
+        ConPTYBackend PartialLinePromptScenario ANSIRedrawScenario OverwrittenPromptScenario SilentBlockScenario
+        NestedPromptsScenario MultipleChoiceScenario YesNoVariantsScenario PressEnterScenario
+        FreeTextConstraintScenario OutputFloodScenario EchoLoopScenario ConPTYBaselineScenario""",
+    "architecture": """PromptDetector PromptEvent PromptType Confidence BaseChannel BaseAdapter ClaudeAdapter
+        OpenAIAdapter GenericPTYAdapter AdapterRegistry NullChannel LocalChannel AuditWriter verify_chain PromptRouter
+        BasePTY Session AtlasBridgeConfig decide_prompt""",
+    "claude_adapter": """PromptDetector PTYSupervisor PromptType ClaudeAdapter ConfigError load_config decide_prompt
+        INJECT_BYTES""",
+    "adapter_interface": """BaseAdapter PromptEvent Reply PromptType Confidence AdapterRegistry AdapterStartError
+        AdapterInjectionError ReplayAttackError ClaudeCodeAdapter OpenAIAdapter PromptDetector INJECT_BYTES
+        make_idempotency_key""",
+}
+PLACES = {
+    "atlasbridge.adapters.base": "BaseAdapter PromptEvent Reply PromptType Confidence",
+    "atlasbridge.adapters.registry": "AdapterRegistry",
+    "atlasbridge.adapters.claude_code": "ClaudeAdapter ClaudeCodeAdapter",
+    "atlasbridge.adapters.openai_cli": "OpenAIAdapter",
+    "atlasbridge.channels.base": "BaseChannel",
+    "atlasbridge.channels.stubs": "NullChannel LocalChannel",
+    "atlasbridge.core.constants": "INJECT_BYTES",
+    "atlasbridge.os.tty.base": "BasePTY",
+    "ptypool.sync": "PtyPool PtyHandle PtyError CliType CliAdapter adapter_for",
+}
+NAMED = [
+    *(
+        (f"atlasbridge.specification.{document}", name)
+        for document, names in DOCUMENTS.items()
+        for name in names.split()
+    ),
+    *((place, name) for place, names in PLACES.items() for name in names.split()),
+]
+
+
+@pytest.mark.parametrize(("module", "name"), NAMED, ids=lambda word: word.rpartition(".")[2])
+def test_what_a_document_names_can_be_imported(module: str, name: str) -> None:
+    assert getattr(import_module(module), name) is not None
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_documents_module_exports_what_is_listed_here_and_nothing_else(document: str) -> None:
+    module = import_module(f"atlasbridge.specification.{document}")
+    assert sorted(module.__all__) == sorted(DOCUMENTS[document].split())

@@ -1,0 +1,121 @@
+"""Generated commands, judged by a policy and given to a real bash: `python -m tests.torture policy_fuzz [--count N]`.
+
+Whatever the policy allows is run in a shell that only writes down what it would start; each of these must be a command
+that a rule allows by its words.  A shell within it is opened in the same way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+from atlasbridge.core.policy.judge import judge
+from atlasbridge.core.policy.pattern import match_exactly
+from atlasbridge.core.policy.programs import dangerous_places
+from atlasbridge.core.policy.reader import read_policy
+from atlasbridge.core.policy.rule import Case, Policy, Say
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.routing.shell_parser import ShellParser
+from tests.support.bash_jail import BashJail
+from tests.support.shell_batch import parse_all
+from tests.support.shell_grammar import Grammar
+
+ROUND = 1000
+RULES = Path(__file__).parents[1] / "policy" / "fuzz_policy.toml"
+_SHELLS = {"sh": ("-c",), "bash": ("-c", "-lc")}
+_ENVIRONMENT = "/nowhere|||| \t\n"
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="policy_fuzz")
+    parser.add_argument("--count", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args(arguments)
+    seen: Counter[str] = Counter()
+    for done in range(0, given.count, ROUND):
+        wrong = fuzz(given.seed + done // ROUND, min(ROUND, given.count - done), seen)
+        if wrong:
+            print(f"policy_fuzz: seed {given.seed + done // ROUND} FAILED:", *wrong, sep="\n  ")
+            return 1
+        if (done // ROUND) % 50 == 49:
+            print(f"policy_fuzz: {done + ROUND} commands so far: {dict(seen)}", flush=True)
+    print(f"policy_fuzz: {given.count} commands, nothing ran that no rule allows: {dict(seen)}")
+    return 0
+
+
+def fuzz(seed: int, count: int, seen: Counter[str]) -> list[str]:
+    """What ran though no rule allows it."""
+    grammar = Grammar(Random(seed))
+    commands = list(dict.fromkeys(text for text in (grammar.line() for _ in range(count)) if "\0" not in text))
+    parser = ShellParser()
+    policy = read_policy(RULES.read_text(encoding="utf-8"), parser)
+    with tempfile.TemporaryDirectory(dir=_memory()) as folder:
+        (Path(folder) / "parse").mkdir()
+        (Path(folder) / "jail").mkdir()
+        trees = parse_all(commands, Path(folder) / "parse")
+        allowed = [
+            text for text in commands if _allows(policy, text, lambda one: trees[one] if one in trees else parser(one))
+        ]
+        seen.update(judged=len(commands), unparsable=sum(tree is None for tree in trees.values()), allowed=len(allowed))
+        wrong = _run(BashJail(Path(folder) / "jail"), policy, allowed, seen)
+    parser.close()
+    return wrong
+
+
+def _memory() -> str | None:
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def _allows(policy: Policy, text: str, parse: object) -> bool:
+    subject = Subject(SubjectKind.COMMAND, text, "/x", SubjectSource.HOOK, True, text)
+    return judge(policy, Case(subject, "claude", "", "/x", "/home/x"), parse).verdict is Say.ALLOW  # type: ignore[arg-type]
+
+
+def _run(jail: BashJail, policy: Policy, allowed: list[str], seen: Counter[str]) -> list[str]:
+    wrong, pending = [], [(text, text) for text in allowed]
+    while pending:
+        started = jail.run([text for _, text in pending])
+        inner = []
+        for (origin, _), programs in zip(pending, started, strict=True):
+            for environment, *words in programs:
+                seen["started"] += 1
+                if environment != _ENVIRONMENT:
+                    wrong.append(f"{origin!r} ran {words} with another environment: {environment!r}")
+                verdict = _matched(policy, words)
+                if verdict is None:
+                    wrong.append(f"{origin!r} ran {words}")
+                elif verdict:
+                    inner.append((origin, verdict))
+        pending = inner
+    return wrong
+
+
+def _matched(policy: Policy, words: list[str]) -> str | None:
+    """None: no rule allows this very command; a text: what it hands to another shell."""
+    if words and words[0].startswith("/bin/"):
+        words = [words[0].removeprefix("/bin/"), *words[1:]]
+    for rule in policy.rules:
+        taken = match_exactly(rule.command, words) if rule.command is not None and words else None
+        if taken is not None and not taken & dangerous_places(words):
+            return ""
+    match words:
+        case [("sh" | "bash") as shell, option, text] if option in _SHELLS[shell]:
+            return text
+        case ["timeout", attached, *rest] if attached[:2] == "-k" and attached[2:].isalnum():
+            return _matched(policy, ["timeout", *rest])
+        case ["nice", attached, *rest] if attached[:2] == "-n" and attached[2:].isalnum():
+            return _matched(policy, rest)
+        case ["timeout", "-k", after, time, *rest] if rest and after.isalnum() and time.isalnum():
+            return _matched(policy, rest)
+        case ["timeout", time, *rest] if rest and time.isalnum():
+            return _matched(policy, rest)
+        case ["nice", "-n", by, *rest] if rest and by.isalnum():
+            return _matched(policy, rest)
+        case ["stdbuf", "-oL", *rest] if rest:
+            return _matched(policy, rest)
+        case [("env" | "command" | "builtin" | "exec" | "time" | "nice"), *rest] if rest:
+            return _matched(policy, rest)
+    return None

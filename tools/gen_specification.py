@@ -1,0 +1,53 @@
+"""Writes docs/reference/specification.md from docs/specification.toml: `python tools/gen_specification.py`.
+
+A test compares the page with what this prints, and looks for every test that the list names.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+LIST = ROOT / "docs" / "specification.toml"
+PAGE = ROOT / "docs" / "reference" / "specification.md"
+STATES = {"works": "works", "differs": "differs knowingly", "part": "in part", "missing": "missing"}
+_HEAD = """# The specification, item by item
+
+Made from `docs/specification.toml`; a test looks for every test that is named here. Five design documents describe
+AtlasBridge: on reliability, on the architecture, on the Claude adapter, on the adapter interface (frozen), and on terminal
+sessions (`ptypool`). This is a list of their main promises, not of every sentence: what is not listed has not been
+checked here, one way or the other.
+"""
+
+
+def requirements() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = tomllib.loads(LIST.read_text("utf-8"))["requirement"]
+    return found
+
+
+def render_page() -> str:
+    items = requirements()
+    counted = [f"{sum(item['state'] == state for item in items)} {words}" for state, words in STATES.items()]
+    parts = [_HEAD, f"{len(items)} items: {', '.join(counted)}."]
+    for document in dict.fromkeys(item["document"] for item in items):
+        parts += [
+            "",
+            f"## {document[0].upper()}{document[1:]}",
+            "",
+            "| section | what | state | shown by |",
+            "|---|---|---|---|",
+        ]
+        parts += [_row(item) for item in items if item["document"] == document]
+    return "\n".join(parts) + "\n"
+
+
+def _row(item: dict[str, Any]) -> str:
+    state = STATES[item["state"]] + (f". {item['note']}" if item.get("note") else "")
+    shown = "<br>".join(f"`{test.removeprefix('tests/')}`" for test in item["tests"])
+    return f"| {item['section']} | {item['says']} | {state} | {shown} |".replace("  ", " ")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render_page(), encoding="utf-8")
