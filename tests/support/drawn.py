@@ -74,11 +74,13 @@ def nasty_text(rng: Random, most: int = 3000) -> str:
     """A command or a question: pipes, quotes, here-documents, wide characters, what looks like frames and menus."""
     lines = []
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8, 30))):
+        if lines and rng.random() < 0.12:
+            lines += [""] * rng.choice((1, 1, 2, 5))  # what belongs together is often set apart
         if rng.random() < 0.35:
             lines.append(rng.choice(LINES))
         else:
             lines.append(" ".join(rng.choice(WORDS) for _ in range(rng.choice((1, 3, 6, 20)))))
-    text = "\n".join(line.rstrip() for line in lines if line.strip())[: rng.choice((most, most, 200, 60))].strip()
+    text = "\n".join(line.rstrip() for line in lines)[: rng.choice((most, most, 200, 60))].strip()
     return text if any(char.isalnum() for char in text) else f"echo {text}".strip()
 
 
@@ -97,7 +99,10 @@ def draw(tool: str, text: str, cols: int, rng: Random) -> Drawn:
 
 
 def _claude(text: str, cols: int, fold):
+    """Several rows have a bar in front of each."""
     rows = [row for line in text.split("\n") for row in fold(line, cols - 2)]
+    if len(rows) > 1:
+        rows = [f"│ {row}".rstrip() for line in text.split("\n") for row in fold(line, cols - 4)]
     labels = ["Yes", "Yes, and never ask for: a | b", "No"]
     lines = ["─" * cols, " Bash command", " What it is for", "╌" * cols, *(f" {row}" for row in rows), "╌" * cols]
     lines += [" Do you want to proceed?", f" ❯ 1. {labels[0]}", f"   2. {labels[1]}", f"   3. {labels[2]}", ""]
@@ -109,7 +114,7 @@ def _codex(text: str, cols: int, fold):
     rows = [row for line in text.split("\n") for row in fold(line, cols - 6)]
     labels = ["Yes, proceed (y)", "No, and tell Codex (esc)"]
     lines = ["  Would you like to run the following command?", "", "  Environment: local", ""]
-    lines += [("  $ " if at == 0 else "    ") + row for at, row in enumerate(rows)]
+    lines += [("  $ " if at == 0 else "  ") + row for at, row in enumerate(rows)]
     lines += ["", f"› 1. {labels[0]}", f"  2. {labels[1]}", "", "  Press enter to confirm or esc to cancel"]
     return _ended(lines), rows, labels, RAW
 

@@ -1,26 +1,63 @@
-"""What each channel shows of a prompt: the one place that knows how they are rendered."""
+"""What each channel shows of a prompt that has been through the wire and the store: the one place that knows how."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.telegram import templates
+from atlasbridge.channels.web import view
 from atlasbridge.core.clock import iso
+from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.store import prompts, sessions
+from atlasbridge.core.store.database import Database
+from atlasbridge.core.store.migrate import migrate
 
 MOMENT = iso(1_800_000_000.0)
 SESSION = SessionRecord("5e55", "claude", ("claude",), "/home/me", 1, 1, "")
 
 
-def shown_by_each(prompt: Prompt) -> Iterator[tuple[str, str]]:
-    record = PromptRecord("a1b2c3d4e5f6", "5e55", prompt, PromptState.AWAITING_REPLY, "ab" * 16, MOMENT, MOMENT, 600.0)
+def recorded(prompt: Prompt) -> PromptRecord:
+    """Over the wire and out of the store again, as another process would find it there."""
+    sent = decode_prompt(json.loads(json.dumps(encode_prompt(prompt))))
+    record = PromptRecord(
+        "a1b2c3d4e5f6", SESSION.session_id, sent, PromptState.CREATED, "ab" * 16, MOMENT, MOMENT, 600.0
+    )
+    connection = _store().connection
+    connection.execute("BEGIN")
+    prompts.insert(connection, record, keep_raw=False)
+    found = prompts.get(connection, record.prompt_id)
+    connection.execute("ROLLBACK")
+    assert found is not None
+    return found
+
+
+@cache
+def _store() -> Database:
+    """A real store in a file, with this one session; it goes when the process does."""
+    folder = TemporaryDirectory(prefix="shown")
+    _KEPT.append(folder)
+    database = Database.open(Path(folder.name) / "store.db")
+    migrate(database, MOMENT)
+    with database.transaction() as connection:
+        sessions.insert(connection, SESSION, "this boot")
+    return database
+
+
+_KEPT: list[TemporaryDirectory[str]] = []
+
+
+def shown_by_each(record: PromptRecord) -> Iterator[tuple[str, str]]:
     yield "telegram", templates.render_prompt(record, SESSION, "host")["text"]
     yield "slack", "\n".join(_texts(blocks.render_prompt(record, SESSION, "host")))
-    page = json.loads(json.dumps(record.to_json()))
-    yield "page", page["question"] if page["whole"] else "⚠" + page["question"]
+    page = json.loads(json.dumps(view.render_prompt(record, SESSION)))
+    yield "page", "\n".join((page["asked"], page["warning"]))
 
 
 def _texts(value: object) -> Iterator[str]:

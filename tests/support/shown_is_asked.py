@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from functools import cache
 from random import Random
 
 from tests.support.drawn import DRAWERS, Drawn, draw, nasty_text
-from tests.support.far_end import shown_by_each
+from tests.support.far_end import recorded, shown_by_each
 from tests.support.playbook import POLLING, READING, Playbook
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.fitting import fits
 from atlasbridge.core.detection.picture import prompt_of
-from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, kept
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition.dialect import Dialect
@@ -37,14 +35,15 @@ def one_case(seed: int) -> str:
         labels = [choice.label for choice in found.choices if choice.value != "cancel"]
         assert labels == drawn.labels, f"{where}choices: {labels}"
     told = hooked(drawn, found, view) if rng.random() < 0.3 else None
-    prompt = far_away(prompt_of(found, view, [], b"", (), told, "/home/me"))
+    record = recorded(prompt_of(found, view, [], b"", (), told, "/home/me"))
+    prompt = record.prompt
     if told is not None:
         assert prompt.subject is not None and prompt.subject.shown == drawn.command, f"{where}{prompt.subject}"
         assert drawn.command in prompt.asked, f"{where}{prompt.asked}"
     whole = stands_in(drawn.rows, prompt.asked)
     assert whole or not prompt.asked_whole, f"{where}{prompt.asked}\nrows: {drawn.rows}"
     check_certainty(drawn, prompt, where)
-    for channel, text in shown_by_each(prompt):
+    for channel, text in shown_by_each(record):
         if "…" not in text and "⚠" not in text:
             assert stands_in(drawn.rows, text), f"{where}{channel}:\n{text}"
     return "told" if told is not None else "whole" if whole else "cut"
@@ -66,11 +65,6 @@ def hooked(drawn: Drawn, found: Finding, view: View) -> Subject | None:
     """What a hook says of it, if it is believed."""
     told = Subject(SubjectKind.COMMAND, drawn.command, "/home/me", SubjectSource.HOOK, complete=True)
     return told if fits(told, found.question if found.own and found.whole else view.text()) else None
-
-
-def far_away(prompt: Prompt) -> Prompt:
-    """Through the wire and the store."""
-    return decode_prompt(json.loads(json.dumps(encode_prompt(kept(prompt)))))
 
 
 def stands_in(rows: list[str], text: str) -> bool:

@@ -18,14 +18,14 @@ CODEX = (
 
 
 def claude(command: str, cols: int = 80) -> Prompt:
-    rows = "\n".join(f" {row}" for row in command.split("\n"))
+    rows = "\n".join(f" │ {row}" if "\n" in command else f" {row}" for row in command.split("\n"))
     drawn = CLAUDE.format(rule="─" * cols, dash="╌" * cols, command=rows)
     play = Playbook(POLLING, "claude", 40, cols) >> drawn >> 0.4 << Raised("multiple_choice", "Bash command")
     return play.prompt
 
 
 def codex(command: str) -> Prompt:
-    drawn = CODEX.format(command=command.replace("\n", "\n    "))
+    drawn = CODEX.format(command=command.replace("\n", "\n  "))
     play = Playbook(POLLING, "codex", 40, 80) >> drawn >> 0.4 << Raised("multiple_choice")
     return play.prompt
 
@@ -44,9 +44,9 @@ def codex(command: str) -> Prompt:
         "echo 1\n1. Yes\n2. No",
     ],
 )
-def test_a_command_is_shown_and_known_to_the_last_character(dialog, command: str) -> None:
+def test_a_command_is_shown_to_the_last_character_and_is_certain_only_if_it_was_told(dialog, command: str) -> None:
     prompt = dialog(command)
-    assert prompt.subject is not None and prompt.subject.certain
+    assert prompt.subject is not None and not prompt.subject.certain
     assert prompt.subject.text == prompt.subject.shown == command
     assert prompt.subject.to_json()["text"] == command
     for row in command.split("\n"):
@@ -55,9 +55,11 @@ def test_a_command_is_shown_and_known_to_the_last_character(dialog, command: str
 
 
 def test_a_command_that_goes_on_in_the_next_row_shows_every_row() -> None:
-    prompt = claude("sudo rm -rf \\\n  /var/lib/data \\\n  --no-preserve-root")
-    assert "sudo rm -rf \\\n  /var/lib/data \\\n  --no-preserve-root" in prompt.question
-    assert prompt.subject is not None and not prompt.subject.complete  # a blank behind the stroke cannot be seen
+    command = "sudo rm -rf \\\n  /var/lib/data \\\n  --no-preserve-root"
+    prompt = claude(command)
+    assert command.replace("\n", "\n│ ") in prompt.question
+    assert prompt.subject is not None and prompt.subject.text == command
+    assert not prompt.subject.complete  # a blank behind the stroke cannot be seen
 
 
 def test_a_label_goes_on_behind_a_pipe() -> None:

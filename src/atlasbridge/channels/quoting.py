@@ -100,10 +100,12 @@ def count_missing(quotes: list[Quote], rest: str) -> str:
 
 
 def warn_incomplete(prompt: Prompt) -> str:
-    told = prompt.subject is None or prompt.subject.complete or not prompt.subject.shown
-    if prompt.asked_whole and told:
+    """What a person must know about what they read: a part is missing, or it is only what the tool drew."""
+    if not prompt.asked_whole:
+        return "⚠ This may not be all of it: a part was cut, or stands above it on the screen."
+    if prompt.subject is None or prompt.subject.complete or not prompt.subject.shown:
         return ""
-    return "⚠ This may not be all of it: a part was not on the screen."
+    return "As the tool drew it: tabs, invisible characters and its line breaks cannot be told from here."
 
 
 def whole_text(prompt: Prompt) -> str:

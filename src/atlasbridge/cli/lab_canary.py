@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from atlasbridge.cli.lab_truth import measure_tools, render_truth, truth_section, with_truth
 from atlasbridge.cli.printing import json_option, print_line
 
 if TYPE_CHECKING:
@@ -64,13 +65,15 @@ Not used, and why:
 
 @click.command("canary")
 @click.argument("tools", nargs=-1, required=True)
-@click.option("--only", default="", help="Only the walks whose name contains this.")
+@click.option("--only", default="", help="Only the walks, or the cases, whose name contains this.")
 @click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="Write the results as a page.")
+@click.option("--truth", is_flag=True, help="Compare what is shown with what then runs, instead.")
 @json_option
-def command(tools: tuple[str, ...], only: str, page: Path | None, as_json: bool) -> int:
+def command(tools: tuple[str, ...], only: str, page: Path | None, truth: bool, as_json: bool) -> int:
     """Walk real tools (claude, codex, gemini, opencode, aider) through their dialogs, offline.
 
-    Exit status 1 when a dialog is no longer recognised or answered.
+    Exit status 1 when a dialog is no longer recognised or answered; with --truth, when something else ran than was
+    shown.
     """
     from atlasbridge.lab.canary import canary, version_of
     from atlasbridge.lab.dialogs import WALKS
@@ -78,6 +81,12 @@ def command(tools: tuple[str, ...], only: str, page: Path | None, as_json: bool)
     unknown = [tool for tool in tools if tool not in WALKS]
     if unknown:
         raise click.UsageError(f"no dialogs are known of {', '.join(unknown)}; known: {', '.join(WALKS)}")
+    before = page.read_text("utf-8") if page is not None and page.exists() else ""
+    if truth:
+        measured = measure_tools(tools, only, as_json)
+        if page is not None:
+            page.write_text(with_truth(before or render_page({}), render_truth(measured)), "utf-8")
+        return int(not all(result.ok for _, results in measured.values() for result in results))
     found: dict[str, tuple[str, list[Result]]] = {}
     for tool in tools:
         version = version_of(tool)
@@ -87,7 +96,7 @@ def command(tools: tuple[str, ...], only: str, page: Path | None, as_json: bool)
             results.append(result)
             _show(result, version, as_json)
     if page is not None:
-        page.write_text(render_page(found), "utf-8")
+        page.write_text(with_truth(render_page(found), truth_section(before)), "utf-8")
     return int(not all(result.ok for _, results in found.values() for result in results))
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from atlasbridge.channels.quoting import warn_incomplete
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
@@ -25,6 +26,8 @@ def render_session(session: SessionRecord) -> dict[str, Any]:
 
 def render_prompt(record: PromptRecord, session: SessionRecord | None) -> dict[str, Any]:
     out: dict[str, Any] = _clean(record.to_json())
+    out["asked"] = visible(record.prompt.asked)
+    out["warning"] = warn_incomplete(record.prompt)
     out["decided_at"] = record.decided_at
     out["free_text"] = takes_text(record)
     out["multiline"] = record.prompt.multiline

@@ -1,6 +1,7 @@
 """Is what a hook told the very thing that the dialog on the screen shows?  Compared character by character.
 
-A tool may wrap its rows, put a mark in front of the first, and cut what is too long; nothing else may differ.
+A tool may wrap its rows, put a mark in front of the first or a bar in front of each, and cut what is too long; nothing
+else may differ.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from atlasbridge.core.prompt.subject import Subject, SubjectKind
 from atlasbridge.core.recognition.asked import HIDDEN
 
 LEAST_SEEN = 12  # characters that must agree before a cut
+_BLANKS = lazy(r" +")
+_BAR = lazy(r"^[│┃▏▎](?: |$)")
 _MARK = lazy(r"^[^\w\s]{1,3}\s+")  # `$ `, `> `, `# ` in front of what is asked
 
 
@@ -21,9 +24,9 @@ def fits(subject: Subject, shown: str) -> bool:
     match subject.kind:
         case SubjectKind.EDIT:
             name = subject.target.rpartition("/")[2]
-            changed = [line[1:].strip() for line in subject.text.split("\n")]
-            lines = [line for line in changed if line]
-            return _named(name, shown) and (not lines or any(line in shown for line in lines))
+            changed = [_drawn(line[1:]) for line in subject.text.split("\n")]
+            lines, seen = [line for line in changed if line], _drawn(shown)
+            return _named(name, shown) and (not lines or any(line in seen for line in lines))
         case SubjectKind.TOOL:
             return _named(subject.target, shown)
         case SubjectKind.PLAN:
@@ -38,9 +41,14 @@ def fits(subject: Subject, shown: str) -> bool:
 
 def stands_in(text: str, rows: list[str]) -> bool:
     """Whether the text stands there whole, from the beginning of a row to the end of one; or up to where it was cut."""
-    wanted = _drawn(text)
-    if not wanted:
-        return False
+    wanted, rows = _drawn(text), [_drawn(row) for row in rows]
+    if "\t" in text:  # drawn as one blank, or as many, or to the next stop
+        wanted, rows = _BLANKS.sub(" ", wanted), [_BLANKS.sub(" ", row) for row in rows]
+    barred = [_BAR.sub("", row).strip() for row in rows]
+    return bool(wanted) and (_begins(wanted, rows) or (barred != rows and _begins(wanted, barred)))
+
+
+def _begins(wanted: str, rows: list[str]) -> bool:
     for at, row in enumerate(rows):
         for begin in {0, *(match.end() for match in (_MARK.match(row),) if match)}:
             if row[begin:] and _matches(wanted, [row[begin:], *rows[at + 1 :]]):
@@ -77,8 +85,8 @@ def _before_cut(row: str) -> str | None:
 
 
 def _drawn(text: str) -> str:
-    """As a terminal draws it: tabs as blanks, and nothing of what takes no room."""
-    text = text.expandtabs(8) if "\t" in text else text
+    """As a terminal draws it: tabs as blanks, and nothing of what takes no room, or of the sign that stands for it."""
+    text = text.replace("\t", " ").replace("\ufffd", "")
     return "".join(char for char in text if unicodedata.category(char) not in ("Cf", "Cc") or char == "\n").strip()
 
 

@@ -55,7 +55,8 @@ def rewrapped(found: Finding) -> str:
         replace(choice, label=f"{choice.label} {choice.detail}".strip(), detail="") for choice in found.choices
     )
     flat = replace(found, choices=tuple(replace(choice, label=_flat(choice.label)) for choice in choices))
-    return digest_of(flat, _flat(found.core.replace("\0", " ")))
+    above = "" if found.structural or found.constraints.get("idle") else _flat(found.question)
+    return digest_of(flat, f"{_flat(found.core.replace(chr(0), ' '))}\0{above}")
 
 
 def _flat(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition.dialect import MenuRule, compiled
-from atlasbridge.core.screen.frames import find_frames, is_drawn, is_rule, peeled, without
+from atlasbridge.core.screen.frames import Frame, find_frames, is_drawn, is_rule, peeled, without
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen
 
@@ -31,6 +31,7 @@ class Asked:
     text: str = ""
     row: int = 0
     whole: bool = True
+    near: str = ""  # of it, what stands right at the line that asks
 
 
 def block(rows: Sequence[str]) -> str:
@@ -81,7 +82,7 @@ def dialog_above(view: View, top: int, rule: MenuRule) -> Asked | None:
     taken = logical_rows(view, rows, first, top)
     margin = min((_indent(row) for row in taken if row.strip() and not is_rule(row)), default=0)
     kept = [row for row in taken if not (is_rule(row) and _indent(row) < max(1, margin))]
-    text = block(kept[1:] if kept and is_drawn(kept[0]) else kept)
+    text = block(kept[1:] if kept and not gone and is_drawn(kept[0]) else kept)
     missing = gone or _is_doubtful(view, first, rule) or _lacks(view, first, top)
     return Asked(text, first, not missing and not HIDDEN.search(text))
 
@@ -91,7 +92,9 @@ def _is_doubtful(view: View, first: int, rule: MenuRule) -> bool:
     if not rule.topmost:
         return False
     above = first > 0 and view.lines[first - 1].strip() != "" and not is_drawn(view.lines[first - 1])
-    return above or (view.scrolled > 0 and view.lines[0].strip() != "")
+    margin = _indent(view.lines[first])  # all of a dialog is set in so far: what is not ends the talk above it
+    outside = any(line.strip() and _indent(line) < margin for line in view.lines[:first])
+    return above or (view.scrolled > 0 and not outside)
 
 
 def dialog_top(view: View, top: int, rule: MenuRule) -> int:
@@ -112,9 +115,15 @@ def _indent(row: str) -> int:
     return len(row) - len(row.lstrip(" "))
 
 
+def own_box(rows: tuple[str, ...], first: int, end: int) -> Frame | None:
+    """The widest box inside the dialog is the tool's own: one that stands in a text is set further in."""
+    frames = [frame for frame in find_frames(rows) if first < frame.top and frame.bottom < end]
+    return max(frames, key=lambda frame: (frame.right - frame.left, frame.top), default=None)
+
+
 def _unboxed(rows: tuple[str, ...], first: int, end: int) -> tuple[str, ...]:
-    """The first box inside the dialog is the tool's own: its lines are no text."""
-    frame = next((frame for frame in find_frames(rows) if first < frame.top and frame.bottom < end), None)
+    """The lines of the tool's own box are no text."""
+    frame = own_box(rows, first, end)
     return without(rows, frame) if frame else rows
 
 
@@ -139,8 +148,20 @@ def question_above(view: View, top: int) -> Asked:
         if size > ENOUGH:
             break
     text = block(logical_rows(view, rows, first, top))
-    missing = size > ENOUGH or _may_go_on(view, first) or _lacks(view, first, top)
+    missing = size > ENOUGH or _may_go_on(view, first) or _lacks(view, first, top) or _more_above(view, rows, first)
     return Asked(text, row, not missing and not HIDDEN.search(text))
+
+
+def _more_above(view: View, rows: Sequence[str], first: int) -> bool:
+    """Words stand above it that nobody has answered: they may belong to it, or be of something long past."""
+    drawn = False
+    for at in range(first - 1, -1, -1):
+        if view.is_answered(at) or view.is_ticked(at):
+            return False
+        if rows[at].strip() and not is_drawn(rows[at]):
+            return True
+        drawn = drawn or (rows[at].strip() != "" and not _divides(view, rows[at]))
+    return drawn or view.scrolled > 0
 
 
 def _divides(view: View, row: str) -> bool:
@@ -169,23 +190,43 @@ def _enough(text: str) -> bool:
 
 
 def context_above(view: View, row: int, question: str) -> Asked:
-    """The paragraph that a line stands in, down to the line.  A bare `>` says nothing: it takes what stands above."""
-    bare = sum(char.isalpha() for char in question) < 10
+    """What a program has said down to the line that asks, since something was answered: its paragraph, and those above
+    it that are near.  What is further away makes it not whole."""
     rows = peeled(view.lines, row)
-    first, size, rows_seen = row, len(question), 0
+    first, size, seen, cut = row, len(question), 0, view.scrolled > 0
+    for at in range(row - 1, -1, -1):
+        if view.is_answered(at):
+            cut = False
+            break
+        if not rows[at].strip():
+            continue
+        apart = first - at > 1
+        if size > ENOUGH or (apart and (seen >= CONTEXT_ROWS or row - at > QUESTION_ROWS)):
+            cut = True
+            break
+        first = at
+        seen += 1
+        size += len(rows[at].strip()) + 1
+    text = block([*logical_rows(view, rows, first, row), question])
+    missing = cut or _lacks(view, first, row + 1)
+    return Asked(text, first, not missing, _near(view, rows, row, question))
+
+
+def _near(view: View, rows: Sequence[str], row: int, question: str) -> str:
+    """The paragraph that a line stands in.  A bare `>` says nothing: it takes what stands above."""
+    bare = sum(char.isalpha() for char in question) < 10
+    first, size, seen = row, len(question), 0
     for at in range(row - 1, -1, -1):
         if view.is_answered(at):
             break
         if not rows[at].strip():
-            if bare and size < 60 and rows_seen < CONTEXT_ROWS:
-                rows_seen += 1
+            if bare and size < 60 and seen < CONTEXT_ROWS:
+                seen += 1
                 continue
             break
         first = at
-        rows_seen += 1
+        seen += 1
         size += len(rows[at].strip()) + 1
         if size > ENOUGH or (bare and size >= 200):
             break
-    text = block([*logical_rows(view, rows, first, row), question])
-    missing = size > ENOUGH or (first < row and _may_go_on(view, first)) or _lacks(view, first, row + 1)
-    return Asked(text, first, not missing)
+    return block([*logical_rows(view, rows, first, row), question])

@@ -82,12 +82,16 @@ class SubjectRule:
     kind: str  # of subject
     when: str = ""  # a pattern in the dialog's text
     after: str = ""  # it begins below this row
-    first: str = ""  # it begins in this row, behind what matches; the rows below are set in as far
+    first: str = ""  # it begins in this row, behind what matches
+    hang: int = -1  # columns in front of the rows below that one; -1: as many as in front of it
+    gutter: str = ""  # a bar that the tool draws in front of every row when there are several
     until: str = ""  # it ends above the last row like this; "": above the menu
     indent: int = 0  # columns that the tool leaves free on either side
     margin: int = 0  # and more of them on the right
     boxed: bool = False
     target: str = ""  # group 1: the file or the address
+    elsewhere: bool = False  # the dialog only names it: what it is stands further up, or nowhere
+    draws_all: bool = False  # measured: tabs and control characters, too, can be told from what the tool draws
 
 
 @frozen

@@ -198,11 +198,11 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     above = _walk(rows, pattern, range(at - 1, -1, -1), column, bool(first.number), bool(start["box"]))
     below_from = at + 1 + _explained_by(view, rows, pattern, at, column)
     below = _walk(rows, pattern, range(below_from, len(rows)), column, bool(first.number), bool(start["box"]))
+    if first.number:
+        above, below = _counted(rows, first, above, -1), _counted(rows, first, below, 1)
     items = _honest([*reversed(above), first, *below])
     first = items[len(above)]
     if len(items) < 2 or sum(item.pointed for item in items) != 1:
-        return None
-    if first.number and not _counts(items):
         return None
     below_it = rows[items[-1].row + 1] if items[-1].row + 1 < len(rows) else ""
     if _COUNTER.match(below_it):
@@ -213,6 +213,19 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     between = range(items[0].row + 1, items[-1].row)
     gaps = not first.number and any(_DISABLED.match(rows[row]) for row in between)
     return Menu(tuple(items), items.index(first), "pointer", gaps=gaps)
+
+
+def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> list[Item]:
+    """Those that count on from the pointed one: a list that stands near it in the text counts for itself."""
+    out: list[Item] = []
+    last = first
+    for item in others:
+        apart = any(not rows[at].strip() for at in range(item.row + 1, last.row))
+        if int(item.number) != int(last.number) + step or (item.number == "0" and apart):
+            break
+        out.append(item)
+        last = item
+    return out
 
 
 def _explained_by(view: View, rows: list[str], pattern: re.Pattern[str], at: int, column: int) -> int:

@@ -50,7 +50,7 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
         return replace(menu_finding(view, listed, _BOX_MENU, Asked(text, frame.top), dialect), score=0.9)
     if sheet:
         kind, text = PromptType.TYPE_UNKNOWN, text or words
-        return Finding("box-sheet", kind, 0.9, compact(text), text, frame.top, line_mode=False, structural=True)
+        return _boxed("box-sheet", kind, text, frame)
     if buttons and asks_for_secret(words, dialect):
         return _input(text, frame, {"secret": True})
     if len(buttons) >= 2 and field:
@@ -60,8 +60,13 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
         return _buttons(view, buttons, text, frame, dialect)
     if len(buttons) == 1:
         kind = PromptType.TYPE_CONFIRM_ENTER
-        return Finding("box-message", kind, 0.9, compact(text), text, frame.top, line_mode=False, structural=True)
+        return _boxed("box-message", kind, text, frame)
     return None
+
+
+def _boxed(rule: str, kind: PromptType, text: str, frame: Frame) -> Finding:
+    found = Finding(rule, kind, 0.9, compact(text), text, frame.top, line_mode=False, structural=True)
+    return replace(found, question=text)
 
 
 def find_frame(view: View) -> Frame | None:
@@ -190,10 +195,7 @@ def _focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Di
 
 
 def _input(text: str, frame: Frame, constraints: dict[str, object]) -> Finding:
-    return Finding(
-        "box-input", PromptType.TYPE_FREE_TEXT, 0.9, compact(text), text, frame.top, constraints=constraints,
-        line_mode=False, structural=True,
-    )  # fmt: skip
+    return replace(_boxed("box-input", PromptType.TYPE_FREE_TEXT, text, frame), constraints=constraints)
 
 
 def _cleared(found: Finding, view: View, frame: Frame) -> Finding:
@@ -221,7 +223,7 @@ def _buttons(view: View, buttons: list[Item], text: str, frame: Frame, dialect: 
     )
     kind = PromptType.TYPE_YES_NO if yes_no else PromptType.TYPE_MULTIPLE_CHOICE
     core = text + "\0" + "\0".join(names)
-    return Finding("box-buttons", kind, 0.92, compact(text), core, frame.top, choices, line_mode=False, structural=True)
+    return replace(_boxed("box-buttons", kind, text, frame), score=0.92, core=core, choices=choices)
 
 
 def current_button(view: View, buttons: list[Item]) -> int:

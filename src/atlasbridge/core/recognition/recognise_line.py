@@ -126,7 +126,7 @@ def _stands_apart(view: View) -> bool:
 def _base(view: View, line: Line, facts: Facts, rule: str, kind: PromptType, score: float) -> Finding:
     row = view.line_start(view.row) if line.detached else line.row
     asked = context_above(view, line.row, line.text)
-    found = Finding(rule, kind, score, compact(asked.text), line.text, row, question=asked.text, whole=asked.whole)
+    found = Finding(rule, kind, score, compact(asked.near), line.text, row, question=asked.text, whole=asked.whole)
     found = replace(found, alone=stands_alone(view, line.row), bare=is_bare(line.text))
     found = replace(
         found, line_mode=facts.canonical is not False, constraints=limits(line.text), detached=line.detached

@@ -23,7 +23,7 @@ from atlasbridge.core.recognition.menu import (
     find_numbered,
     find_row,
 )
-from atlasbridge.core.recognition.screen_subject import subject_on_screen
+from atlasbridge.core.recognition.screen_subject import shows_subject, subject_on_screen
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
@@ -127,7 +127,8 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
             continue  # a dialog has words: this is what somebody writes into the input box
         found = menu_finding(view, menu, rule, asked, dialect)
         about = subject_on_screen(view, menu.top, asked, rule, dialect)
-        return replace(found, own=dialect.idles, permission=rule.permission, subject=about)
+        whole = found.whole and shows_subject(asked, rule, dialect)
+        return replace(found, own=dialect.idles, permission=rule.permission, subject=about, whole=whole)
     return None
 
 

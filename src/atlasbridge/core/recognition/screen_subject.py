@@ -1,15 +1,16 @@
 """What a dialog is about, as far as the screen says it: the command, the file, the page, row by row as it stands there.
 
 The dialect's `[[subject]]` entries say where it stands in a tool's dialog.  It is complete only where nothing can have
-been left out: its beginning and its end are there, no row was cut, and no line break may be one that the tool made.
+been left out: one row that ends before its room does, of a tool that draws all characters.  Where there are several
+rows nobody can tell a line break from one that the tool made, or from blanks that reach to the edge.
 """
 
 from __future__ import annotations
 
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
-from atlasbridge.core.recognition.asked import HIDDEN, Asked, logical_rows
+from atlasbridge.core.recognition.asked import HIDDEN, Asked, logical_rows, own_box
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, SubjectRule, compiled
-from atlasbridge.core.screen.frames import columns_of, find_frames, inside, peeled
+from atlasbridge.core.screen.frames import columns_of, inside, peeled
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen
 
@@ -26,11 +27,21 @@ class _Rows:
 
 
 def subject_on_screen(view: View, end: int, asked: Asked, menu: MenuRule, dialect: Dialect) -> Subject | None:
+    rule = _rule_for(asked, menu, dialect)
+    found = (_boxed(view, asked, end) if rule.boxed else _between(view, asked, end, rule)) if rule else None
+    return _subject(found, asked, rule) if rule and found and any(row.strip() for row in found.rows) else None
+
+
+def shows_subject(asked: Asked, menu: MenuRule, dialect: Dialect) -> bool:
+    """Whether the dialog says what it is about, and does not only name it."""
+    rule = _rule_for(asked, menu, dialect)
+    return rule is None or not rule.elsewhere
+
+
+def _rule_for(asked: Asked, menu: MenuRule, dialect: Dialect) -> SubjectRule | None:
     for rule in dialect.subjects:
         if compiled(rule.menus).fullmatch(menu.id) and compiled(rule.when).search(asked.text):
-            found = _boxed(view, asked, end) if rule.boxed else _between(view, asked, end, rule)
-            if found is not None and any(row.strip() for row in found.rows):
-                return _subject(found, asked, rule)
+            return rule
     return None
 
 
@@ -47,24 +58,16 @@ def _target(text: str, rule: SubjectRule) -> str:
 
 
 def _is_complete(found: _Rows, rule: SubjectRule) -> bool:
-    """Rows end where the text ends: there was room for more, and nothing says that something is hidden."""
-    *wrapping, last = found.rows
-    if any("…" in row or HIDDEN.search(row) or "\t" in row for row in found.rows) or _taken(last) > found.room:
+    """One row with room for more, and nothing says that something is hidden, or hides it."""
+    row = found.rows[0]
+    if len(found.rows) > 1 or not rule.draws_all or rule.kind == "edit" or _taken(row) > found.room:
         return False
-    if any(row.endswith("\\") for row in wrapping):
-        return False  # whether a blank follows it cannot be seen
-    fits = [_taken(row) + 1 + _first_word(found.rows[at + 1]) <= found.room for at, row in enumerate(wrapping)]
-    return rule.kind != "edit" and all(fits) and not any(row[:1] == " " for row in found.rows[:1])
+    return not ("…" in row or HIDDEN.search(row) or "\t" in row or row.startswith(" ") or row.endswith("\\"))
 
 
 def _taken(row: str) -> int:
     places = columns_of(row)
     return places[-1] + WIDE if row else 0
-
-
-def _first_word(row: str) -> int:
-    words = row.split()
-    return len(words[0]) * WIDE if words else 0
 
 
 def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> _Rows | None:
@@ -79,16 +82,25 @@ def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> _Rows | N
     taken = rows[first:stop]
     if rule.first:
         match = compiled(rule.first).search(taken[0]) if taken else None
-        taken = [taken[0][match.end() :], *(_set_back(row, match.end()) for row in taken[1:])] if match else []
+        hang = match.end() if match and rule.hang < 0 else rule.hang
+        taken = [taken[0][match.end() :], *(_set_back(row, hang) for row in taken[1:])] if match else []
     else:
         margin = min((len(row) - len(row.lstrip(" ")) for row in taken if row.strip()), default=0)
-        taken = [_set_back(row, min(margin, rule.indent)) for row in taken]
+        taken = _past_gutter([_set_back(row, min(margin, rule.indent)) for row in taken], rule.gutter)
     while taken and not taken[-1].strip():
         taken.pop()
     told = (not rule.first or len(begins) == 1) and (not rule.until or bool(ends))
     return (
         _Rows(tuple(row.rstrip() for row in taken), view.cols - 2 * rule.indent - rule.margin, told) if taken else None
     )
+
+
+def _past_gutter(rows: list[str], gutter: str) -> list[str]:
+    """Without the bar in front of every row; text that has bars of its own in some rows keeps them."""
+    bar = gutter.rstrip()
+    if not gutter or not all(row.startswith(gutter) or row.rstrip() == bar for row in rows if row.strip()):
+        return rows
+    return [row.removeprefix(bar).removeprefix(" ") for row in rows]
 
 
 def _set_back(row: str, columns: int) -> str:
@@ -98,7 +110,7 @@ def _set_back(row: str, columns: int) -> str:
 
 def _boxed(view: View, asked: Asked, end: int) -> _Rows | None:
     rows = peeled(view.lines, end)
-    frame = next((one for one in find_frames(rows) if asked.row < one.top and one.bottom < end), None)
+    frame = own_box(rows, asked.row, end)
     if frame is None:
         return None
     taken = [row[1:] if row[:1] == " " else row for row in inside(rows, frame)]

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from atlasbridge.lab.mockmodel import nasty
+
 DIRECTIVE = re.compile(r"lab:([a-z0-9]+)(?:=([0-9.]+))?")
 ADD_FILE = "*** Begin Patch\n*** Add File: written.txt\n+written by the lab\n*** End Patch\n"
 CHANGE_FILE = "*** Begin Patch\n*** Update File: seed.txt\n@@\n-colour = red\n+colour = blue\n*** End Patch\n"
@@ -75,6 +77,8 @@ def play(request: Request, folder: str, address: str) -> Turn:
     if not found:
         return Turn("A title from the lab")
     scene, seconds = found[-1]
+    if scene == "truth":
+        return _truth(request, folder, int(seconds))
     moves = scenes(folder, address, plan_file(request.body, folder)).get(scene, [])
     text, call = "All done.", None
     if request.results < len(moves):
@@ -86,6 +90,17 @@ def play(request: Request, folder: str, address: str) -> Turn:
         return Turn(text, scene=scene, refusals=int(seconds or 1))
     delay = (float(seconds) if seconds else default_delay) if waits else 0.0
     return Turn(text, call, delay, 0.25 if scene == "drip" and waits else 0.0, scene)
+
+
+def _truth(request: Request, folder: str, number: int) -> Turn:
+    """One of the commands and edits that are hard to show."""
+    if request.side or request.results:
+        return Turn("All done.", scene="truth")
+    asked = nasty.ALL[number]
+    patch = f"*** Begin Patch\n*** Add File: {asked.file}\n"
+    patch += "".join(f"+{line}\n" for line in asked.text.splitlines()) + "*** End Patch\n"
+    move = write(f"{folder}/{asked.file}", asked.text, patch) if asked.file else shell(asked.text)
+    return Turn(*choose(move, request.tools), scene="truth")
 
 
 def choose(spellings: Spellings, tools: Mapping[str, str]) -> tuple[str, Call | None]:

@@ -17,10 +17,11 @@ function asking(lines, choices) {
 }
 
 export function quotation(prompt) {
-  const lines = prompt.excerpt.split("\n");
+  const lines = ((!prompt.constraints.idle && prompt.asked) || prompt.excerpt).split("\n");
   const at = asking(lines, prompt.choices);
   const parts = lines.flatMap((line, row) => [row ? "\n" : null, row === at ? el("strong", {}, line) : repeats(line, prompt.choices) ? el("small", {}, line) : line]);
-  return el("blockquote", { cls: prompt.constraints.idle ? "ask idle" : "ask" }, ...parts);
+  return el("blockquote", { cls: prompt.constraints.idle ? "ask idle" : "ask" }, ...parts,
+    prompt.warning ? el("small", { cls: "tag warn" }, prompt.warning) : null);
 }
 
 export function oneLine(prompt) {
