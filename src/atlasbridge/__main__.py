@@ -40,10 +40,8 @@ def _leave_folder_out() -> None:
 def _overview(line: bool = False) -> int:
     """What waits and what runs; 1 when no hub can tell."""
     from atlasbridge.cli.overview import print_line, print_overview
-    from atlasbridge.core.home import Home
 
-    home = Home.find(os.environ)
-    return print_line(home) if line else 1 - print_overview(home)
+    return print_line() if line else 1 - print_overview()
 
 
 def _run_session_command(name: str, words: list[str]) -> int:

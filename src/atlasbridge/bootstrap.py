@@ -51,6 +51,12 @@ def channel_settings(name: str) -> type | None:
     return getattr(ChannelRegistry.get(name), "settings_model", None)
 
 
+def channel_names() -> list[str]:
+    from atlasbridge.channels.registry import ChannelRegistry
+
+    return ChannelRegistry.names()
+
+
 def load_configuration(home: Home, environ: Mapping[str, str]) -> Configuration:
     return check_configuration(home.config, environ)
 

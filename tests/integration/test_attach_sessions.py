@@ -7,6 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
+from tests.support.hubs import hub_process
 from tests.support.sessions import host_pids, wait_no_session
 from tests.support.terminal import ATLASBRIDGE, Terminal, run_in, wait_for
 
@@ -218,3 +219,26 @@ def test_a_message_below_a_cursor_that_stands_higher_up_overwrites_nothing(home:
         again.wait_for("three")
         again.type(b"\r")
         assert again.wait_exit() == 0
+
+
+def test_an_onlooker_sees_the_session_and_no_key_of_theirs_reaches_it() -> None:
+    with hub_process() as hub:
+        script = "printf '\\033[31mred\\033[0m Name: '; read a; echo got $a; read b"
+        command = ("sh", "-c", script)
+        with run_in(hub.home.root, *command, options=("--name", "shown", "--channel", "none")) as first:
+            first.wait_for("Name:")
+            first.wait_until(lambda: hub.ask("sessions")["sessions"], "the hub to know the session")
+            with Terminal((*ATLASBRIDGE, "attach", "--watch", "shown"), hub.home.root, 12, 60) as onlooker:
+                onlooker.wait_for("red Name:")
+                onlooker.wait_for("looking on")
+                onlooker.type(b"mallory\r")
+                first.type(b"alice\r")
+                onlooker.wait_for("got alice")
+                onlooker.type(b"q")
+                assert onlooker.wait_exit() == 0
+                assert onlooker.settings() == onlooker.settings_before and not onlooker.screen.alternate
+            first.wait_for("got alice")
+            assert "mallory" not in first.text()
+            first.type(b"\r")
+            assert first.wait_exit() == 0
+        wait_no_session(hub.home.root)

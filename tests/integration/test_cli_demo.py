@@ -1,4 +1,4 @@
-"""The demo, whole: five questions of five kinds, each answered from elsewhere, none twice."""
+"""The demo, whole: its questions, each answered from elsewhere, none twice, by a person or by the tour."""
 
 from __future__ import annotations
 
@@ -9,17 +9,26 @@ import threading
 
 from tests.support.hubs import hub_process, wait_until
 from tests.support.sessions import end_sessions
+from tests.support.terminal import Terminal
 
 ANSWERS = [
     ("yes_no", "y"),
-    ("confirm_enter", "enter"),
     ("multiple_choice", "2"),
+    ("yes_no", "y"),
     ("free_text", "better"),
     ("free_text", "s3cret!"),
+    ("yes_no", "n"),
 ]
 
 
-def test_the_demo_asks_one_question_of_every_kind_and_takes_the_answers():
+def test_the_tour_answers_by_itself_and_refuses_at_the_end():
+    with hub_process() as hub, Terminal(hub.command("demo", "--tour"), hub.home.root, 40, 100) as terminal:
+        assert terminal.wait_exit(120) == 0
+        assert "your documents are still there" in " ".join(terminal.text().split())
+        assert b"a-sample-password" not in terminal.output
+
+
+def test_the_demo_asks_what_agents_ask_and_takes_the_answers():
     with hub_process() as hub:
         pid, fd = pty.fork()
         if pid == 0:
@@ -46,7 +55,9 @@ def test_the_demo_asks_one_question_of_every_kind_and_takes_the_answers():
             end_sessions(hub.home.root)
             reading.join(30)
             os.close(fd)
-        assert b"Done: a minor release, note 'better', and a password of 7 characters" in seen
+        assert b"212 passed" in seen and b"The file is changed" in seen
+        assert b"Done: 1.5.0, note 'better', a password of 7 characters that nobody has seen" in seen
+        assert b"your documents are still there" in seen
         assert b"s3cret!" not in seen
         written = b"".join(path.read_bytes() for path in hub.home.root.rglob("*") if path.is_file())
         assert b"s3cret!" not in written

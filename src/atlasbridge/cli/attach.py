@@ -10,11 +10,15 @@ from atlasbridge.cli.run import UsageError, complain
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 
-USAGE = "usage: atlasbridge attach [SESSION]"
+USAGE = "usage: atlasbridge attach [--watch] [SESSION]"
 HELP = f"""{USAGE}
 
 Show a running session on this terminal, as it is now.  SESSION is its name, its id, or a beginning that no other
 has; without it, the only session that runs is meant.  Leave it with the detach key (Ctrl-] d): the session goes on.
+
+options:
+  --watch     look on: no key reaches the session, its own terminal keeps it, secrets are masked; q leaves
+  -h, --help  show this and exit
 """
 
 
@@ -26,11 +30,19 @@ def main(words: Sequence[str]) -> int:
         if words and words[0] in ("-h", "--help"):
             sys.stdout.write(HELP)
             return 0
-        if len(words) > 1 or (words and words[0].startswith("-")):
-            error = UsageError(f"attach does not take {words[-1]!r}")
+        names = [word for word in words if word != "--watch"]
+        if len(names) > 1 or (names and names[0].startswith("-")):
+            error = UsageError(f"attach does not take {names[-1]!r}")
             error.hint = USAGE
             raise error
-        ending = bootstrap.attach_session(find_running(Home.find(os.environ), words[0] if words else ""))
+        session = find_running(Home.find(os.environ), names[0] if names else "")
+        if len(names) < len(words):
+            from atlasbridge.cli.looking_on import look_on
+
+            return complain(look_on(session), "", 0)
+        ending = bootstrap.attach_session(session)
+    except KeyboardInterrupt:
+        return 130
     except AtlasBridgeError as error:
         return complain(str(error), error.hint, error.exit_code)
     return complain(ending.text, ending.hint, ending.status)

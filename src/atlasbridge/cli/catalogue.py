@@ -35,7 +35,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "lab": ("atlasbridge.cli.lab:command", "Prompt Lab: scenarios, recordings, explanations."),
     "doctor": ("atlasbridge.cli.doctor:command", "Check this machine and say what to do."),
     "debug": ("atlasbridge.cli.debug:command", "Make a bundle for a bug report, without secrets."),
-    "demo": ("atlasbridge.cli.demo:command", "A sample agent that asks one question of every type."),
+    "demo": ("atlasbridge.cli.demo:command", "A sample agent that asks: a small story, nothing is touched."),
     "shim": ("atlasbridge.cli.shim:command", "Typing a tool's name runs it under AtlasBridge."),
     "uninstall": ("atlasbridge.cli.uninstall:command", "Take away what AtlasBridge made on this machine."),
     "completions": ("atlasbridge.cli.completions:command", "Print the completion script of a shell."),

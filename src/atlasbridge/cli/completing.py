@@ -39,9 +39,9 @@ def complete_prompts(ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def complete_channels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    from atlasbridge.channels.registry import ChannelRegistry
+    from atlasbridge.bootstrap import channel_names
 
-    return [name for name in (*ChannelRegistry.names(), "none") if name.startswith(incomplete)]
+    return [name for name in (*channel_names(), "none") if name.startswith(incomplete)]
 
 
 def complete_programs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

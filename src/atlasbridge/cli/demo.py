@@ -1,16 +1,18 @@
-"""`atlasbridge demo`: a sample agent under AtlasBridge that asks one question of every type."""
+"""`atlasbridge demo`: a sample agent under AtlasBridge, a small story of being asked."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 
 import click
 
-from atlasbridge.core.own_python import own_python
+from atlasbridge.core.own_python import own_environ, own_python
 
-WHERE = """A small sample agent starts now. It asks five questions: yes or no, Enter, a menu, a text, a password.
+WHERE = """A small sample agent starts now. It asks six times: a command, a version, an edit, a note, a password,
+and something that you had better refuse. It touches nothing.
 Answer each one wherever you like:
 
   here           type, as always
@@ -22,13 +24,17 @@ Answer each one wherever you like:
 
 @click.command("demo")
 @click.option("--quiet", is_flag=True, help="Do not say where to answer.")
-def command(quiet: bool) -> int:
-    """Run a sample agent that asks one question of every type."""
+@click.option("--tour", is_flag=True, help="Lean back: each question is answered by itself, from beside the session.")
+def command(quiet: bool, tour: bool) -> int:
+    """Run a sample agent: a command, an edit, a choice, words, a secret, and something to refuse."""
     from atlasbridge.cli.run import main as run
 
     if not quiet:
         click.echo(WHERE.format(us=_our_name()))
     sys.stdout.flush()
+    if tour:
+        words = own_python("atlasbridge.cli.demo_tour", "demo")
+        subprocess.Popen(words, env=own_environ(os.environ), stdin=subprocess.DEVNULL, start_new_session=True)
     return run(["--name", "demo", "--", *own_python("atlasbridge.lab.demo_agent")])
 
 

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-import click
-
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[?2004h"  # a screen of its own, no cursor, pasted text marked as such
 _LEAVE = "\x1b[?2004l\x1b[?25h\x1b[?1049l"
 _LFLAG = 3
@@ -72,4 +70,4 @@ class FullScreen:
 
 
 def _abort(number: int, frame: FrameType | None) -> None:
-    raise click.Abort
+    raise KeyboardInterrupt

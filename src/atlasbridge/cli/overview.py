@@ -5,6 +5,7 @@ It never starts a hub: a status bar must not, and without a hub nothing is known
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from typing import Any
@@ -29,9 +30,9 @@ def look(home: Home) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None
         return None
 
 
-def print_overview(home: Home) -> bool:
+def print_overview() -> bool:
     """False: no hub runs, and nothing was printed."""
-    found = look(home)
+    found = look(Home.find(os.environ))
     if found is None:
         return False
     cols = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
@@ -39,8 +40,8 @@ def print_overview(home: Home) -> bool:
     return True
 
 
-def print_line(home: Home) -> int:
-    found = look(home)
+def print_line() -> int:
+    found = look(Home.find(os.environ))
     line = "" if found is None else render_line(*found)
     if line:
         sys.stdout.write(line + "\n")

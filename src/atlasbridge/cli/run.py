@@ -116,6 +116,9 @@ def main(words: Sequence[str]) -> int:
         if options.help:
             sys.stdout.write(HELP)
             return 0
+        if options.hub and not options.detach and (outer := outer_session()):
+            options.hub = False
+            sys.stderr.write(f"atlasbridge: inside session {outer}, which asks for this one, too\n")
         return _run(options)
     except AtlasBridgeError as error:
         return complain(str(error), error.hint, error.exit_code)
@@ -152,6 +155,28 @@ def _run(options: RunOptions) -> int:
         sys.stdout.write(f"{plan.session_id}\n")
         return 0 if known else complain("the hub does not know this session yet", "see: atlasbridge hub status", 0)
     return complain(ending.text, ending.hint, ending.status)
+
+
+def outer_session() -> str:
+    """The session whose terminal this is: what is shown here it shows, and asks, already.  "": this is nobody's.
+
+    The mark alone is not enough: a terminal of its own (tmux) that was opened in there is asked about by itself.
+    """
+    mark = os.environ.get("ATLASBRIDGE_SESSION", "")
+    if not mark or not os.isatty(0):
+        return ""
+    from atlasbridge.core.daemon.request import HubClient
+    from atlasbridge.core.errors import HubUnavailable
+    from atlasbridge.core.home import Home
+
+    try:
+        with HubClient(Home.find(os.environ), timeout_s=2.0) as hub:
+            sessions = hub.ask("sessions")["sessions"]
+    except HubUnavailable:
+        return ""
+    leader = os.getsid(0)
+    here = [item for item in sessions if item["session_id"] == mark and item["pid"] == leader]
+    return str(here[0]["label"] or mark[:8]) if here else ""
 
 
 def await_hub(session_id: str) -> bool:

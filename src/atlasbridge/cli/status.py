@@ -7,7 +7,7 @@ import click
 from atlasbridge.cli.approvals import print_left
 from atlasbridge.cli.hub import print_status
 from atlasbridge.cli.overview import print_line
-from atlasbridge.cli.printing import ago, home, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
 
 
 @click.command("status")
@@ -17,7 +17,7 @@ from atlasbridge.cli.printing import ago, home, hub_client, json_option, print_j
 def command(include_ended: bool, line: bool, as_json: bool) -> None:
     """Show the hub, its channels, sessions and open prompts."""
     if line:
-        print_line(home())
+        print_line()
         return
     with hub_client(start=True) as hub:
         status = hub.ask("status")

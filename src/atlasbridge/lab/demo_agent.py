@@ -1,4 +1,7 @@
-"""A sample agent for `atlasbridge demo`: pretends to work and asks one question of every type."""
+"""A sample agent for `atlasbridge demo`: pretends to prepare a release, and asks what agents ask.  It touches nothing.
+
+A command, an edit with its diff, a question with choices, words, a secret, and a command that one had better refuse.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,13 @@ import sys
 import time
 
 PAUSE_S = 0.6
-BOLD, DIM, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+BOLD, DIM, RED, GREEN, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
+
+DIFF = f"""  {BOLD}src/version.py{PLAIN}
+    1   {DIM}"\""The version, and nothing else."\""{PLAIN}
+    2 {RED}- VERSION = "1.4.2"{PLAIN}
+    2 {GREEN}+ VERSION = "1.5.0"{PLAIN}
+"""
 
 
 def work(what: str) -> None:
@@ -18,24 +27,53 @@ def work(what: str) -> None:
     sys.stdout.write("\r\x1b[K")
 
 
+def agreed(question: str) -> bool:
+    return input(question).strip().lower() in ("y", "yes")
+
+
 def main() -> int:
-    print(f"{BOLD}sample agent{PLAIN}: I shall prepare a release.")
+    print(f"{BOLD}sample agent{PLAIN}: I shall prepare a release.\n")
     work("reading the project")
-    if input("Run the tests before the release? (y/n) ").strip().lower() not in ("y", "yes"):
-        print("I leave the tests out.")
-    else:
-        work("testing")
-        print("All tests pass.")
-    input("Press Enter to continue ")
-    work("collecting changes")
-    print("Which version shall it be?\n  1) patch\n  2) minor\n  3) major")
-    version = input("Enter choice [1-3]: ").strip()
+    run_tests()
+    version = choose_version()
+    edit_version(version)
     note = input("Enter a release note: ").strip()
-    secret = getpass.getpass("Password: ")
+    secret = getpass.getpass("Password for the package index: ")
+    kept = clean_up()
     work("packing")
-    kind = {"1": "patch", "2": "minor", "3": "major"}.get(version, "no")
-    print(f"Done: a {kind} release, note {note!r}, and a password of {len(secret)} characters that nobody has seen.")
+    print(f"Done: {version}, note {note!r}, a password of {len(secret)} characters that nobody has seen,\n{kept}.")
     return 0
+
+
+def run_tests() -> None:
+    print(f"I want to run a command:\n\n  {BOLD}python -m pytest --quiet tests/{PLAIN}\n")
+    if agreed("Run it? (y/n) "):
+        work("testing")
+        print("212 passed.\n")
+    else:
+        print("I leave the tests out.\n")
+
+
+def choose_version() -> str:
+    print(
+        "Which version shall it be?\n  1) 1.4.3, mistakes mended\n  2) 1.5.0, something new\n  3) 2.0.0, something else"
+    )
+    return {"1": "1.4.3", "2": "1.5.0", "3": "2.0.0"}.get(input("Enter choice [1-3]: ").strip(), "no version")
+
+
+def edit_version(version: str) -> None:
+    work("writing")
+    print("\n" + DIFF.replace("1.5.0", version))
+    print("The file is changed.\n" if agreed("Make this edit? (y/n) ") else "The file stays as it is.\n")
+
+
+def clean_up() -> str:
+    print(f"\nBefore I pack, I want to make room:\n\n  {BOLD}rm -rf build/ ~/Documents{PLAIN}\n")
+    if agreed("Run it? (y/n) "):
+        print(f"{DIM}(You agreed. In earnest they would be gone; a sample agent deletes nothing.){PLAIN}\n")
+        return "and your documents would be gone"
+    print("Then I do not.\n")
+    return "and your documents are still there"
 
 
 if __name__ == "__main__":

@@ -282,7 +282,7 @@ class Operations:
 
     async def _screen(self, message: dict[str, Any]) -> dict[str, Any]:
         session = self._desk.session(str(message["session_id"]))
-        screen = await self._desk.screen(session.session_id) if session else None
+        screen = await self._desk.screen(session.session_id, bool(message.get("styled"))) if session else None
         if not screen:
             return _refuse("unavailable", "the session does not show its screen", "list them with: atlasbridge ps")
         return {"ok": True, "screen": screen}

@@ -59,9 +59,14 @@ def background_only(style: int) -> int:
 
 def render_sgr(style: int) -> str:
     """The parameters that would set this style, for programs that ask (DECRQSS)."""
+    return render_colours(foreground(style), background(style), style)
+
+
+def render_colours(front: int | str | None, back: int | str | None, flags: int) -> str:
+    """The same for a style that has been taken apart."""
     params = ["0"]
-    params += [str(code) for code, flag in _ON.items() if style & flag and code not in (6, 21)]
-    for base, colour in ((30, foreground(style)), (40, background(style))):
+    params += [str(code) for code, flag in _ON.items() if flags & flag and code not in (6, 21)]
+    for base, colour in ((30, front), (40, back)):
         if isinstance(colour, str):
             red, green, blue = bytes.fromhex(colour[1:])
             params.append(f"{base + 8};2;{red};{green};{blue}")
