@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from atlasbridge.channels.introduction import Introduction
     from atlasbridge.config.load import Configuration
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
-    from atlasbridge.core.detection.detector import DetectorSettings
+    from atlasbridge.core.detection.settings import DetectorSettings
     from atlasbridge.core.host.edges import HostParts
     from atlasbridge.core.host.opened import DetectorLike
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
@@ -305,7 +305,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
 
 def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) -> DetectorSettings:
     """The `[detection]` table in the detector's words."""
-    from atlasbridge.core.detection.detector import DetectorSettings
+    from atlasbridge.core.detection.settings import DetectorSettings
     from atlasbridge.core.detection.signals import Patience
 
     usual, patience = DetectorSettings(), Patience()

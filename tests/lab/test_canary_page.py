@@ -7,7 +7,7 @@ from atlasbridge.cli.lab_truth import TITLE, render_truth, truth_section, with_t
 from atlasbridge.lab.canary import Result
 from atlasbridge.lab.mockmodel.nasty import ALL, Nasty
 from atlasbridge.lab.mockmodel.scene import Request, play
-from atlasbridge.lab.truth import Truth, Verdict, compare
+from atlasbridge.lab.truth import Agreement, Truth, compare
 
 STALE = "This prompt is no longer on the screen; nothing was typed."
 
@@ -28,7 +28,7 @@ def test_a_reply_that_was_stale_at_first_is_told_and_counted() -> None:
 
 def test_what_was_shown_and_then_run_has_its_own_section_that_other_runs_keep() -> None:
     page = render_page({"codex": ("0.166.0", [Result("codex", "main", "bash: y", True)])})
-    results = [Truth("codex", "a pipe", Verdict.WHOLE), Truth("codex", "a tab", Verdict.UNSEEN)]
+    results = [Truth("codex", "a pipe", Agreement.WHOLE), Truth("codex", "a tab", Agreement.UNSEEN)]
     with_section = with_truth(page, render_truth({"codex": ("0.166.0", results)}))
     assert "| codex | 0.166.0 | 1 | 0 | 0 | 1 | 0 | 0 | 0 |" in with_section
     assert "| a tab | invisible |" in with_section
@@ -40,14 +40,14 @@ def test_what_was_shown_and_then_run_has_its_own_section_that_other_runs_keep() 
 
 def test_something_else_than_was_shown_is_wrong() -> None:
     shown = {"subject": {"text": "ls", "complete": True}, "question": "Run ls?", "whole": True}
-    assert compare(Nasty("", "ls"), shown, "ls")[0] is Verdict.WHOLE
-    assert compare(Nasty("", "ls"), shown, "ls -l")[0] is Verdict.WRONG
+    assert compare(Nasty("", "ls"), shown, "ls")[0] is Agreement.WHOLE
+    assert compare(Nasty("", "ls"), shown, "ls -l")[0] is Agreement.WRONG
     drawn = {"subject": {"text": "", "complete": False}, "question": "Run a b?", "whole": True}
-    assert compare(Nasty("", "a\tb"), drawn, "a\tb")[0] is Verdict.UNSEEN
-    assert compare(Nasty("", "a b"), drawn, "a b")[0] is Verdict.ROWS
-    assert compare(Nasty("", "a c"), drawn, "a c")[0] is Verdict.WRONG
-    assert compare(Nasty("", "a c"), {**drawn, "whole": False}, "a c")[0] is Verdict.CUT
-    assert compare(Nasty("", "a c"), drawn, None)[0] is Verdict.UNRUN
+    assert compare(Nasty("", "a\tb"), drawn, "a\tb")[0] is Agreement.UNSEEN
+    assert compare(Nasty("", "a b"), drawn, "a b")[0] is Agreement.ROWS
+    assert compare(Nasty("", "a c"), drawn, "a c")[0] is Agreement.WRONG
+    assert compare(Nasty("", "a c"), {**drawn, "whole": False}, "a c")[0] is Agreement.CUT
+    assert compare(Nasty("", "a c"), drawn, None)[0] is Agreement.UNRUN
 
 
 def test_the_mock_model_asks_for_at_least_thirty_nasty_things() -> None:

@@ -118,7 +118,7 @@ FLOORS = (
         "detached",
         "own_python",
     }
-    | {"peer", "kin", "shield"},
+    | {"peer", "kin", "shield", "vocabulary"},
     {"screen"},
     {"prompt"},
     {"recognition"},

@@ -36,12 +36,13 @@ from atlasbridge.os.tty.posix import PosixPTY
 
 HERE = "core/host/bare.py"  # stands where the host stands
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
-GROUND = re.compile(r"core/(?:errors|ids|clock|values|patterns|visible|home|wire|tty|rate|durable|own_python)\.py")
+GROUND = re.compile(r"core/(?:errors|ids|clock|values|patterns|visible|home|wire|tty|rate|durable|own_python|vocabulary)\.py")
 FACES = {
     "core/screen/": "core/screen/screen.py",
     "os/tty/": "os/tty/linux.py",
     "core/store/": "core/store/ledger.py",
     "core/audit/": "core/store/ledger.py",
+    "core/prompt/hidden.py": "core/prompt/redact.py",
 }
 # On the way to the keys the detector and the page's logins are asked one question each; what others are told meanwhile
 # (events, receipts, figures, and what hides secrets from them) and the tool's output are not on the way.
@@ -112,7 +113,7 @@ def test_from_a_byte_to_a_raised_prompt_a_reader_opens_at_most_thirty_files() ->
         seen.clear()  # what made the parts is another story
         wait_for(lambda: session.opened, "the prompt")
     opened = to_open(seen)
-    assert len(opened) <= 30, sorted(opened)
+    assert len(opened) <= 30, " ".join(sorted(opened))
     assert named("From a byte to a raised prompt") <= opened
 
 

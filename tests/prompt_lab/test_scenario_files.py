@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.detection.detector import DetectorSettings
 from atlasbridge.core.detection.events import OutputReceived
+from atlasbridge.core.detection.settings import DetectorSettings
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.lab.capture import CapturingDetector, reported
 from atlasbridge.lab.replay import Player

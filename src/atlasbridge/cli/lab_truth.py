@@ -55,13 +55,13 @@ def _show(result: Truth, version: str, as_json: bool) -> None:
 
 
 def render_truth(measured: Measured) -> str:
-    from atlasbridge.lab.truth import Verdict
+    from atlasbridge.lab.truth import Agreement
 
-    names = [verdict.value for verdict in Verdict]
+    names = [verdict.value for verdict in Agreement]
     parts = [HEAD, f"| tool | version | {' | '.join(names)} |", "|---|---|" + "---|" * len(names)]
     for tool, (version, results) in measured.items():
         count = Counter(result.verdict for result in results)
-        parts.append(f"| {tool} | {version} | {' | '.join(str(count[verdict]) for verdict in Verdict)} |")
+        parts.append(f"| {tool} | {version} | {' | '.join(str(count[verdict]) for verdict in Agreement)} |")
     said = {tool: {result.name: result.verdict.value for result in results} for tool, (_, results) in measured.items()}
     cases = list(dict.fromkeys(name for verdicts in said.values() for name in verdicts))
     parts += ["", f"| asked for | {' | '.join(said)} |", "|---|" + "---|" * len(said)]

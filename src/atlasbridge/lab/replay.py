@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
-from atlasbridge.core.detection.detector import Detector, DetectorSettings
+from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.events import (
     ChildExited,
     Event,
@@ -25,6 +25,7 @@ from atlasbridge.core.detection.events import (
     Resized,
     WakeupDue,
 )
+from atlasbridge.core.detection.settings import DetectorSettings
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.screen.screen import Screen

@@ -40,7 +40,7 @@ AROUND = (  # what Gemini and Claude Code put around a command; the latter quote
 )
 
 
-class Verdict(StrEnum):
+class Agreement(StrEnum):
     WHOLE = "whole"  # a complete subject, equal to the last character
     ROWS = "rows"  # the question holds every character in its order; which line breaks are the tool's is not known
     CUT = "said to be cut"
@@ -54,12 +54,12 @@ class Verdict(StrEnum):
 class Truth:
     tool: str
     name: str
-    verdict: Verdict
+    verdict: Agreement
     detail: str = ""
 
     @property
     def ok(self) -> bool:
-        return self.verdict is not Verdict.WRONG
+        return self.verdict is not Agreement.WRONG
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -72,7 +72,7 @@ def measure(tool: str, only: str = "") -> Iterator[Truth]:
         try:
             stage.next_prompt(START_S, idle=True)
         except StageError as error:
-            yield Truth(tool, "start", Verdict.WRONG, str(error))
+            yield Truth(tool, "start", Agreement.WRONG, str(error))
             return
         for number in wanted:
             yield Truth(tool, ALL[number].name, *_judged(stage, number, Path(root) / "ran"))
@@ -91,17 +91,17 @@ def _staged(tool: str, root: Path) -> Stage:
     return Stage(tool, config=QUIET_CONFIG, env=env, arguments=ARGUMENTS.get(tool, ()))
 
 
-def _judged(stage: Stage, number: int, records: Path) -> tuple[Verdict, str]:
+def _judged(stage: Stage, number: int, records: Path) -> tuple[Agreement, str]:
     for record in records.iterdir():
         record.unlink()
     try:
         return _ask(stage, number, records)
     except StageError as error:
         stage.type(b"\x1b")
-        return Verdict.WRONG, str(error)
+        return Agreement.WRONG, str(error)
 
 
-def _ask(stage: Stage, number: int, records: Path) -> tuple[Verdict, str]:
+def _ask(stage: Stage, number: int, records: Path) -> tuple[Agreement, str]:
     asked = ALL[number]
     before, told = len(stage.named("prompt.raised")), len(stage.model.requests)
     stage.say(f"please lab:truth={number} now")
@@ -114,7 +114,7 @@ def _ask(stage: Stage, number: int, records: Path) -> tuple[Verdict, str]:
 
     prompt = stage.wait(came, "a question", START_S)
     if prompt["constraints"].get("idle"):
-        return Verdict.UNASKED, "\n".join(stage.model.heard[-1:])
+        return Agreement.UNASKED, "\n".join(stage.model.heard[-1:])
     shown = _allow(stage, prompt)
     did = _file(stage.folder / asked.file) if asked.file else _ran(records, asked)
     return compare(asked, shown, did)
@@ -173,23 +173,23 @@ def _unwrapped(given: str) -> str:
     return given
 
 
-def compare(asked: Nasty, shown: dict[str, Any], did: str | None) -> tuple[Verdict, str]:
+def compare(asked: Nasty, shown: dict[str, Any], did: str | None) -> tuple[Agreement, str]:
     subject = shown["subject"] or {}
     text, question = str(subject.get("text", "")), str(shown["question"])
     said = f"did {did!r}\nsubject {subject.get('complete')} {text!r}\nquestion {shown['whole']} {question!r}"
     if did is None:
-        return Verdict.UNRUN, said
+        return Agreement.UNRUN, said
     if subject.get("complete"):
         same = _same_edit(text, did) if asked.file else text == visible(did)
-        return (Verdict.WHOLE, said) if same else (Verdict.WRONG, f"complete, but not the same\n{said}")
+        return (Agreement.WHOLE, said) if same else (Agreement.WRONG, f"complete, but not the same\n{said}")
     if not shown["whole"]:
-        return Verdict.CUT, said
+        return Agreement.CUT, said
     wanted = did.split("\n") if asked.file else [did]
     have = _flat(f"{text}\n{question}")
     if "\t" not in did and all(_flat(visible(line)) in have for line in wanted):
-        return Verdict.ROWS, said
+        return Agreement.ROWS, said
     drawn = all(_flat(_printing(line)) in have or _flat(_printing(_SEQUENCE.sub("", line))) in have for line in wanted)
-    return (Verdict.UNSEEN, said) if drawn else (Verdict.WRONG, f"it is not what is shown\n{said}")
+    return (Agreement.UNSEEN, said) if drawn else (Agreement.WRONG, f"it is not what is shown\n{said}")
 
 
 def _same_edit(diff: str, written: str) -> bool:

@@ -26,7 +26,8 @@ from atlasbridge.core.detection.events import (
 from atlasbridge.core.detection.eye import Eye
 from atlasbridge.core.detection.open_prompt import OpenPrompt
 from atlasbridge.core.detection.picture import prompt_of
-from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, Patience, gather
+from atlasbridge.core.detection.settings import DetectorSettings
+from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, gather
 from atlasbridge.core.detection.structured import ToolSays
 from atlasbridge.core.detection.verdict import Situation, decide_verdict
 from atlasbridge.core.prompt.model import Prompt
@@ -35,25 +36,12 @@ from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import stated
 from atlasbridge.core.screen.reports import keys_of
 from atlasbridge.core.screen.view import View, begins_with
-from atlasbridge.core.values import field, frozen, mutable, replace
+from atlasbridge.core.values import mutable, replace
 
 _LATER = 0.1  # the longer nothing happens, the later it may be noticed: by a tenth of the silence
 RAW_LIMIT = 8192
 _REACTS_S = 0.5
 REDRAW_S = 0.3  # a tool that draws its whole screen anew may show nothing for a moment
-
-
-@frozen
-class DetectorSettings:
-    patience: Patience = field(default_factory=Patience)
-    first_look_s: float = 0.02
-    look_every_s: float = 0.25
-    slow_look_s: float = 0.5  # at most, after some seconds of nothing
-    watch_s: float = 1.0  # while a prompt is open
-    effect_s: float = 3.0  # an answered prompt that is still there after this is asked again
-    hook_s: float = 0.0  # how long a dialog may wait for the hook of a tool that was started with one
-    folder: str = ""  # where the tool works, for dialogs that do not say it
-    secrets: tuple[str, ...] = ()  # values that must never leave, such as the child's secret environment
 
 
 @mutable
