@@ -15,7 +15,7 @@ _PLAIN_URL = lazy(
     rf"https?://((?:{_PART}\.)*{_PART})(?::\d{{1,5}})?(?:[/?#][!-\[\]-~]*)?",
     2,
 )
-_ANY_URL = lazy(r"(?:[a-z][a-z0-9+.-]*:)?[\\/]{2,}([^\s'\"<>|;&)]+)", 2)
+_ANY_URL = lazy(r"[\\/]{2,}([^\s'\"<>|;&)]+)")
 
 
 def absolute(path: str, folder: str, home: str) -> str:
