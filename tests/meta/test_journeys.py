@@ -36,7 +36,9 @@ from atlasbridge.os.tty.posix import PosixPTY
 
 HERE = "core/host/bare.py"  # stands where the host stands
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
-GROUND = re.compile(r"core/(?:errors|ids|clock|values|patterns|visible|home|wire|tty|rate|durable|own_python)\.py")
+GROUND = re.compile(
+    r"core/(?:errors|ids|clock|values|patterns|visible|vocabulary|home|wire|tty|rate|durable|own_python)\.py"
+)
 FACES = {
     "core/screen/": "core/screen/screen.py",
     "os/tty/": "os/tty/linux.py",
