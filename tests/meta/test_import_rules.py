@@ -109,6 +109,7 @@ FLOORS = (
         "values",
         "patterns",
         "visible",
+        "vocabulary",
         "constants",
         "home",
         "wire",

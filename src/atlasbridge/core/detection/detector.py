@@ -6,7 +6,6 @@ Judges the settled screen, never a chunk.  Which text asks what is left to `reco
 
 from __future__ import annotations
 
-import re
 from collections import deque
 
 from atlasbridge.core.detection.commands import Command, RaisePrompt, RequestProbe, RequestWakeup, WithdrawPrompt
@@ -23,7 +22,7 @@ from atlasbridge.core.detection.events import (
     StructuredEventReceived,
     WakeupDue,
 )
-from atlasbridge.core.detection.eye import Eye
+from atlasbridge.core.detection.eye import Eye, facts_of, uncounted
 from atlasbridge.core.detection.open_prompt import OpenPrompt
 from atlasbridge.core.detection.picture import prompt_of
 from atlasbridge.core.detection.settings import DetectorSettings
@@ -213,7 +212,7 @@ class Detector:
         if self.eye.notice_change():
             self._votes.clear()
         self._votes.append(probe.state)
-        self._facts = _facts_of(probe, view.row)
+        self._facts = facts_of(probe, view.row)
         found = self.eye.recognise(self._facts)
         self.eye.notice_finding(found)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
@@ -342,7 +341,7 @@ class Detector:
 
     def _next_command(self, found: Finding) -> bool:
         """The same prompt for a command again, while somebody sits in front of it and types them."""
-        return begins_with(_uncounted(self._attended), _uncounted(found.core))
+        return begins_with(uncounted(self._attended), uncounted(found.core))
 
     def _reason(self) -> str:
         if self._answered:
@@ -375,19 +374,6 @@ class Detector:
         return now + max(settings.look_every_s, min(settled * _LATER, settings.slow_look_s))
 
 
-def _facts_of(probe: ProbeAnswer, row: int) -> Facts:
-    """What is known of the terminal that the cursor's row belongs to: below an inner one, keys go to who draws both."""
-    around = 0 < probe.rows <= row
-    canonical, echo = (False, False) if around else (probe.canonical, probe.echo)
-    state = probe.state
-    return Facts(canonical, echo, state is ProbeState.READING, probe.command, state is ProbeState.UNKNOWN)
-
-
 def _dialog(found: Finding, view: View) -> str:
     """What a hook must be about: the dialog itself, where its beginning is known; else all that is shown."""
     return found.question if found.own and found.whole else view.text()
-
-
-def _uncounted(line: str) -> str:
-    """`In [2]:` is `In [1]:` again."""
-    return re.sub(r"\d+", "0", line)

@@ -5,9 +5,11 @@ It says what is there and since when; what that means is decided in `detector`.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from itertools import pairwise
 
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.picture import digest_of, picture_key
 from atlasbridge.core.detection.signals import Moment
 from atlasbridge.core.prompt.model import PromptType
@@ -126,3 +128,16 @@ class Eye:
             attended=attended,
             rewritten=self._rewritten,
         )
+
+
+def facts_of(probe: ProbeAnswer, row: int) -> Facts:
+    """What is known of the terminal that the cursor's row belongs to: below an inner one, keys go to who draws both."""
+    around = 0 < probe.rows <= row
+    canonical, echo = (False, False) if around else (probe.canonical, probe.echo)
+    state = probe.state
+    return Facts(canonical, echo, state is ProbeState.READING, probe.command, state is ProbeState.UNKNOWN)
+
+
+def uncounted(line: str) -> str:
+    """`In [2]:` is `In [1]:` again."""
+    return re.sub(r"\d+", "0", line)
