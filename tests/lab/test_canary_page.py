@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from atlasbridge.cli.lab_canary import render_page
+from atlasbridge.cli.lab_truth import TITLE, render_truth, truth_section, with_truth
 from atlasbridge.lab.canary import Result
+from atlasbridge.lab.mockmodel.nasty import ALL, Nasty
+from atlasbridge.lab.mockmodel.scene import Request, play
+from atlasbridge.lab.truth import Truth, Verdict, compare
 
 STALE = "This prompt is no longer on the screen; nothing was typed."
 
@@ -20,3 +24,34 @@ def test_a_reply_that_was_stale_at_first_is_told_and_counted() -> None:
     assert f"| bash: n | ok, asked twice: {STALE} |" in page
     assert "| write: y | failed: written.txt was not made |" in page
     assert results[1].to_json()["again"] == (STALE,)
+
+
+def test_what_was_shown_and_then_run_has_its_own_section_that_other_runs_keep() -> None:
+    page = render_page({"codex": ("0.166.0", [Result("codex", "main", "bash: y", True)])})
+    results = [Truth("codex", "a pipe", Verdict.WHOLE), Truth("codex", "a tab", Verdict.UNSEEN)]
+    with_section = with_truth(page, render_truth({"codex": ("0.166.0", results)}))
+    assert "| codex | 0.166.0 | 1 | 0 | 0 | 1 | 0 | 0 | 0 |" in with_section
+    assert "| a tab | invisible |" in with_section
+    assert with_section.index(TITLE) < with_section.index("## What the tools say beside")
+    again = with_truth(with_section, render_truth({"codex": ("0.167.0", results)}))
+    assert again.count(TITLE) == 1 and "0.167.0" in again
+    assert truth_section(with_section) and with_truth(page, truth_section(with_section)) == with_section
+
+
+def test_something_else_than_was_shown_is_wrong() -> None:
+    shown = {"subject": {"text": "ls", "complete": True}, "question": "Run ls?", "whole": True}
+    assert compare(Nasty("", "ls"), shown, "ls")[0] is Verdict.WHOLE
+    assert compare(Nasty("", "ls"), shown, "ls -l")[0] is Verdict.WRONG
+    drawn = {"subject": {"text": "", "complete": False}, "question": "Run a b?", "whole": True}
+    assert compare(Nasty("", "a\tb"), drawn, "a\tb")[0] is Verdict.UNSEEN
+    assert compare(Nasty("", "a b"), drawn, "a b")[0] is Verdict.ROWS
+    assert compare(Nasty("", "a c"), drawn, "a c")[0] is Verdict.WRONG
+    assert compare(Nasty("", "a c"), {**drawn, "whole": False}, "a c")[0] is Verdict.CUT
+    assert compare(Nasty("", "a c"), drawn, None)[0] is Verdict.UNRUN
+
+
+def test_the_mock_model_asks_for_at_least_thirty_nasty_things() -> None:
+    assert len(ALL) >= 30 and len({item.name for item in ALL}) == len(ALL)
+    for number, item in enumerate(ALL):
+        turn = play(Request(f"please lab:truth={number} now", 0, {"Bash": "function", "Write": "function"}), "/w", "")
+        assert turn.call is not None and item.text in turn.call.arguments.values()

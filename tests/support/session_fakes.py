@@ -58,6 +58,9 @@ class FakeDetector:
     def begun(self, now: float) -> bool:
         return False
 
+    def explain(self) -> list[str]:
+        return ["the probe says reading", "one look is not enough"]
+
     def reconsider(self) -> None:
         self.open_prompt = None
 

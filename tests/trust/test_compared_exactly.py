@@ -55,3 +55,12 @@ def test_what_stands_above_a_question_belongs_to_it_to_the_last_digit() -> None:
     digest = play.prompt.digest
     play >> "\x1b[1;14H2\x1b[2;16H"
     assert not play.detector.still_shows(digest)
+
+
+def test_the_same_line_below_other_words_is_another_prompt_also_once_it_was_asked_anew() -> None:
+    play = Playbook(READING) >> "rm -rf /data/1\nProceed? [y/n] " >> 0.3 << Raised("yes_no", "rm -rf /data/1")
+    digest = play.prompt.digest
+    play >> "\x1b[1;14H2\x1b[2;16H" >> 2.0
+    again = play.detector.open_prompt
+    assert again is not None and "rm -rf /data/2" in again.question
+    assert again.digest != digest and not play.detector.still_shows(digest)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.adapters.word_files import FOLDER
 from atlasbridge.core.detection.picture import prompt_of
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.recognition.finding import Facts
@@ -13,6 +12,7 @@ from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.recognition.secrecy import asks_for_secret
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
+from atlasbridge.core.vocabulary import FOLDER
 
 SECRET = [
     *("API key:", "PIN:", "AWS Secret Access Key:", "AWS Secret Access Key [None]:", "Enter the code we sent"),

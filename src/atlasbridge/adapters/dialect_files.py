@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from atlasbridge.adapters.word_files import with_words
 from atlasbridge.core.errors import DialectError
 from atlasbridge.core.recognition.dialect import Dialect, extend, parse_dialect
 
@@ -67,7 +66,7 @@ def _complete(dialect: Dialect, own_dir: Path | None, skip_own: set[str]) -> Dia
         raise DialectError(f"dialect {dialect.name!r} extends itself", "Let it extend `generic`.")
     if dialect.extends:
         return extend(dialect, load_dialect(dialect.extends, own_dir))
-    return with_words(dialect)
+    return dialect
 
 
 def _read(path: Path) -> Dialect:

@@ -65,6 +65,9 @@ class ToldDetector:
         """Whether half a line was typed is not visible where an adapter reads it."""
         return self._told is None and self._usual.begun(now)
 
+    def explain(self) -> list[str]:
+        return ["its adapter says what it asks"] if self._told is not None else self._usual.explain()
+
     def reconsider(self) -> None:
         self._told, self._raised, self._due = None, "", None
         self._usual.reconsider()
@@ -104,8 +107,9 @@ class ToldDetector:
                     out.append(RequestWakeup(min(at, max(self._due, now))))
                 case _:
                     out.append(command)
-        seen = self._usual.open_prompt
-        if self._due is not None and now >= self._due and self._told is None and seen is not None:
+        due = self._due is not None and now >= self._due and self._told is None
+        seen = self._usual.open_prompt if due else None
+        if seen is not None:
             self._raised, self._due = seen.digest, None
             out.append(RaisePrompt(seen))
         return out

@@ -195,7 +195,7 @@ def _dialect(recording: Recording, tool: str) -> Any:
 @click.argument("what")
 @click.option("--tool", default="", help="The dialect, for a recording.")
 def explain(what: str, tool: str) -> None:
-    """Why something was or was not raised: a recording (.cast), a scenario file (.json), or a prompt's id."""
+    """Why something is or is not asked: a recording (.cast), a scenario file (.json), a prompt's id, or a session's."""
     if what.endswith(".cast"):
         _explain_recording(Path(what), tool)
     elif what.endswith(".json"):
@@ -205,7 +205,7 @@ def explain(what: str, tool: str) -> None:
         click.echo("raised" if prompt else "not raised")
         click.echo("\n".join(f"  {line}" for line in why))
     else:
-        _explain_prompt(_find_prompt(what))
+        _explain_id(what)
 
 
 def _explain_recording(path: Path, tool: str) -> None:
@@ -214,6 +214,20 @@ def _explain_recording(path: Path, tool: str) -> None:
     recording = read_recording(path)
     for at, lines in judgements(recording, _dialect(recording, tool)):
         click.echo(f"{at:8.2f} s  " + "\n            ".join(lines))
+
+
+def _explain_id(what: str) -> None:
+    """A session that runs, else a prompt."""
+    with hub_client() as hub:
+        sessions = [item for item in hub.request("sessions")["sessions"] if item["session_id"].startswith(what)]
+        answer = hub.request("screen", session_id=sessions[0]["session_id"]) if len(sessions) == 1 else {}
+    if not answer:
+        _explain_prompt(_find_prompt(what))
+        return
+    waits = sessions[0].get("open_prompt")
+    click.echo(f"{sessions[0]['session_id']}  {sessions[0]['tool']}: " + (f"asks {waits}" if waits else "asks nothing"))
+    for line in answer["screen"].get("why") or ["nothing has been judged yet"]:
+        click.echo(f"  {line}")
 
 
 def _explain_prompt(prompt: dict[str, Any]) -> None:
@@ -280,3 +294,19 @@ def accuracy(corpus: Path, zoo: Path | None, target: Path | None) -> int:
     for moment in wrong:
         click.echo(f"wrong: {moment.tool} {moment.case} {moment.kind}: {moment.wrong}", err=True)
     return FAILED if wrong else 0
+
+
+@command.command("ablate")
+@click.argument("corpus", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--write", "target", type=click.Path(path_type=Path), help="Write a page here instead of printing it.")
+def ablate(corpus: Path, target: Path | None) -> None:
+    """Leave out each rule, group of words and number in turn, and tell which recordings come out otherwise."""
+    from atlasbridge.lab.ablate import pictures_of, render_page, render_weights, weigh
+
+    pictures = list(pictures_of(corpus))
+    weights = list(weigh(pictures))
+    if target:
+        target.write_text(render_page(weights, len(pictures)), "utf-8")
+    else:
+        click.echo(render_weights(weights))
+    click.echo(f"\n{sum(not weight.changed for weight in weights)} of {len(weights)} change nothing here", err=True)

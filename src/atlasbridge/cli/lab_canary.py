@@ -43,7 +43,9 @@ Not used, and why:
 - Codex's hooks: a new hook makes Codex ask at its start whether it may be trusted, the switch that turns this off
   trusts every other hook as well, and a dialog does not appear before the hook has ended.  `notify` never speaks
   at a dialog.  The socket of its daemon belongs to all threads of a home: to hear a question a second client must
-  join the thread as one who may answer it.  Codex shows the command itself, up to the height of the screen.
+  join the thread as one who may answer it.  Codex shows the command itself, up to the height of the screen, and draws
+  nothing for a tab: `rm -rf build<tab>/home` looks like one path.  So what is read from its screen, or Gemini's, is for
+  people; no grant and no rule takes it for certain.  An edit is only named in its dialog, and every channel says so.
 - Gemini's Notification hook: it is read from the person's or the project's settings, which are not ours to write, or
   from a system file that would stand in for the administrator's own and that Gemini refuses in folders others may write
   to; it can see a dialog, never answer it.  A command longer than the dialog has its first lines hidden on the screen,

@@ -25,7 +25,8 @@ each is allowed through `atlasbridge reply`, and what a channel was shown is com
 what the file then held.  "Whole": a complete subject, equal to the last character.  "Rows": every character in its
 order, as the tool drew it; which line breaks are the tool's nobody can tell, and no rule may look at it.  "Said to be
 cut": a part was not drawn, and every channel says so.  "Invisible": the tool drew nothing, or blanks, for characters
-that it then ran; what is shown is what it drew, and no rule may look at it.
+that it then ran; what is shown is what it drew, and no rule may look at it.  "Not asked": the tool needed nobody, or
+turned the request down by itself; "not run": it did so after it was allowed.
 """
 
 

@@ -18,6 +18,7 @@ from atlasbridge.core.detection.commands import RaisePrompt, WithdrawPrompt
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.lab.replay import Recording, read_recording, replay
 from atlasbridge.lab.scenario import ELSEWHERE, REGISTER
+from atlasbridge.lab.verdict_page import render_verdict
 
 GRACE_S = 2.3  # there is no live process to probe in a recording: the watchdog's two seconds and a little
 Span = tuple[float, float, Prompt]
@@ -83,7 +84,7 @@ def render_page(moments: Sequence[Moment], zoo: Sequence[dict[str, Any]]) -> str
     parts = [_HEAD, "## Recordings of AI tools\n", _tools(moments)]
     if zoo:
         parts += ["\n## Real programs, live\n", _ZOO, _groups(zoo)]
-    return "\n".join([*parts, _LIMITS, _MATRIX, gating_matrix()]) + "\n" + _TAIL
+    return "\n".join([*parts, f"\n{render_verdict()}", _LIMITS, _MATRIX, gating_matrix()]) + "\n" + _TAIL
 
 
 def gating_matrix() -> str:
@@ -144,7 +145,8 @@ This page is generated; do not edit it. To make it again from the recordings in 
 A waiting moment is right when it is raised in time with the right type and all choices, and stays open while it
 lasts. A quiet moment is right when nothing is open in it: a tool that thinks, computes, or prints text that looks like
 a prompt.
-To see why something was or was not raised: `atlasbridge lab explain RECORDING.cast`, or with a prompt's id.
+To see why something was or was not raised: `atlasbridge lab explain RECORDING.cast`, or with the id of a prompt or of a
+session that runs. Which rules, words and numbers are needed for it: [weights.md](weights.md).
 """
 _ZOO = """\
 Programs that nobody here wrote, run under `atlasbridge run` and answered with `atlasbridge reply`. Right means that
@@ -175,8 +177,9 @@ number of its stream. `SCREEN_FUZZ_STREAMS` and `ATLASBRIDGE_FUZZ` enlarge the s
 _MATRIX = """
 ## What gates a release
 
-A release for a platform is tagged only when its scenarios pass there (`pytest tests/prompt_lab`, and for Slack and
-Windows the suites that `atlasbridge lab list` names).
+A release for a platform is tagged only when its scenarios pass there (`pytest tests/prompt_lab`, and for Slack the
+suite that `atlasbridge lab list` names). Each terminal scenario also runs as where nobody can tell who reads (`lab run
+--blind`). The Windows column is what a release for Windows would need; its job runs QA-020 and does not block yet.
 """
 _TAIL = """
 ## What you can do about a mistake

@@ -27,6 +27,7 @@ from atlasbridge.core.detection.events import (
 )
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.screen.screen import Screen
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,20 @@ def replay(
         yield from player.tell(_event(kind, data), at)
     yield from player.pass_time(recording.ends_at + tail_s)
     yield from player.tell(ChildExited(), recording.ends_at + tail_s)
+
+
+def screen_at(recording: Recording, until: float) -> Screen:
+    """The screen as it stood at that second."""
+    screen = Screen(recording.rows, recording.cols)
+    for at, kind, data in recording.events:
+        if at > until:
+            break
+        match _event(kind, data):
+            case OutputReceived(raw):
+                screen.feed(raw)
+            case Resized(rows, cols):
+                screen.resize(rows, cols)
+    return screen
 
 
 def judgements(recording: Recording, dialect: Dialect) -> Iterator[tuple[float, list[str]]]:

@@ -117,7 +117,7 @@ def _ask(stage: Stage, number: int, records: Path) -> tuple[Verdict, str]:
         return Verdict.UNASKED, "\n".join(stage.model.heard[-1:])
     shown = _allow(stage, prompt)
     did = _file(stage.folder / asked.file) if asked.file else _ran(records, asked)
-    return _compare(asked, shown, did)
+    return compare(asked, shown, did)
 
 
 def _allow(stage: Stage, prompt: dict[str, Any]) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def _unwrapped(given: str) -> str:
     return given
 
 
-def _compare(asked: Nasty, shown: dict[str, Any], did: str | None) -> tuple[Verdict, str]:
+def compare(asked: Nasty, shown: dict[str, Any], did: str | None) -> tuple[Verdict, str]:
     subject = shown["subject"] or {}
     text, question = str(subject.get("text", "")), str(shown["question"])
     said = f"did {did!r}\nsubject {subject.get('complete')} {text!r}\nquestion {shown['whole']} {question!r}"

@@ -66,20 +66,22 @@ class VirtualClockRun:
         """Until so many prompts were raised, or nothing is left to happen."""
         for at, event, before in self._trace.events:
             self._pass_time(at + self._shift)
-            self._await_raised(before, at)
+            self._await_raised(before, at, self._trace.look_before(at))
             now = at + self._shift
             if isinstance(event, OutputReceived | ReplyTyped):
                 self._last = now
             self._obey(self._detector.handle(event, now), now)
-        self._await_raised(raised, self._trace.events[-1][0])
+        self._await_raised(raised, self._trace.events[-1][0], None)
         return self.latencies
 
-    def _await_raised(self, count: int, at: float) -> None:
-        """Whatever follows a prompt follows it here, too: an answer, above all.  All else is put off until then."""
+    def _await_raised(self, count: int, at: float, held: ProbeAnswer | None) -> None:
+        """Whatever follows a prompt follows it here, too: an answer, above all.  All else is put off until then, and
+        the probe says what it said last before (None: nothing follows)."""
         end = at + self._shift + TAIL_S
-        self._held = self._trace.look_before(at)
+        self._held = held
         while len(self.latencies) < count and self._wake_at is not None and self._wake_at <= end:
-            self._shift = max(self._shift, self._wake_at - at)
+            if held is not None:
+                self._shift = max(self._shift, self._wake_at - at)
             self._pass_time(self._wake_at)
         self._held = None
 

@@ -323,3 +323,13 @@ def test_prompts_survive_a_resize() -> None:
     play = Playbook() >> "Continue with the very long upgrade of everything? [y/N] " >> 0.2 << Raised("yes_no")
     play >> Resized(20, 70) >> 0.5 << Nothing()
     assert play.detector.still_shows(play.prompt.digest)
+
+
+def test_asking_whether_a_prompt_still_shows_changes_nothing() -> None:
+    menu = "\x1b[H\x1b[J? Which theme? (Use arrow keys)\n{}Light\n{}Dark\n"
+    play = Playbook(POLLING) >> menu.format("❯ ", "  ") >> 0.4 << Raised("multiple_choice")
+    play >> menu.format("  ", "❯ ") >> 0.5 << Nothing()
+    before = play.detector.open_prompt
+    assert play.detector.still_shows(play.prompt.digest)
+    assert play.detector.open_prompt == before, "the keys follow the highlight by themselves"
+    assert before is not None and [step.keys for step in before.choices[1].steps] == [b"\r"]

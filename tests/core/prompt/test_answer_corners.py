@@ -214,13 +214,15 @@ def test_a_plain_refusal_is_the_default(labels: tuple[str, ...], default: str) -
         "Delete all files (default: yes): ",
         "Delete all? (default yes): ",
         "Weiter mit der Installation [ja]: ",
-        "Möchten Sie fortfahren? ",
-        "¿Desea continuar? ",
-        "続行しますか？",
     ],
 )
 def test_a_timer_does_not_press_enter_where_enter_may_agree(text: str) -> None:
     assert raised(text, "free_text").safe_default == ""
+
+
+@pytest.mark.parametrize("text", ["Möchten Sie fortfahren? ", "¿Desea continuar? ", "続行しますか？"])
+def test_a_timer_does_not_guess_how_another_language_says_no(text: str) -> None:
+    assert raised(text, "yes_no").safe_default == ""
 
 
 @pytest.mark.parametrize("text", ["Project name: ", "Project name [demo]: ", "What is your name? ", "Port (8080): "])

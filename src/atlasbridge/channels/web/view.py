@@ -60,8 +60,8 @@ def takes_text(record: PromptRecord) -> bool:
 
 
 def render_screen(frame: dict[str, Any]) -> dict[str, Any]:
-    """The host's words for a screen are kept; texts inside are made visible."""
-    cleaned: dict[str, Any] = _clean(frame, _visible_cells)
+    """The host's words for a screen are kept; texts inside are made visible.  `why` is for `lab explain`."""
+    cleaned: dict[str, Any] = _clean({name: value for name, value in frame.items() if name != "why"}, _visible_cells)
     return cleaned
 
 

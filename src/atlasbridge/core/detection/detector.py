@@ -24,9 +24,11 @@ from atlasbridge.core.detection.events import (
     WakeupDue,
 )
 from atlasbridge.core.detection.eye import Eye
-from atlasbridge.core.detection.picture import digest_of, prompt_of, rewrapped
-from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, Patience, decide_raise, gather, reads_unseen
+from atlasbridge.core.detection.open_prompt import OpenPrompt
+from atlasbridge.core.detection.picture import prompt_of
+from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, Patience, gather
 from atlasbridge.core.detection.structured import ToolSays
+from atlasbridge.core.detection.verdict import Situation, decide_verdict
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
@@ -69,15 +71,12 @@ class Detector:
         self.secrets = self.settings.secrets  # and what is typed as one later
         self.eye = Eye(dialect, rows, cols, self.settings.patience.threshold)
         self.screen = self.eye.screen
-        self.open_prompt: Prompt | None = None
+        self._open: OpenPrompt | None = None
         self.despite_busy = False  # the open prompt was raised although no reader could be seen
         self.tool = ToolSays()
-        self._open_place = 0
-        self._open_core = self._open_excerpt = self._open_question = self._open_wrap = ""
         self._resized = False  # since the open prompt was raised: the tool may have wrapped it anew
         self._lines_since = 0  # written since it was raised
         self._sent = False  # Enter was typed since the prompt was raised, by a person or by us
-        self._open_filled = ""
         self._answered: _Answered | None = None
         self._raw = bytearray()
         self._unsure = False  # the open prompt may be gone; the next look must come soon
@@ -90,14 +89,13 @@ class Detector:
         self._busy_looks = 0
         self._exited = False
         self._facts = Facts()
-        self._open_facts = Facts()
         self._why: list[str] = ["nothing has been judged yet"]
 
     def handle(self, event: Event, now: float) -> list[Command]:
         self.eye.open(now)
         match event:
-            case OutputReceived(data, lost):
-                return self._output(data, lost, now)
+            case OutputReceived(data):
+                return self._output(data, now)
             case WakeupDue():
                 return [] if self._exited else [RequestProbe()]
             case ProbeAnswered(answer):
@@ -117,46 +115,51 @@ class Detector:
                 self._exited = True
                 return self._withdraw("exited")
 
+    @property
+    def open_prompt(self) -> Prompt | None:
+        """With the keys that take its choices from where the highlight is now."""
+        if self._open is None:
+            return None
+        found = self._untouched()
+        return self._open.with_keys(found) if found is not None else self._open.prompt
+
     def still_shows(self, digest: str) -> bool:
-        """Is this very prompt on the screen now, untouched?  Also brings its keys up to date with the highlight."""
-        if self.open_prompt is None or self.open_prompt.digest != digest or self._exited:
-            return False
-        found = self._recognise_open()
-        if found is None or not self._has_digest(found, digest) or found.filled != self._open_filled:
-            return False
-        if self._asks_of_another(found) or (found.constraints.get("idle") and self._tool_works(found, self.eye.look())):
-            return False
-        if found.choices:
-            self.open_prompt = replace(self.open_prompt, choices=found.choices, text_steps=found.text_steps)
-        return True
+        """Is this very prompt on the screen now, untouched?"""
+        return self._is_open(digest) and self._untouched() is not None
+
+    def has_left(self, digest: str) -> bool:
+        """Is it gone?  Unlike `still_shows`, half an answer behind it does not make it gone."""
+        found = self._recognise_open() if self._is_open(digest) else None
+        return found is None or not self._is_same(found)
+
+    def _is_open(self, digest: str) -> bool:
+        return self._open is not None and self._open.prompt.digest == digest and not self._exited
+
+    def _untouched(self) -> Finding | None:
+        opened, found = self._open, self._recognise_open()
+        if opened is None or found is None or not opened.has_digest(found, self._resized):
+            return None
+        if found.constraints.get("idle") and self._tool_works(found, self.eye.look()):
+            return None
+        return None if found.filled != opened.found.filled or self._asks_of_another(found) else found
 
     def _asks_of_another(self, found: Finding) -> bool:
         """The same words, but about something else than the person was shown: what stands above them has changed, the
         question stands there once more, or a whole screen went by.  The words of a dialog say what it is about."""
-        if found.structural or found.constraints.get("idle"):
+        opened = self._open
+        if opened is None or found.structural or found.constraints.get("idle"):
             return False
-        if found.question != self._open_question and not (self._resized and rewrapped(found) == self._open_wrap):
+        if not opened.same_words_above(found, self._resized):
             return True
-        once_more = self.eye.place(found) != self._open_place and self.eye.stands_at(self._open_place, found.core)
+        once_more = self.eye.place(found) != opened.place and self.eye.stands_at(opened.place, found.core)
         return once_more or self._lines_since > self.screen.rows
-
-    def _has_digest(self, found: Finding, digest: str) -> bool:
-        """The same to the last blank; after the window was resized, also wrapped in another way."""
-        return digest_of(found) == digest or (self._resized and rewrapped(found) == self._open_wrap)
-
-    def has_left(self, digest: str) -> bool:
-        """Is it gone?  Unlike `still_shows`, half an answer behind it does not make it gone."""
-        if self.open_prompt is None or self.open_prompt.digest != digest or self._exited:
-            return True
-        found = self._recognise_open()
-        return found is None or not self._is_same(found, self.open_prompt)
 
     def _recognise_open(self) -> Finding | None:
         """As it looks to the program that reads now, or else to the one that read when it was raised."""
         found = self.eye.recognise(self._facts)
-        if found is not None and self.open_prompt is not None and self._is_same(found, self.open_prompt):
+        if self._open is None or (found is not None and self._is_same(found)):
             return found
-        return self.eye.recognise(self._open_facts)
+        return self.eye.recognise(self._open.facts)
 
     def begun(self, now: float) -> bool:
         """Has a person typed keys that the tool has not answered by a single byte?  An unseen line that was begun stays
@@ -167,13 +170,13 @@ class Detector:
 
     def reconsider(self) -> None:
         """Nobody may answer the open prompt any more: judge the screen as if it had just come up."""
-        self.open_prompt, self._answered, self.despite_busy = None, None, False
+        self._open, self._answered, self.despite_busy = None, None, False
 
     def explain(self) -> list[str]:
         """Why the last judgement was what it was."""
         return list(self._why)
 
-    def _output(self, data: bytes, lost: int, now: float) -> list[Command]:
+    def _output(self, data: bytes, now: float) -> list[Command]:
         self.eye.feed(data, now)
         self._lines_since += data.count(b"\n")
         self._raw += data[-RAW_LIMIT:]
@@ -200,13 +203,13 @@ class Detector:
         self._typed_at = None if sends else now
         if sends:
             self._attended = self.eye.cursor_line()
-        if sends and self.open_prompt is None:
+        if sends and self._open is None:
             self.eye.remember_answered(self._attended)
         self.eye.forget_rhythm()
         return self._look_soon(now)
 
     def _reply(self, digest: str, now: float) -> list[Command]:
-        if self.open_prompt and self.open_prompt.digest == digest:
+        if self._open is not None and self._open.prompt.digest == digest:
             self._sent = True
             self._answered = _Answered(now, self.eye.key)
         self._typed_at = None
@@ -227,18 +230,18 @@ class Detector:
         self.eye.notice_finding(found)
         self._busy_looks = self._busy_looks + 1 if probe.state is ProbeState.BUSY else 0
         out = self._check_open(found, view, probe, now)
-        if self.open_prompt is None:  # what was answered just now is history: look again without it
+        if self._open is None:  # what was answered just now is history: look again without it
             out += self._consider(self.eye.recognise(self._facts), self.eye.look(), probe, now)
         return [*out, RequestWakeup(self._next_look(probe, now))]
 
     def _check_open(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
         """Does the open prompt still stand?  If not, say why it went."""
-        prompt, self._unsure = self.open_prompt, False
-        if prompt is None:
+        self._unsure = False
+        if self._open is None:
             return []
-        if found is None or not self._is_same(found, prompt):
-            found = self.eye.recognise(self._open_facts)
-        if found is not None and self._is_same(found, prompt) and not self._tool_works(found, view):
+        if found is None or not self._is_same(found):
+            found = self.eye.recognise(self._open.facts)
+        if found is not None and self._is_same(found) and not self._tool_works(found, view):
             untouched = self._answered is None and not self._keys_since_raise
             if not (untouched and self._asks_of_another(found)):
                 return self._still_there(found, probe, now)
@@ -271,38 +274,32 @@ class Detector:
         side requests), it waits for the person."""
         return found.own and not self._tool_works(found, view)
 
-    def _own_box(self, found: Finding, view: View) -> bool:
-        """The input box of a tool that says on its screen when it works, and does not say so: what it fetches beside
-        (a title, a proposal) is no work that an instruction would disturb."""
-        says = any(mark.state == "busy" for mark in self.dialect.marks)
-        idle = bool(found.constraints.get("idle")) and found.structural
-        return says and idle and not self._tool_works(found, view)
-
-    def _is_same(self, found: Finding, prompt: Prompt) -> bool:
+    def _is_same(self, found: Finding) -> bool:
         """Also while somebody, or the host, is typing an answer behind it."""
-        touched = self._answered is not None or self._keys_since_raise
-        if found.constraints.get("idle") and self._sent and found.excerpt != self._open_excerpt:
+        opened, answered = self._open, self._answered is not None
+        if opened is None:
+            return False
+        touched, in_place = answered or self._keys_since_raise, self.eye.place(found) == opened.place
+        if found.constraints.get("idle") and self._sent and found.excerpt != opened.found.excerpt:
             return False  # a whole turn went by between two looks: there is something new to tell
-        if self._has_digest(found, prompt.digest):
-            return found.structural or self.eye.place(found) == self._open_place or not touched
-        if self._answered is not None and found.own and _question(found.core) == _question(self._open_core):
-            return True  # our own words stand in one of its choices, until the tool takes them
-        begun = self._answered is not None or self._typed_at is not None
-        return begun and self.eye.place(found) == self._open_place and found.core.startswith(self._open_core)
+        if opened.has_digest(found, self._resized):
+            return found.structural or in_place or not touched
+        if answered and opened.is_answered_in(found):
+            return True
+        return (answered or self._typed_at is not None) and in_place and found.core.startswith(opened.found.core)
 
     def _asked_again(self, found: Finding, now: float) -> list[Command]:
         """The same prompt stands there after its answer: nothing has happened yet, or it is asked once more."""
-        answered = self._answered
-        if answered is None:
+        answered, opened = self._answered, self._open
+        if answered is None or opened is None:
             return []
-        same_line = found.core == self._open_core and found.filled == self._open_filled
         echoed = bool(self._facts.canonical and self._facts.echo) and self.eye.last_output > answered.at
         since = self.eye.last_output if echoed else self.eye.key_since  # an echo is gone only from a line drawn anew
-        again = not found.structural and same_line and (echoed or self.eye.key != answered.key)
+        again = not found.structural and opened.is_its_line(found) and (echoed or self.eye.key != answered.key)
         if again and now - since >= self.settings.patience.settle_s:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:
-            self.open_prompt, self._answered = None, None
+            self._open, self._answered = None, None
         return []
 
     def _consider(self, found: Finding | None, view: View, probe: ProbeAnswer, now: float) -> list[Command]:
@@ -322,14 +319,11 @@ class Detector:
             found = replace(found, subject=replace(found.subject, complete=False))
         raw, settings = bytes(self._raw[-RAW_LIMIT:]), self.settings
         prompt = prompt_of(found, view, evidence, raw, self.secrets, told, settings.folder, self.tool.hint)
-        self.open_prompt = prompt
-        said_idle = bool(found.constraints.get("idle")) and self.tool.state == "idle"
-        self.despite_busy |= said_idle or self._own_dialog(found, view) or self._own_box(found, view)
-        self._open_place, self._open_core, self._open_facts = self.eye.place(found), found.core, self._facts
-        self._open_filled = found.filled
-        self._open_excerpt, self._open_question, self._sent = found.excerpt, found.question, False
-        self._open_wrap, self._resized = rewrapped(found), False
-        self._lines_since, self._answered, self._keys_since_raise = 0, None, False
+        said_idle = bool(found.constraints.get("idle")) and (self.tool.state == "idle" or self.dialect.says_busy)
+        self.despite_busy |= said_idle or self._own_dialog(found, view)
+        self._open = OpenPrompt.of(prompt, found, self.eye.place(found), self._facts)
+        self._lines_since, self._answered = 0, None
+        self._sent = self._resized = self._keys_since_raise = False
         return [RaisePrompt(prompt)]
 
     def _verdict(
@@ -338,20 +332,12 @@ class Detector:
         if found is None:
             return False, "nothing on the screen could be a prompt"
         own_word = found.priority >= OVERRIDES_BUSY or self._own_dialog(found, view)
+        case = Situation(found, probe, moment, self.dialect, self.settings.patience)
+        case = replace(case, structured=self.tool.asks(_dialog(found, view), now), looks=tuple(self._votes))
+        verdict, why = decide_verdict(replace(case, own_word=own_word, works=self._tool_works(found, view)))
         if probe.state is ProbeState.BUSY and not own_word:
-            self.despite_busy = reads_unseen(found, probe, moment, self.dialect)
-            return self.despite_busy, "busy, but its terminal takes single keys and a question stands there" if (
-                self.despite_busy
-            ) else "it is busy: no prompt"
-        if self._tool_works(found, view):
-            return False, "the tool says that it works"
-        if probe.state is ProbeState.POLLING and self._votes.count(ProbeState.BUSY) + 1 >= len(self._votes) > 1:
-            return False, "an event loop: one more look is needed"
-        if probe.state is not ProbeState.UNKNOWN and len(self._votes) < 2:
-            return False, "one look is not enough"
-        probe = ProbeAnswer(ProbeState.POLLING, echo=probe.echo, canonical=probe.canonical) if own_word else probe
-        asks = self.tool.asks(_dialog(found, view), now)
-        return decide_raise(found, probe, moment, self.dialect, asks, self.settings.patience)
+            self.despite_busy = verdict
+        return verdict, why
 
     def _awaits_hook(self, found: Finding | None, view: View, moment: Moment, now: float) -> bool:
         """A tool that was started with a hook gets a moment for it: it knows more than the screen shows."""
@@ -369,17 +355,17 @@ class Detector:
         return "answered_at_terminal" if self._keys_since_raise else "moved_on"
 
     def _withdraw(self, reason: str) -> list[Command]:
-        prompt, self.open_prompt, self._answered = self.open_prompt, None, None
+        opened, self._open, self._answered = self._open, None, None
         self.despite_busy = False
         self.tool.forget()
-        if prompt is not None and reason.startswith("answered"):
-            self.eye.remember_answered(self._open_excerpt.rpartition("\n")[2])
-        return [WithdrawPrompt(prompt.digest, reason)] if prompt else []
+        if opened is not None and reason.startswith("answered"):
+            self.eye.remember_answered(opened.last_line)
+        return [WithdrawPrompt(opened.prompt.digest, reason)] if opened else []
 
     def _next_look(self, probe: ProbeAnswer, now: float) -> float:
         """Soon while something may be about to settle, seldom when nothing moves."""
         settings, patience = self.settings, self.settings.patience
-        if self.open_prompt is not None and self._answered is None and not self._unsure:
+        if self._open is not None and self._answered is None and not self._unsure:
             return now + settings.watch_s
         since = self.eye.last_output if self._answered else self.eye.key_since
         settled = now - since + 1e-4
@@ -405,10 +391,6 @@ def _facts_of(probe: ProbeAnswer, row: int) -> Facts:
 def _dialog(found: Finding, view: View) -> str:
     """What a hook must be about: the dialog itself, where its beginning is known; else all that is shown."""
     return found.question if found.own and found.whole else view.text()
-
-
-def _question(core: str) -> str:
-    return core.partition("\0")[0]
 
 
 def _uncounted(line: str) -> str:

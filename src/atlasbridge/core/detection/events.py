@@ -35,10 +35,9 @@ class ProbeAnswer:
 
 @frozen
 class OutputReceived:
-    """Bytes the tool wrote.  `lost` counts bytes before them that were dropped in a flood."""
+    """Bytes the tool wrote."""
 
     data: bytes
-    lost: int = 0
 
 
 @frozen

@@ -12,10 +12,11 @@ from atlasbridge.core.prompt.subject import Subject, SubjectKind, digest_text
 from atlasbridge.core.prompt.timer import is_bare_enter
 from atlasbridge.core.recognition.asked import CONTEXT_ROWS
 from atlasbridge.core.recognition.dialect import Dialect, compiled, steady
-from atlasbridge.core.recognition.finding import Finding, cut
+from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible
+from atlasbridge.core.vocabulary import speaks
 
 # Compiled when first used.
 _PLAIN_NO = r"\W*(?:no|n|cancel|abort|reject|deny|decline|refuse|none)\W*(?:\(\w+\))?\W*"
@@ -44,7 +45,7 @@ def digest_of(found: Finding, core: str | None = None) -> str:
     """Every character and blank of the question and its choices; where it stands and what is highlighted is no part of
     it.  What moves by itself was left out of `core` by the dialect."""
     labels = "\0".join(f"{choice.label}\0{choice.detail}" for choice in found.choices)
-    text = found.core if core is None else core
+    text = f"{found.core}\0{_asked_with(found)}" if core is None else core
     what = f"{found.type.value}\0{text}\0{labels}\0{bool(found.constraints.get('secret'))}"
     return blake2s(what.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -55,8 +56,12 @@ def rewrapped(found: Finding) -> str:
         replace(choice, label=f"{choice.label} {choice.detail}".strip(), detail="") for choice in found.choices
     )
     flat = replace(found, choices=tuple(replace(choice, label=_flat(choice.label)) for choice in choices))
-    above = "" if found.structural or found.constraints.get("idle") else _flat(found.question)
-    return digest_of(flat, f"{_flat(found.core.replace(chr(0), ' '))}\0{above}")
+    return digest_of(flat, f"{_flat(found.core.replace(chr(0), ' '))}\0{_flat(_asked_with(found))}")
+
+
+def _asked_with(found: Finding) -> str:
+    """What stands above a line that asks.  The core of a dialog holds its words; above an input box is the talk."""
+    return "" if found.structural or found.constraints.get("idle") else found.question
 
 
 def _flat(text: str) -> str:
@@ -157,21 +162,26 @@ def _shortened(excerpt: str) -> str:
 def safe_default(found: Finding) -> str:
     """What a timer may say: what refuses, or Enter where a bare "press Enter to continue" is all that is asked.
 
-    Nothing wherever that might agree, or where a shell might read it: a timer that is silent does no harm.
+    Nothing wherever that might agree, where a shell might read it, or where it is not certain what is typed for a no: a
+    timer that is silent does no harm.
     """
-    if found.constraints.get("secret") or found.constraints.get("idle") or found.bare:
+    if found.constraints.get("secret") or found.constraints.get("idle") or found.bare or found.rule == ASKS_ABROAD:
         return ""
     if found.type is PromptType.TYPE_CONFIRM_ENTER:
         return "enter" if found.alone and found.whole and is_bare_enter(found.question or found.excerpt) else ""
     if found.type in (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN):
         return ""
-    if found.type is PromptType.TYPE_YES_NO and compiled(_ASKS_TO_STOP).search(found.core):
+    if found.type is PromptType.TYPE_YES_NO and _asks_to_stop(found.core):
         return ""
     refusing = [choice for choice in found.choices if choice.refuses and choice.steps and not choice.always]
     if not found.own and found.type is PromptType.TYPE_MULTIPLE_CHOICE:
         plain = [choice for choice in refusing if compiled(_PLAIN_NO).fullmatch(choice.label)]
         refusing = plain or [choice for choice in refusing if not _goes_on(choice.label)]
     return refusing[0].value if refusing else ""
+
+
+def _asks_to_stop(question: str) -> bool:
+    return compiled(_ASKS_TO_STOP).search(question) is not None or speaks("cancel", "labels", question, abroad=True)
 
 
 def _goes_on(label: str) -> bool:

@@ -135,6 +135,10 @@ class StallWatchdog:
             return Outcome("stale", "somebody is answering at the terminal")
         return self._detector.open_prompt or opened.prompt
 
+    def why(self) -> list[str]:
+        """Why something is asked now, or nothing: the last judgement."""
+        return self._detector.explain()
+
     def has_left(self, digest: str) -> bool:
         """Is this prompt gone from the screen, as far as output was taken in?"""
         return self._detector.has_left(digest)
@@ -271,10 +275,10 @@ class StallWatchdog:
             self._pending_since = None
             while self._events:
                 self.handle(self._next_event())
-            data, lost = self._ring.take()
+            data, _ = self._ring.take()
             if not data:
                 return
-            self._handle(OutputReceived(data, lost), self._output.last_output_at)
+            self._handle(OutputReceived(data), self._output.last_output_at)
             answers = self.screen.take_queries()
             if answers and not self._terminal_answers():
                 self._inlet.send(b"".join(answers))

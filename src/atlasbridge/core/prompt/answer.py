@@ -13,16 +13,15 @@ from atlasbridge.core.prompt.keys import ENTER, parse_keys
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Refusal, Reject
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.visible import is_plain_line
+from atlasbridge.core.vocabulary import answers_as, begins, letter_of
 
 TEXT_LIMIT = 1000
 INSTRUCTION_LIMIT = 4096  # of what an idle tool is told to do next
 CANONICAL_LIMIT = 4095  # bytes; a longer line is cut silently by the line discipline
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
-_YES = {"y", "yes", "yeah", "yep", "ok", "okay", "true", "allow", "approve", "accept"}
-_NO = {"n", "no", "nope", "false", "deny", "reject", "refuse", "decline"}
-_AGREES = lazy(r"\W*(?:yes|allow|approve|accept|ok|okay|proceed|trust|submit|confirm|continue)\b")
 _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
 _COUNTED = lazy(r"^\d{1,3}: ")  # the number of a list that does not count its places
+_KEY_BEHIND = lazy(r"(?<!\s)\s*+\([^()]{1,8}\)$")  # `No (esc)`
 _DECLINES = lazy(r"(?:don['’]?t|do not|not|never|stop|cancel|abort|quit|exit)\b")
 
 
@@ -119,9 +118,9 @@ def _default(prompt: Prompt) -> Answer | Reject:
 def _yes_no(prompt: Prompt, word: str) -> Answer | Reject:
     low = word.lower().rstrip(".!")
     numbered = not prompt.choices  # otherwise a number is a place, and No may stand first
-    if low in _YES or (numbered and low == "1"):
+    if _agrees(low) or (numbered and low == "1") or _is_letter(prompt, low, "agree"):
         return Answer(AnswerKind.YES)
-    if low in _NO or (numbered and low == "2"):
+    if _declines(low) or (numbered and low == "2") or _is_letter(prompt, low, "refuse"):
         return Answer(AnswerKind.NO)
     defaults = [choice for choice in prompt.choices if choice.default]
     if low in _ENTER and defaults:  # a highlight may have moved since; a line's own default has not
@@ -144,7 +143,7 @@ def _choice(prompt: Prompt, word: str) -> Answer | Reject:
 def _choices(prompt: Prompt, words: str) -> Answer | Reject:
     if words.lower() in ("none", "nothing", *_ENTER):
         return Answer(AnswerKind.CHOICES, "")
-    out = _find(prompt, words) or (_by_meaning(prompt, words) if words.lower() in _NO else None)
+    out = _find(prompt, words) or (_by_meaning(prompt, words) if _declines(words) else None)
     if out is not None and out.refuses and out.steps:
         return Answer(AnswerKind.CHOICE, out.value)  # leaves the list: nothing is marked, nothing is sent
     values = []
@@ -178,7 +177,7 @@ def _find(prompt: Prompt, word: str) -> Choice | None:
 def _by_beginning(prompt: Prompt, word: str) -> Choice | None:
     """An unambiguous beginning of a label; yes and no are never taken for one, nor "don't" for "Don't ask again"."""
     low = word.lower()
-    if low in _YES | _NO or len(low) < 3:
+    if _agrees(low) or _declines(low) or len(low) < 3:
         return None
     begun = [choice for choice in prompt.choices if choice.label.lower().startswith(low)]
     if len(begun) != 1 or (_DECLINES.fullmatch(low) and not begun[0].refuses):
@@ -186,22 +185,43 @@ def _by_beginning(prompt: Prompt, word: str) -> Choice | None:
     return begun[0]
 
 
+def _agrees(word: str) -> bool:
+    return answers_as(word, "agree")
+
+
+def _declines(word: str) -> bool:
+    return answers_as(word, "refuse")
+
+
+def _is_letter(prompt: Prompt, letter: str, kind: str) -> bool:
+    """A letter of another language, at a question that is asked in it."""
+    return len(letter) == 1 and any(letter_of(letter, kind, choice.label) for choice in prompt.choices)
+
+
 def _by_meaning(prompt: Prompt, word: str) -> Choice | None:
-    """A plain yes or no at a menu: its plain refusal, or its once-only consent (of several, the highlighted one)."""
+    """A plain yes or no at a menu: its only consent, or refusal, that is for this once."""
     low = word.lower()
-    if low in _NO:
-        refusing = [choice for choice in prompt.choices if choice.refuses]
-        plain = [choice for choice in refusing if choice.steps and not choice.always]
-        chosen = refusing if len(refusing) == 1 else plain  # of several: the one that needs no words and is for once
-        return chosen[0] if len(chosen) == 1 else None
-    if low in _YES:
-        agreeing = [choice for choice in prompt.choices if _AGREES.match(choice.label.lower()) and not choice.refuses]
+    if _declines(low) or _is_letter(prompt, low, "refuse"):
+        return _refusal(prompt)
+    if _agrees(low) or _is_letter(prompt, low, "agree"):
+        agreeing = [choice for choice in prompt.choices if begins("agree", choice.label) and not choice.refuses]
         once = [choice for choice in agreeing if not choice.always]
         preferred = once if len(once) == 1 else [choice for choice in once if choice.default]
         return preferred[0] if len(preferred) == 1 else None
     if low in _ENTER:
         defaults = [choice for choice in prompt.choices if choice.default]
         return defaults[0] if len(defaults) == 1 else None
+    return None
+
+
+def _refusal(prompt: Prompt) -> Choice | None:
+    """The one that says no; of several the one that says no and nothing else, before one that only leaves."""
+    refusing = [choice for choice in prompt.choices if choice.refuses and not choice.always]
+    plain = [choice for choice in refusing if answers_as(_KEY_BEHIND.sub("", choice.label).rstrip(" .!"), "refuse")]
+    saying = [choice for choice in refusing if not begins("cancel", choice.label)]
+    for group in (refusing, plain, saying):
+        if len(group) == 1:
+            return group[0]
     return None
 
 
@@ -223,7 +243,7 @@ def _says_no(prompt: Prompt, text: str) -> bool:
     low = text.strip().lower().rstrip(".!")
     question = prompt.excerpt.rpartition("\n")[2]
     offered = re.search(rf"\b(?:type|enter|say|or)\W+{re.escape(low)}\b", question, re.IGNORECASE)
-    return (low in _NO or _DECLINES.fullmatch(low) is not None) and offered is None
+    return (_declines(low) or _DECLINES.fullmatch(low) is not None) and offered is None
 
 
 def _spelled(prompt: Prompt, text: str) -> Answer | Reject:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.recognition.kinds import asks_to_choose
+from atlasbridge.core.screen.frames import is_drawn, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen
 
 LIST_ROWS = 40
+_EDGES = ("│", "┃", "║")
 GAP_ROWS = 5
+CODED_ROWS = 6  # of a sentence that lists codes
 LONGEST_SHELL = 120  # characters in front of a shell's mark: who, where
 _NUMBERED = lazy(
     r"(?:^|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+-]?\s*+(?:[\[(]\s?)?(\d{1,3})(?:[\]).:>]|\)\.| [-/=](?=\s))\s++"
@@ -21,6 +25,8 @@ _LETTERED = lazy(
     r"^\s*[\[(]([A-Za-z])[\])]\s+(\S.*)$|^\s*([A-Za-z])[).:]\s+(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(?![:=-]\s)(\S.*)$"
     r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
 )
+_KEYED = lazy(r"^\s{0,8}[\[(]([A-Za-z]{1,2}|\d)[\])]\s++(\S.*)$")  # `(q)  Quit and do nothing.`
+_CODED = lazy(r"[\[(]([A-Za-z?]{1,3})[\])]\s+([^\s(),:][^(),:]{0,60}?)\s*(?=,|:|\?|$|[\[(])")
 _CHOOSING = lazy(
     r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|your answer)\b"
     r"|\b(?:enter|type) (?:an?|the|one|your)? ?(?:of the )?"
@@ -66,6 +72,9 @@ def listed_choices(view: View, row: int, question: str) -> Listed | None:
         found = _collect(view, row, pattern, kind)
         if found and _asks_to_choose(view, found, row, question):
             return found
+    keyed = _collect(view, row, _KEYED, "letters", spread=True)
+    if keyed and _asks_to_choose(view, keyed, row, question):
+        return keyed
     found = _collect(view, row, _NUMBER_FIRST, "numbers")
     return found if found and _is_complete(found, row) and _asks_to_choose(view, found, row, question) else None
 
@@ -76,11 +85,12 @@ def _is_complete(found: Listed, row: int) -> bool:
     return found.row + len(numbers) == row and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
-def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str) -> Listed | None:
+def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str, spread: bool = False) -> Listed | None:
+    """`spread`: every choice may be a paragraph of its own."""
     items: dict[str, str] = {}
     gap, top, bottom, current, seen = 0, row, row, "", False
     for at in range(row - 1, max(-1, row - LIST_ROWS), -1):
-        text = view.lines[at]
+        text = unframed(view.lines)[at]
         found = [tuple(part for part in match.groups() if part) for match in pattern.finditer(text)]
         if found and (kind == "letters" or text[: text.find(found[0][0])].strip(" \t*>+-[(") == ""):
             for key, label in found:
@@ -89,7 +99,7 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str) -> Liste
                     current = key
             top, bottom, seen = at, bottom if seen else at, True
             continue
-        if seen and (not text.strip() or not text.startswith("   ")):
+        if seen and not text.startswith("   ") and not (spread and not text.strip()):
             break
         if not seen and _CHOSEN.search(text) and _CHOOSING.search(text):
             break  # that list has had its answer
@@ -111,6 +121,19 @@ def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(by_number[number] for number in numbers)
 
 
+def coded_choices(view: View, row: int, question: str) -> tuple[tuple[str, str], ...]:
+    """`(p) Postpone, (df) Show diff, (e) Edit:` in the question and the rows of its sentence above it."""
+    if not question.endswith((":", "?")):
+        return ()
+    items = [(match[1], match[2]) for match in _CODED.finditer(question)]
+    for at in range(row - 1, max(-1, row - CODED_ROWS), -1):
+        above = [(match[1], match[2]) for match in _CODED.finditer(view.lines[at])] if items else []
+        if not above or not view.lines[at].rstrip().endswith(","):
+            break
+        items = above + items
+    return tuple(items) if len(items) >= 2 and len(dict(items)) == len(items) else ()
+
+
 def is_bare(question: str) -> bool:
     """A mark and nothing else: a shell, a calculator or a program that takes anything."""
     return _BARE.match(question) is not None or is_shell(question)
@@ -124,15 +147,19 @@ def is_shell(question: str) -> bool:
 
 def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     """The line asks for one of a list; or it is a mark without words, right below a list whose head asks."""
-    if _CHOOSING.search(question):
+    if _CHOOSING.search(question) or asks_to_choose(question):
         return True
     last_row = bool(found.items) and question.endswith(found.items[-1][1])  # nothing stands below the list
-    if not (_BARE.match(question) or last_row) or any(view.lines[at].strip() for at in range(found.bottom + 1, row)):
+    if not (_BARE.match(question) or last_row) or any(
+        not is_drawn(view.lines[at]) for at in range(found.bottom + 1, row)
+    ):
         return False
+    if view.lines[found.row].lstrip()[:1] in _EDGES:
+        return True  # nobody frames what he only tells
     head = " ".join(view.lines[max(0, found.row - 6) : found.row])
     if found.kind == "letters" and _HEADS.search(head):
         return True
-    return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE))
+    return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE)) or asks_to_choose(head)
 
 
 def inline_choices(text: str) -> list[str]:

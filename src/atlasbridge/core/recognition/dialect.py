@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from atlasbridge.core.errors import DialectError
 from atlasbridge.core.values import frozen, replace
+from atlasbridge.core.vocabulary import languages
 
 REGIONS = ("line", "tail", "footer", "screen", "title")
 TYPES = ("yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown")
@@ -51,7 +52,6 @@ class MenuRule:
 
     id: str
     needs: str = ""  # a pattern in the menu's surroundings
-    pointed: bool = True  # it has a pointer; false: rows that count from 1 are enough
     top: str = ""  # the line above the menu where its dialog begins
     topmost: bool = False  # of several such lines the first: what the dialog is about may look like one
     boxed: bool = False  # the dialog shows what it is about in a box of its own
@@ -130,7 +130,6 @@ class Dialect:
     always: tuple[str, ...] = ()
     secret: tuple[str, ...] = ()
     not_secret: tuple[str, ...] = ()  # taken out of a question before `secret` is looked for
-    secret_words: tuple[SecretWords, ...] = ()  # of all languages
     pointers: str = ""
     quiet_programs: tuple[str, ...] = ()  # live displays: they redraw, and wait for nobody
     screen_programs: tuple[str, ...] = ()  # full-screen programs that wait for keys
@@ -140,8 +139,24 @@ class Dialect:
     subjects: tuple[SubjectRule, ...] = ()
 
     @property
+    def says_busy(self) -> bool:
+        """The tool says on its screen when it works: what it fetches beside its empty input box is no work."""
+        return any(mark.state == "busy" for mark in self.marks)
+
+    @property
     def idles(self) -> bool:
         return any(rule.idle for rule in self.rules)
+
+    @property
+    def secret_words(self) -> tuple[SecretWords, ...]:
+        """Those of all languages, read when the first question is looked at."""
+        return _secret_words()
+
+
+@cache
+def _secret_words() -> tuple[SecretWords, ...]:
+    tables = [table["secret"] for table in languages().values()]
+    return tuple(SecretWords(**{name: tuple(table[name]) for name in SecretWords.__match_args__}) for table in tables)
 
 
 @lru_cache(maxsize=1024)
@@ -182,7 +197,6 @@ def extend(child: Dialect, parent: Dialect) -> Dialect:
         "always",
         "secret",
         "not_secret",
-        "secret_words",
         "quiet_programs",
         "screen_programs",
         "marks",

@@ -11,6 +11,8 @@ from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.prompt.subject import Subject
 from atlasbridge.core.values import field, frozen
 
+ASKS_ABROAD = "asks-abroad"  # yes or no in words alone: which key says it is a good guess, no more
+
 
 @frozen
 class Facts:

@@ -7,8 +7,9 @@ from functools import partial
 
 from atlasbridge.core.recognition.lit_list import find_lit_here, find_lit_list, find_words_here
 from atlasbridge.core.recognition.marked_list import find_counted, find_marked
-from atlasbridge.core.recognition.menu import Menu, find_below, find_menu, find_row, odd_one
+from atlasbridge.core.recognition.menu import Menu, find_menu, odd_one
 from atlasbridge.core.recognition.recognise_box import current_button, find_buttons, find_frame, find_list
+from atlasbridge.core.recognition.row_list import find_below, find_row
 from atlasbridge.core.screen.view import View
 
 POINTERS = "❯›»▸▶→➜➤⮞>"

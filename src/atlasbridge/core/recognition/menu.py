@@ -10,7 +10,6 @@ from collections import Counter
 from functools import lru_cache
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.recognition.dialect import compiled
 from atlasbridge.core.screen.frames import peeled, unframed
 from atlasbridge.core.screen.style import DIM
 from atlasbridge.core.screen.view import View
@@ -18,6 +17,7 @@ from atlasbridge.core.values import frozen, replace
 
 MAX_ITEMS = 60
 EXPLAINED_ROWS = 6
+_WRAPPED = "\0"  # a row that goes on with the one above it: the terminal has wrapped it
 GREY = 0x1000008  # the foreground "bright black"
 ASKEW = 1  # columns by which a numbered choice that takes two rows may stand out of line
 GROUP_INDENT = 3  # boxes of a group stand a little to the right of the group's own
@@ -31,14 +31,11 @@ _ROW = (
 )
 
 
-_MARKED = lazy(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
 _APART = lazy(r"\s{2,}")  # between a label and what explains it
 _COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
-_TOGGLE = lazy(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
-_SWITCH = lazy(r"^\?\s.*\s(Yes)\s?/\s?(No)\s*$", re.IGNORECASE)  # one of them is lit, and no cursor is shown
 _DISABLED = lazy(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
 _SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
-_HINT_ROW = lazy(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
+HINT_ROW = lazy(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
 
 
 @frozen
@@ -101,8 +98,8 @@ def find_menu(view: View, pointers: str) -> Menu | None:
     """The lowest menu on the screen."""
     pattern = _row_pattern(pointers)
     rows = [
-        _SEPARATOR.sub(r"\1- -", line) if _SEPARATOR.match(line) else sketch
-        for line, sketch in zip(view.lines, unframed(view.lines), strict=True)
+        _WRAPPED if at - 1 in view.joined else _SEPARATOR.sub(r"\1- -", line) if _SEPARATOR.match(line) else sketch
+        for at, (line, sketch) in enumerate(zip(view.lines, unframed(view.lines), strict=True))
     ]
     for at in range(len(rows) - 1, -1, -1):
         start = _read_row(pattern, rows[at])
@@ -118,26 +115,42 @@ def verbatim(view: View, menu: Menu | None) -> Menu | None:
     if menu is None:
         return None
     rows = peeled(view.lines, menu.items[max(menu.current, 0)].row)
-    return replace(menu, items=tuple(_as_written(rows, menu, at) for at in range(len(menu.items))))
+    return replace(menu, items=tuple(_as_written(view, rows, menu, at) for at in range(len(menu.items))))
 
 
-def _as_written(rows: tuple[str, ...], menu: Menu, at: int) -> Item:
+def _as_written(view: View, rows: tuple[str, ...], menu: Menu, at: int) -> Item:
     item = menu.items[at]
     if item.start < 0:
         return item
-    label, *beside = _APART.split(rows[item.row][item.start :].rstrip(), maxsplit=1)
-    return replace(item, label=label, detail="\n".join([*beside, *_below(rows, menu, at)]))
+    last, spaced = item.row, dict(view.spaced)
+    while last in view.joined and last + 1 < len(rows):
+        last += 1
+    text = "".join([*(spaced.get(row, rows[row]) for row in range(item.row, last)), rows[last]])
+    below = _below(rows, menu, at, view.joined)
+    label, *beside = _APART.split(text[item.start :].rstrip(), maxsplit=1)
+    while below and not beside and _had_no_room(view, rows, item, len(label), below[0]):
+        label = f"{label} {below.pop(0)}"
+    return replace(item, label=label, detail="\n".join([*beside, *below]))
 
 
-def _below(rows: tuple[str, ...], menu: Menu, at: int) -> list[str]:
+def _had_no_room(view: View, rows: tuple[str, ...], item: Item, size: int, below: str) -> bool:
+    """The first word below would not have fitted behind the label: the tool itself has wrapped it."""
+    room = view.cols - 2 * item.start if rows[item.row] != view.lines[item.row] else view.cols - item.start
+    last = size % max(room, 1) if size > room else size
+    return last + 1 + len(below.split()[0]) > room
+
+
+def _below(rows: tuple[str, ...], menu: Menu, at: int, joined: frozenset[int]) -> list[str]:
     """The rows between a choice and the next, or right below the last, that stand where its label stands."""
     item = menu.items[at]
     below = [other.row for other in menu.items if other.row > item.row]
     out: list[str] = []
     for row in range(item.row + 1, min(below, default=min(len(rows), item.row + 1 + EXPLAINED_ROWS))):
+        if row - 1 in joined:
+            continue
         text = rows[row]
         deep = len(text) - len(text.lstrip()) >= (item.col if below else item.start) if item.number else bool(below)
-        if not text.strip() or not deep or _HINT_ROW.match(text):
+        if not text.strip() or not deep or HINT_ROW.match(text):
             break
         out.append(text.strip())
     return out
@@ -155,7 +168,7 @@ def _starred(view: View, rows: list[str], pointers: str) -> Menu | None:
 def find_numbered(view: View, pointers: str) -> Menu | None:
     """The lowest rows that count from 1, with no pointer: only a dialect can say that they are a menu."""
     pattern = _row_pattern(pointers)
-    rows = list(unframed(view.lines))
+    rows = [_WRAPPED if at - 1 in view.joined else row for at, row in enumerate(unframed(view.lines))]
     for at in range(len(rows) - 1, -1, -1):
         start = _read_row(pattern, rows[at])
         if start and start["number"]:
@@ -164,15 +177,6 @@ def find_numbered(view: View, pointers: str) -> Menu | None:
             if len(items) >= 2 and _counts(items) and items[0].number == "1":
                 current = odd_one(view, [(item.row, item.col) for item in items])
                 return verbatim(view, Menu(tuple(items), current, "colour"))
-    return None
-
-
-def find_across(view: View, labels: str) -> Menu | None:
-    """The lowest row with two or more of these labels side by side."""
-    for at in range(view.bottom(), -1, -1):
-        found = [Item(at, match.start(), match.group()) for match in compiled(labels).finditer(view.lines[at])]
-        if len(found) >= 2:
-            return Menu(tuple(found), odd_one(view, [(at, item.col) for item in found]), "colour")
     return None
 
 
@@ -232,10 +236,13 @@ def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> lis
 def _explained_by(view: View, rows: list[str], pattern: re.Pattern[str], at: int, column: int) -> int:
     """How many faded rows below the pointed one explain it: a choice in plain colour follows them."""
     end = at + 1
+    while end < len(rows) and rows[end] == _WRAPPED:
+        end += 1
+    first = end
     while end < len(rows) and rows[end].strip() and _is_faded(view, end, rows[end]):
         end += 1
     match = _read_row(pattern, rows[end]) if end < len(rows) else None
-    return end - at - 1 if match and _column(match) == column else 0
+    return end - at - 1 if match and end > first and _column(match) == column else 0
 
 
 def _is_faded(view: View, row: int, text: str) -> bool:
@@ -260,12 +267,14 @@ def _walk(
     found: list[Item] = []
     blanks = 0
     for at in order:
+        if rows[at] == _WRAPPED:
+            continue
         if not rows[at].strip():
             blanks += 1
             if blanks > (2 if numbered else 0) or (not found and not numbered):
                 break
             continue
-        match = None if _HINT_ROW.match(rows[at]) or _COUNTER.match(rows[at]) else _read_row(pattern, rows[at])
+        match = None if HINT_ROW.match(rows[at]) or _COUNTER.match(rows[at]) else _read_row(pattern, rows[at])
         if match and not numbered and not any(map(str.isalnum, match["label"])):
             continue
         aligned = match is not None and abs(_column(match) - column) <= (ASKEW if numbered else 0)
@@ -295,6 +304,8 @@ def _explains(rows: list[str], pattern: re.Pattern[str], at: int, column: int) -
 def _nearest_number(rows: list[str], pattern: re.Pattern[str], order: range, column: int) -> int:
     """The number of the first choice that way; 0 when something else comes before it."""
     for at in order:
+        if rows[at] == _WRAPPED:
+            continue
         match = _read_row(pattern, rows[at])
         if match is None or _column(match) < column - ASKEW:
             return 0
@@ -312,6 +323,8 @@ def _radio(view: View, rows: list[str], pattern: re.Pattern[str]) -> Menu | None
     """Rows that all begin with a mark: the filled one, or the one in another colour, is where the keys go."""
     block: list[Item] = []
     for at in range(len(rows) - 1, -1, -1):
+        if rows[at] == _WRAPPED:
+            continue
         match = _read_row(pattern, rows[at])
         marked = match and (match["box"] or (match["pointer"] and match["pointer"] in _BOXES))
         if match and marked and (not block or abs(_item(at, match).col - block[-1].col) <= GROUP_INDENT):
@@ -352,32 +365,6 @@ def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
     if len(rare) == 1:
         return rare[0]
     return -1
-
-
-def find_below(view: View) -> Menu | None:
-    """A list directly under the line with the cursor, of which one row is coloured: what a filter offers."""
-    items: list[Item] = []
-    for at, text in enumerate(unframed(view.lines)[view.row + 1 :], view.row + 1):
-        col = len(text) - len(text.lstrip())
-        if not text.strip() or _HINT_ROW.match(text) or (items and col != items[0].col):
-            break
-        items.append(Item(at, col, text.strip()))
-    current = odd_one(view, [(item.row, item.col) for item in items]) if len(items) >= 2 else -1
-    return Menu(tuple(items), current, "colour") if current >= 0 else None
-
-
-def find_row(view: View) -> Menu | None:
-    """Choices side by side in the lowest row that has them: `● Yes / ○ No`, or `no / yes` behind an arrow."""
-    for at in range(view.bottom(), max(-1, view.bottom() - 6), -1):
-        marked = [Item(at, m.start(2), m[2].strip(), box=m[1]) for m in _MARKED.finditer(view.lines[at])]
-        if len(marked) >= 2:
-            filled = [place for place, item in enumerate(marked) if item.box in "●◉"]
-            return Menu(tuple(marked), filled[0] if len(filled) == 1 else -1, "radio")
-        toggle = _TOGGLE.search(view.lines[at]) or (None if view.cursor_visible else _SWITCH.search(view.lines[at]))
-        if toggle:
-            pair = [Item(at, toggle.start(1), toggle[1]), Item(at, toggle.start(2), toggle[2])]
-            return Menu(tuple(pair), odd_one(view, [(at, item.col) for item in pair]), "colour")
-    return None
 
 
 def _weight(style: int) -> int:

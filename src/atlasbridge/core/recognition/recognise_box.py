@@ -9,8 +9,9 @@ from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition.asked import Asked, block, compact, question_above
-from atlasbridge.core.recognition.dialect import Dialect, MenuRule, matches_any
+from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.kinds import is_always, refuses
 from atlasbridge.core.recognition.menu import Item, Menu, odd_one
 from atlasbridge.core.recognition.recognise_line import BACKSPACE
 from atlasbridge.core.recognition.recognise_menu import menu_finding, move_steps
@@ -25,6 +26,7 @@ _GUTTER_KEY = lazy(r"^│\s+(\w)\s{2,}([^\s│][^│]*)$")
 _PRESS = lazy(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
 _WORDS = lazy(r"\S+(?: \S+)*")
 _NO_ROW = lazy(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
+_SCROLL_MARK = lazy(r"(?<=\S)\s{2,}+[\^v↑↓▲▼▮▯▒░█#]$")
 _ALONE = lazy(r"ok|okay|continue|close|done|dismiss|got it", re.IGNORECASE)
 _OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|apply|submit", re.IGNORECASE)
 _BOX_MENU = MenuRule("box-list")
@@ -133,12 +135,21 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
             groups.append(rows)
             rows = []
     groups.append(rows)
-    for group in reversed(groups):
+    for group in map(_without_bar, reversed(groups)):
         if len(group) >= 2:
             current = _current_row(view, group)
             if current >= 0 and _same_width(group):
                 return Menu(tuple(group), current, "colour")
     return None
+
+
+def _without_bar(group: list[Item]) -> list[Item]:
+    """Without the marks of a scroll bar, which stand in one column behind the labels."""
+    marks = [_SCROLL_MARK.search(item.label) for item in group]
+    ends = {item.col + len(item.label) for item, mark in zip(group, marks, strict=True) if mark}
+    if len(ends) != 1 or sum(mark is not None for mark in marks) < 2:
+        return group
+    return [replace(item, label=_SCROLL_MARK.sub("", item.label)) for item in group]
 
 
 def _current_row(view: View, group: list[Item]) -> int:
@@ -215,8 +226,8 @@ def _buttons(view: View, buttons: list[Item], text: str, frame: Frame, dialect: 
             ("y" if item.label.lower() == "yes" else "n") if yes_no else str(at + 1),
             item.label,
             (*move_steps(view, max(current, 0), at, True, item.label), Step(ENTER)),
-            refuses=matches_any(dialect.refuse, item.label),
-            always=matches_any(dialect.always, item.label),
+            refuses=refuses(item.label, dialect),
+            always=is_always(item.label, dialect),
             default=at == current,
         )
         for at, item in enumerate(buttons)
@@ -247,7 +258,7 @@ def _edges(line: str, button: Item) -> tuple[int, int]:
 
 def _text_of(view: View, buttons: list[Item], listed: Menu | None, frame: Frame, field_row: int) -> str:
     """The words in the box that are neither its list nor its buttons nor what was typed into its field."""
-    skip = {item.row for item in buttons} | ({item.row for item in listed.items} if listed else set())
+    skip = {item.row for item in buttons} | (_rows_of(view, listed, frame) if listed else set())
     lines = []
     for at, line in enumerate(inside(view.lines, frame), frame.top + 1):
         if at == field_row:
@@ -257,6 +268,17 @@ def _text_of(view: View, buttons: list[Item], listed: Menu | None, frame: Frame,
         if at not in skip and not divides:
             lines.append(line)
     return block(lines)
+
+
+def _rows_of(view: View, listed: Menu, frame: Frame) -> set[int]:
+    """The rows of a list, with those of the frame that is drawn around nothing else."""
+    rows = {item.row for item in listed.items}
+    inner = [
+        range(one.top, one.bottom + 1)
+        for one in find_frames(view.lines)
+        if frame.top < one.top < min(rows) and max(rows) < one.bottom < frame.bottom
+    ]
+    return rows.union(*inner)
 
 
 def recognise_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -276,8 +298,8 @@ def recognise_keys(view: View, facts: Facts, dialect: Dialect) -> Finding | None
             match[1],
             match[2],
             (Step(names.get(match[1].lower(), match[1].encode())),),
-            refuses=matches_any(dialect.refuse, match[2]),
-            always=matches_any(dialect.always, match[2]),
+            refuses=refuses(match[2], dialect),
+            always=is_always(match[2], dialect),
         )
         for _, match in rows
     )

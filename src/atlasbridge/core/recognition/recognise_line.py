@@ -16,6 +16,7 @@ from atlasbridge.core.recognition.asked import block, compact, context_above, qu
 from atlasbridge.core.recognition.asking_line import Line, asking_line
 from atlasbridge.core.recognition.choice_list import (
     Listed,
+    coded_choices,
     inline_choices,
     is_bare,
     is_shell,
@@ -23,16 +24,20 @@ from atlasbridge.core.recognition.choice_list import (
     marked_words,
 )
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
-from atlasbridge.core.recognition.finding import Facts, Finding, typed_line
+from atlasbridge.core.recognition.finding import ASKS_ABROAD, Facts, Finding, typed_line
+from atlasbridge.core.recognition.kinds import confirms_in, is_always, refuses
 from atlasbridge.core.recognition.secrecy import asks_for_secret
-from atlasbridge.core.recognition.yes_no import typing_hint, yes_no_choices
+from atlasbridge.core.recognition.yes_no import keys_below, typing_hint, yes_no_choices
 from atlasbridge.core.screen.frames import is_drawn
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
+from atlasbridge.core.vocabulary import first_label, speaks
 
 FOOT_ROWS = 6
 SURE = 0.85
+_ABROAD = Rule(ASKS_ABROAD, "", "yes_no", score=0.84, yes="y", no="n")
+_CONTINUE = Rule("press-enter-abroad", "", "confirm_enter", score=0.9)
 BACKSPACE = b"\x7f"  # the one key that every field knows
 _NOTHING_YET = ("›", "»", "·", "…", "‣")  # the cursor stands right behind the sign that ends the question
 _IN_WORDS = lazy(r"\(yes or no\)", re.IGNORECASE)  # on a full screen that otherwise takes single keys
@@ -67,7 +72,8 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     spelled = None if line.detached else _spelled_out(view, line)
     if ruled is not None and ruled.type is PromptType.TYPE_YES_NO and ruled.score >= 0.9 and not spelled:
         return ruled  # a list further up belongs to an earlier question
-    found = None if spelled else _listed(view, line, facts, dialect)
+    found = _coded(view, line, facts, dialect)
+    found = None if spelled else found or _listed(view, line, facts, dialect)
     asks = not line.detached or (line.text.endswith("?") and facts.canonical is False)
     if found is None and asks and (spelled or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
         found = _offered(view, line, facts, dialect, spelled)
@@ -150,7 +156,21 @@ def _by_rule(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding 
         match = compiled(rule.pattern).search(line.text)
         if match and not (rule.unless and compiled(rule.unless).search(line.text)):
             return finding_of(_in_its_words(rule, match), view, line, facts, dialect)
-    return None
+    if speaks("continue", "asks", line.text):
+        return finding_of(_CONTINUE, view, line, facts, dialect)
+    return None if line.detached else _asked_abroad(view, line, facts, dialect)
+
+
+def _asked_abroad(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
+    """Yes or no in another language, with no hint what to type: y and n are what all of them take."""
+    language = confirms_in(line.text)
+    if not language:
+        return None
+    yes, no = keys_below(view) if facts.canonical is False else ("", "")
+    found = finding_of(replace(_ABROAD, yes=yes, no=no) if yes and no else _ABROAD, view, line, facts, dialect)
+    names = {"y": first_label("agree", language), "n": first_label("refuse", language)}
+    choices = tuple(replace(choice, label=names.get(choice.value) or choice.label) for choice in found.choices)
+    return replace(found, choices=choices)
 
 
 def _in_its_words(rule: Rule, match: re.Match[str]) -> Rule:
@@ -197,14 +217,14 @@ def _listed(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
     found = _base(view, line, facts, "list-" + listed.kind, PromptType.TYPE_MULTIPLE_CHOICE, 0.88)
     default = _default(line.text)
     # Places; its own numbers where taking one for the other could turn a no into a yes.
-    placed = listed.kind == "numbers" and not any(matches_any(dialect.refuse, label) for _, label in listed.items)
+    placed = listed.kind == "numbers" and not any(refuses(label, dialect) for _, label in listed.items)
     choices = tuple(
         Choice(
             str(at) if placed else key,
             label if not placed or key == str(at) else f"{key}: {label}",
             (*found.text_steps, *_typed_key(key, facts)),
-            refuses=matches_any(dialect.refuse, label),
-            always=matches_any(dialect.always, label),
+            refuses=refuses(label, dialect),
+            always=is_always(label, dialect),
             default=key == default or key == listed.current,
         )
         for at, (key, label) in enumerate(listed.items, 1)
@@ -223,7 +243,7 @@ def _listed(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
 def _between(view: View, listed: Listed, line: Line) -> list[str]:
     """The words between a list and the line that asks for one of it."""
     rows = view.lines[listed.bottom + 1 : line.row]
-    return [row.rstrip() for row in rows if row.strip()]
+    return [row.rstrip() for row in rows if not is_drawn(row)]
 
 
 def _several(found: Finding, listed: Listed) -> Finding:
@@ -251,14 +271,34 @@ def _offered(
         key, label = keyed(word, as_written=bool(spelled) or ", " in line.text, cased=cased)
         single = facts.one_key or (view.alternate and facts.canonical is False)
         steps = (Step(key.encode()),) if single else (*found.text_steps, *_typed_key(key, facts))
-        refuses, always = matches_any(dialect.refuse, label), matches_any(dialect.always, label)
         is_default = default.lower() in (key.lower(), label.lower()) if default else False
-        choices.append(Choice(key, label, steps, refuses=refuses, always=always, default=is_default))
+        no, always = refuses(label, dialect), is_always(label, dialect)
+        choices.append(Choice(key, label, steps, refuses=no, always=always, default=is_default))
     return replace(found, choices=tuple(choices))
+
+
+def _coded(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
+    items = () if line.detached else coded_choices(view, line.row, line.text)
+    if not items:
+        return None
+    found = _base(view, line, facts, "coded", PromptType.TYPE_MULTIPLE_CHOICE, 0.86)
+    choices = tuple(
+        Choice(
+            key,
+            label,
+            (*found.text_steps, *_typed_key(key, facts)),
+            refuses=refuses(label, dialect),
+            always=is_always(label, dialect),
+        )
+        for key, label in items
+    )
+    return replace(found, choices=choices)
 
 
 def _typed_key(key: str, facts: Facts) -> tuple[Step, ...]:
     """A raw program may take a single key at once: then an Enter behind it would answer the next prompt."""
+    if facts.one_key and len(key) == 1:
+        return (Step(key.encode()),)
     if facts.canonical is False and len(key) == 1:
         return (Step(key.encode(), When.MAY_LEAVE), Step(ENTER))
     return typed_line(key)
@@ -277,7 +317,7 @@ def keyed(word: str, as_written: bool = False, cased: bool = False) -> tuple[str
 
 def _plain(view: View, line: Line, facts: Facts) -> Finding:
     """Somebody reads a line here, and nothing says what: any text."""
-    asks = line.text[-1:] in (":", "?", ">", "]", ")", "$", "#", "%", "=", "»", "›", "❯")
+    asks = line.text[-1:] in (":", "?", ">", "]", ")", "$", "#", "%", "=", "»", "›", "❯", "：", "？", "】")
     asks = asks or _GOES_ON.match(line.text) is not None
     score = 0.72 if asks and not line.detached else 0.5
     found = _base(view, line, facts, "line" if asks else "bare-line", PromptType.TYPE_FREE_TEXT, score)
@@ -301,8 +341,3 @@ def _default(text: str) -> str:
     match = _DEFAULT.search(text)
     value = match[1].strip() if match else ""
     return "" if _LIMIT.search(value) or re.search(r"[/|,]|^\d+\s*-\s*\d+$", value) else value
-
-
-def press_enter(found: Finding) -> Finding:
-    """Enter is all that is asked: there is nothing to choose."""
-    return replace(found, choices=(), end_steps=(Step(ENTER),))

@@ -12,17 +12,12 @@ from atlasbridge.core.prompt.keys import ENTER, arrow, parse_keys
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.prompt.step import Only, Reach, Shows, Step, Until, When
 from atlasbridge.core.recognition.asked import Asked, block, compact, dialog_above, dialog_top, question_above
-from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled, matches_any
+from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.kinds import is_always, refuses
 from atlasbridge.core.recognition.marked_list import find_counted, find_marked
-from atlasbridge.core.recognition.menu import (
-    Menu,
-    find_across,
-    find_below,
-    find_menu,
-    find_numbered,
-    find_row,
-)
+from atlasbridge.core.recognition.menu import Menu, find_menu, find_numbered
+from atlasbridge.core.recognition.row_list import find_across, find_below, find_row
 from atlasbridge.core.recognition.screen_subject import shows_subject, subject_on_screen
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import REVERSE
@@ -41,7 +36,7 @@ _ARROWS = lazy(r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:se
 _TOGGLE_HINT = lazy(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
 _MORE = lazy(
     r"reveal more|\bmore (?:choices|options|items|below)\b|\b\d+ more\b|\(\+\)"
-    r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣]\s*+$",
+    r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣]\s*+$|[^\s│┃|]\s{2,}+[↓▼▮▒]\s*+[│┃|]?\s*+$",
     re.IGNORECASE,
 )
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
@@ -135,8 +130,7 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
 
 def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: Dialect) -> Finding:
     several = menu.several or (any(item.box for item in menu.items) and _toggles(view, menu))
-    refuse = (rule.refuse,) if rule.refuse else dialect.refuse
-    values = _values(menu, any(matches_any(refuse, item.label) for item in menu.items))
+    values = _values(menu, any(refuses(item.label, dialect, rule.refuse) for item in menu.items))
     choices = []
     for at, item in enumerate(menu.items):
         steps = toggle_steps(view, menu, at, rule) if several else choose_steps(view, menu, at, rule)
@@ -150,8 +144,8 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
                 values[at],
                 label,
                 steps,
-                refuses=matches_any(refuse, label),
-                always=matches_any(dialect.always, label),
+                refuses=refuses(label, dialect, rule.refuse),
+                always=is_always(label, dialect),
                 default=item.checked if several else at == menu.current,
                 detail=item.detail,
             )

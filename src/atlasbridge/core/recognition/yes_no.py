@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 
+from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import Choice
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition.choice_list import inline_choices
-from atlasbridge.core.recognition.dialect import Dialect, Rule, matches_any
+from atlasbridge.core.recognition.dialect import Dialect, Rule
 from atlasbridge.core.recognition.finding import typed_line
+from atlasbridge.core.recognition.kinds import is_always
 from atlasbridge.core.screen.view import View
 
 _YES_TOKEN = lazy(r"\byes\b", re.IGNORECASE)
 _NO_TOKEN = lazy(r"\bno\b", re.IGNORECASE)
 _QUOTED_YES = lazy(r"[\"'`“‘<](yes|y)[\"'`”’>]", re.IGNORECASE)
 _QUOTED_NO = lazy(r"[\"'`“‘<](no|n)[\"'`”’>]", re.IGNORECASE)
+_KEYS_BELOW = lazy(r"(?<!\S)([^\W\d_])\s{1,3}+([^\W\d_]{2,20})(?!\S)")
 _TOLD_YES = lazy(r"\b(?:type|enter|write|answer)(?:\s+in)?\s+(yes)\b(?!\W{1,3}(?:or\W+)?no\b)", re.IGNORECASE)
 
 
@@ -26,6 +29,18 @@ def typing_hint(view: View) -> str:
         if _QUOTED_YES.search(view.lines[at]) and re.search(r"\b(?:type|enter)\b", view.lines[at], re.IGNORECASE):
             return view.lines[at]
     return ""
+
+
+def keys_below(view: View) -> tuple[str, str]:
+    """An editor's ` O Oui` and ` N Non` at the foot of the screen: the keys for yes and for no; "": not there."""
+    listed = [
+        (match[1], match[2])
+        for at in range(view.row + 1, len(view.lines))
+        for match in _KEYS_BELOW.finditer(view.lines[at])
+    ]
+    yes = [key for key, label in listed if vocabulary.begins("agree", label)]
+    no = [key for key, label in listed if vocabulary.answers_as(label, "refuse")]
+    return (yes[0], no[0]) if len(yes) == len(no) == 1 else ("", "")
 
 
 def yes_no_choices(
@@ -49,7 +64,7 @@ def yes_no_choices(
         plain = re.sub(r"[\[\]()]", "", word)
         if plain.lower() not in ("y", "n", "yes", "no", yes.lower(), no.lower()):
             typed = () if word.startswith("[") else steps(plain)
-            choices.append(Choice(plain.lower(), word, typed, always=matches_any(dialect.always, plain)))
+            choices.append(Choice(plain.lower(), word, typed, always=is_always(plain, dialect)))
     return tuple(choices)
 
 

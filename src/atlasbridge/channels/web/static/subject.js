@@ -47,6 +47,6 @@ export function subjectOf(prompt) {
     el("figcaption", {}, NAMES[subject.kind] || subject.kind,
       subject.target ? el("span", { cls: "target" }, subject.target) : null,
       subject.folder ? el("span", { title: subject.folder }, `in ${folder(subject.folder)}`) : null,
-      subject.complete ? null : el("span", { cls: "tag warn" }, "not whole: look at the screen")),
+      subject.complete || prompt.whole ? null : el("span", { cls: "tag warn" }, "not whole: look at the screen")),
     el("pre", { tabindex: "0" }, ...colours(subject.text)));
 }

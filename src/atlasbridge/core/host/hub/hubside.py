@@ -126,8 +126,10 @@ class HubSide:
                 "title": leaves(screen.title, secrets),
             }
             rows = screen.styled() if styled else screen.lines()
+            why = [] if styled else self._watch.why()
         # Masked here and nowhere else, so that no channel can forget it; not under the lock: it takes its time.
         message |= {"styled": mask_styled(rows, secrets)} if styled else {"lines": mask_rows(rows, secrets)}
+        message |= {"why": [leaves(line, secrets) for line in why]} if why else {}
         self.post(message)
         return version
 

@@ -1,0 +1,53 @@
+"""The prompt that stands open, as it was when it was raised, and whether what is seen now is the same.
+
+A value: it is compared, never changed.  What follows from the comparison is decided in `detector`.
+"""
+
+from __future__ import annotations
+
+from atlasbridge.core.detection.picture import digest_of, rewrapped
+from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.values import frozen, replace
+
+
+@frozen
+class OpenPrompt:
+    prompt: Prompt
+    found: Finding
+    place: int  # the line it stands in, counted from the first that was ever on the screen
+    facts: Facts  # about the terminal, when it was raised
+    wrap: str  # its digest, however a window wraps it
+
+    @staticmethod
+    def of(prompt: Prompt, found: Finding, place: int, facts: Facts) -> OpenPrompt:
+        return OpenPrompt(prompt, found, place, facts, rewrapped(found))
+
+    def has_digest(self, found: Finding, resized: bool) -> bool:
+        """The same to the last blank; after the window was resized, also wrapped in another way."""
+        return digest_of(found) == self.prompt.digest or (resized and rewrapped(found) == self.wrap)
+
+    def same_words_above(self, found: Finding, resized: bool) -> bool:
+        return found.question == self.found.question or (resized and rewrapped(found) == self.wrap)
+
+    def is_its_line(self, found: Finding) -> bool:
+        """Nothing stands in its line that did not stand there when it was raised."""
+        return found.core == self.found.core and found.filled == self.found.filled
+
+    def is_answered_in(self, found: Finding) -> bool:
+        """The tool's own dialog with our words in one of its choices, until the tool takes them."""
+        return found.own and _question(found.core) == _question(self.found.core)
+
+    def with_keys(self, found: Finding) -> Prompt:
+        """The prompt with the keys that take its choices from where the highlight is in `found`."""
+        if not found.choices:
+            return self.prompt
+        return replace(self.prompt, choices=found.choices, text_steps=found.text_steps)
+
+    @property
+    def last_line(self) -> str:
+        return self.found.excerpt.rpartition("\n")[2]
+
+
+def _question(core: str) -> str:
+    return core.partition("\0")[0]

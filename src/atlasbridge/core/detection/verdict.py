@@ -1,0 +1,274 @@
+"""Is a person awaited here, now?  One table: what the probe says, what is seen, how long it must last, and why.
+
+The first row that fits decides.  docs/detection.md is drawn from these rows, and a test walks them.  What stands on the
+screen is left to `core/recognition`, how long it has been there to `eye`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
+from atlasbridge.core.detection.signals import KNOWN, MEDIUM, SURE, Moment, Patience
+from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.finding import Finding
+from atlasbridge.core.values import frozen, replace
+
+UNSEEN_S = 1.5  # a reader that cannot be seen: longer than most programs work without a word
+AROUND_S = 0.5  # a multiplexer draws its own line and what is inside it one after the other
+BRISK_S = 2.0  # the period of a timer that may well draw how far the work is
+FIRED_S = 0.3  # what a timer draws is there this long after it fired
+TICK_S = 1.5  # a clock that shows seconds has moved on by then
+REWRITTEN = 2  # so often a line must have been written anew to look like how far the work is
+HIDDEN_S = 0.2  # a line that hides what is typed is asked for by a person's program only
+
+
+class Who(StrEnum):
+    """What is known of the program that draws: the probe's word, or the tool's own, which counts for more."""
+
+    OWN = "own word"  # a dialog of the tool's own stands there: whatever its process does, it waits
+    READING = "reading"
+    POLLING = "polling"
+    BUSY = "busy"
+    UNKNOWN = "unknown"
+
+
+@frozen
+class Situation:
+    """Everything the verdict depends on."""
+
+    found: Finding
+    probe: ProbeAnswer
+    moment: Moment
+    dialect: Dialect
+    patience: Patience
+    structured: str = ""  # what the tool itself said beside the stream
+    own_word: bool = False
+    works: bool = False  # the tool itself says that it works
+    looks: tuple[ProbeState, ...] = (ProbeState.UNKNOWN,)  # the last answers of the probe, this one last
+
+    @property
+    def who(self) -> Who:
+        return Who.OWN if self.own_word else Who(self.probe.state.value)
+
+    @property
+    def idle(self) -> bool:
+        return bool(self.found.constraints.get("idle"))
+
+    @property
+    def unclear(self) -> bool:
+        return self.found.type is PromptType.TYPE_UNKNOWN
+
+    @property
+    def hidden(self) -> bool:
+        return self.probe.canonical is True and self.probe.echo is False
+
+    @property
+    def shows(self) -> bool:
+        """A live display: it redraws, and waits for nobody."""
+        return self.probe.command in self.dialect.quiet_programs
+
+
+Evidence = Callable[[Situation], bool]
+Seconds = Callable[[Situation], float]
+
+
+@frozen
+class Row:
+    """`until_s`: it holds only while the screen has been still for less; `after_s`: only from then on."""
+
+    who: tuple[Who, ...]
+    seen: str  # one of EVIDENCE
+    raises: bool
+    why: str
+    until_s: str = ""  # one of PATIENCE
+    after_s: str = ""
+
+
+def decide_verdict(case: Situation) -> tuple[bool, str]:
+    """Whether to raise now, and why or why not."""
+    case = replace(case, probe=_of_its_own(case.probe)) if case.own_word else case
+    row = next(row for row in TABLE if _fits(row, case))
+    if not row.until_s:
+        return row.raises, row.why
+    needed = PATIENCE[row.until_s](case)
+    return row.raises, f"{row.why}: {case.moment.settled_s:.2f} s, {needed:.2f} s are needed"
+
+
+def _of_its_own(probe: ProbeAnswer) -> ProbeAnswer:
+    """Of a tool that says itself that it asks only the terminal's mode counts."""
+    return ProbeAnswer(ProbeState.POLLING, echo=probe.echo, canonical=probe.canonical)
+
+
+def _fits(row: Row, case: Situation) -> bool:
+    if case.who not in row.who or not EVIDENCE[row.seen](case):
+        return False
+    still_s = case.moment.settled_s
+    if row.until_s and still_s >= PATIENCE[row.until_s](case):
+        return False
+    return not row.after_s or still_s >= PATIENCE[row.after_s](case)
+
+
+def _is_around(case: Situation) -> bool:
+    """The program asks that runs the terminal inside this one (a multiplexer): it stands below that terminal, or in a
+    bar that covers its last line."""
+    found, rows = case.found, case.probe.rows
+    return rows > 0 and (found.row >= rows or (found.barred and found.score >= SURE))
+
+
+def _reads_unseen(case: Situation) -> bool:
+    """No reader can be seen (a loop that sleeps, a process of another session), yet the terminal was put into a mode
+    that only a reader of keys wants, and a question that is beyond doubt stands there."""
+    keys = case.probe.canonical is False
+    secret = case.hidden and bool(case.found.constraints.get("secret"))
+    may_read = (keys or secret) and not case.probe.certain and not case.dialect.idles and not case.shows
+    return may_read and case.found.score >= SURE and not case.idle and case.moment.calm_s >= UNSEEN_S
+
+
+def _may_count_down(case: Situation) -> bool:
+    """A timer runs, and a row of the dialog is a number and nothing else."""
+    rows = case.found.excerpt.split("\n")
+    number = case.found.structural and any(row.strip(" │┃║|").isdecimal() for row in rows)
+    return case.probe.timer and not case.structured and number
+
+
+def _wavers(case: Situation) -> bool:
+    """It works between two looks."""
+    looks = case.looks
+    return looks[-1] is ProbeState.POLLING and looks.count(ProbeState.BUSY) + 1 >= len(looks) > 1
+
+
+def _moves(case: Situation) -> bool:
+    stirs = bool(case.moment.rest_s) or case.moment.calm_s < case.patience.polling_s
+    return stirs and not case.found.structural
+
+
+def _shows_progress(case: Situation) -> bool:
+    return case.found.score < KNOWN and 0 < case.probe.period_s <= BRISK_S
+
+
+def _silence(case: Situation) -> str:
+    """How long nothing must happen where nobody can tell and nothing asks: the later, the less it looks as if somebody
+    were awaited.  Soon behind a line that was not ended; late below one that was, or is written again and again."""
+    if case.found.rule == "silent":
+        return "wordless"
+    below = case.found.detached or case.dialect.idles or case.moment.rewritten >= REWRITTEN
+    return "pause" if below else "silence"
+
+
+EVIDENCE: dict[str, Evidence] = {
+    "anything": lambda case: True,
+    "a question of the program around it": _is_around,
+    "a sure question, and keys are read in a way that only a reader wants": _reads_unseen,
+    "the tool says that it works": lambda case: case.works,
+    "it was busy at the looks before": _wavers,
+    "this is the first look": lambda case: case.looks[-1] is not ProbeState.UNKNOWN and len(case.looks) < 2,
+    "nothing that is understood, and somebody types": lambda case: (
+        case.unclear and case.moment.typed_s is not None and case.moment.typed_s < case.patience.typing_s
+    ),
+    "the next command of somebody at the terminal": lambda case: case.moment.attended and case.found.score < KNOWN,
+    "nothing was ever written": lambda case: case.found.rule == "silent",
+    "nothing that is understood, of a live display": lambda case: case.unclear and case.shows,
+    "an idle input box": lambda case: case.idle,
+    "a question": lambda case: not case.idle,
+    "a line, and something moves": _moves,
+    "a dialog with a number that may count down": _may_count_down,
+    "a dialog, or the tool's own word": lambda case: (
+        bool(case.structured) or (case.found.structural and case.found.score >= case.patience.threshold)
+    ),
+    "a screen that this tool's dialect does not know": lambda case: (
+        case.dialect.idles and (case.found.score < KNOWN or case.found.detached)
+    ),
+    "a live display, and no line at its foot": lambda case: case.shows and case.found.rule != "footer",
+    "a line above the cursor, of a program that also serves others": lambda case: (
+        case.found.detached and (case.found.score < MEDIUM or case.probe.serves)
+    ),
+    "a doubtful line, and a brisk timer": _shows_progress,
+    "a line that asks": lambda case: case.found.score >= case.patience.threshold and not case.unclear,
+    "nothing that is understood, and news may come from elsewhere": lambda case: case.probe.others and case.unclear,
+    "no timer, or a full-screen program": lambda case: (
+        not case.probe.timer or case.probe.command in case.dialect.screen_programs
+    ),
+    "a line that hides what is typed": lambda case: case.hidden,
+    "a line that is echoed": lambda case: not case.hidden,
+    "something that asks": lambda case: (
+        bool(case.structured) or case.hidden or case.found.structural or case.found.score >= case.patience.threshold
+    ),
+    "something that has moved meanwhile": lambda case: case.moment.calm_s < PATIENCE[_silence(case)](case),
+    "words below which nothing is asked": lambda case: _silence(case) == "pause",
+    "a line that was not ended": lambda case: _silence(case) == "silence",
+}
+
+PATIENCE: dict[str, Seconds] = {
+    "around": lambda case: AROUND_S,
+    "unseen": lambda case: UNSEEN_S,
+    "settle": lambda case: case.patience.settle_s,
+    "attended": lambda case: case.patience.attended_s,
+    "begun": lambda case: case.patience.polling_s if case.probe.canonical else case.patience.silence_s,
+    "idle": lambda case: case.patience.idle_s,
+    "polling": lambda case: case.patience.polling_s,
+    "tick": lambda case: TICK_S,
+    "stranger": lambda case: case.patience.stranger_s,
+    "timer fired": lambda case: case.probe.period_s + FIRED_S,
+    "silence": lambda case: case.patience.silence_s,
+    "timer": lambda case: max(case.patience.timer_s, case.probe.period_s + TICK_S),
+    "hidden": lambda case: HIDDEN_S,
+    "wordless": lambda case: case.patience.wordless_s,
+    "pause": lambda case: case.patience.pause_s,
+}
+
+_BUSY = (Who.BUSY,)
+_LOOP = (Who.POLLING, Who.OWN)
+_BLIND = (Who.UNKNOWN,)
+_WAITS = (Who.OWN, Who.READING, Who.POLLING, Who.UNKNOWN)
+_AROUND = "a question of the program around it"
+_UNSEEN = "a sure question, and keys are read in a way that only a reader wants"
+_WORKS = "the tool says that it works"
+_FIRST = "this is the first look"
+_TYPES = "nothing that is understood, and somebody types"
+_STRANGE = "a screen that this tool's dialect does not know"
+_ELSEWHERE = "nothing that is understood, and news may come from elsewhere"
+
+TABLE: tuple[Row, ...] = (
+    Row(_BUSY, _AROUND, False, "busy inside, and the program around it has just asked", until_s="around"),
+    Row(_BUSY, _AROUND, True, "busy inside, but the program around it asks"),
+    Row(_BUSY, _UNSEEN, True, "busy, but its terminal takes keys and a question stands there", after_s="unseen"),
+    Row(_BUSY, "anything", False, "it is busy: no prompt"),
+    Row(_WAITS, _WORKS, False, "the tool says that it works"),
+    Row(_LOOP, "it was busy at the looks before", False, "an event loop: one more look is needed"),
+    Row(_WAITS, _FIRST, False, "one look is not enough"),
+    Row(_WAITS, "anything", False, "the screen has just changed", until_s="settle"),
+    Row(_WAITS, _TYPES, False, "somebody is typing"),
+    Row(_WAITS, "the next command of somebody at the terminal", False, "somebody is there", until_s="attended"),
+    Row(_WAITS, "nothing was ever written", False, "it has only begun, or asked the terminal something", "begun"),
+    Row(_WAITS, "nothing that is understood, of a live display", False, "it shows, it does not ask"),
+    Row((Who.READING,), "anything", True, "a process blocks in read on the terminal"),
+    Row(_LOOP, "an idle input box", False, "an event loop that has only come to rest", until_s="idle"),
+    Row(_LOOP, "a question", False, "an event loop that has only come to rest", until_s="polling"),
+    Row(_LOOP, "a line, and something moves", False, "something moves beside the line"),
+    Row(_LOOP, "a dialog with a number that may count down", False, "a number may count down", until_s="tick"),
+    Row(_LOOP, "a dialog, or the tool's own word", True, "an event loop watches, and a dialog stands there"),
+    Row(_LOOP, _STRANGE, False, "a screen that the dialect does not know", until_s="stranger"),
+    Row(_LOOP, _STRANGE, True, "a screen that the dialect does not know has stood there for long"),
+    Row(_LOOP, "a live display, and no line at its foot", False, "it shows, it does not ask"),
+    Row(
+        _LOOP, "a line above the cursor, of a program that also serves others", False,
+        "an event loop that also takes lines, and nothing asks for one",
+    ),
+    Row(_LOOP, "a doubtful line, and a brisk timer", False, "it may only show how far it is", until_s="timer fired"),
+    Row(_LOOP, "a line that asks", True, "an event loop watches the terminal, and a line asks"),
+    Row(_LOOP, _ELSEWHERE, False, "a screen that says nothing, and news may come from elsewhere", until_s="silence"),
+    Row(_LOOP, "no timer, or a full-screen program", True, "an event loop that has come to rest"),
+    Row(_LOOP, "anything", True, "an event loop with a timer that changes nothing", after_s="timer"),
+    Row(_LOOP, "anything", False, "an event loop with a timer, and nothing asks"),
+    Row(_BLIND, "a line that hides what is typed", False, "nobody can tell who reads", until_s="hidden"),
+    Row(_BLIND, "a line that is echoed", False, "nobody can tell who reads", until_s="silence"),
+    Row(_BLIND, "something that asks", True, "nobody can tell, but something asks and it is silent"),
+    Row(_BLIND, "something that has moved meanwhile", False, "nobody can tell, nothing asks, and something moves"),
+    Row(_BLIND, "nothing was ever written", True, "nobody can tell, and it has never said a word", after_s="wordless"),
+    Row(_BLIND, "words below which nothing is asked", True, "nobody can tell; it is silent for long", after_s="pause"),
+    Row(_BLIND, "a line that was not ended", True, "nobody can tell, and it rests behind a line", after_s="silence"),
+    Row(_BLIND, "anything", False, "nobody can tell, and nothing asks"),
+)  # fmt: skip

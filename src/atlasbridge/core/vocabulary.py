@@ -1,0 +1,105 @@
+"""Words by kind, in the languages of `recognition/words/*.toml`: what agrees, refuses, is for ever, asks to choose.
+
+Read when first needed, never at a start.  The code knows kinds; a dialect's own words come before these.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "recognition" / "words"
+ENGLISH = "en"
+_UNSPACED = ("ja", "ko", "zh")  # their words are not set apart by blanks
+_FLAGS = re.IGNORECASE | re.MULTILINE
+
+
+@cache
+def languages() -> dict[str, dict[str, Any]]:
+    return {path.stem: tomllib.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.toml"))}
+
+
+def answers_as(word: str, *kinds: str) -> bool:
+    """Whether a person who says just this word means one of these kinds, in any language.
+
+    Single letters are only what an English speaker says: `s` and `o` are other people's yes, and many menus' key.
+    """
+    return word.casefold() in _answers(kinds)
+
+
+def letter_of(letter: str, kind: str, label: str) -> bool:
+    """Whether this letter means the kind in a language in which `label` is of that kind: `j` where it says `Ja`."""
+    low = letter.casefold()
+    return any(
+        low in table.get(kind, {}).get("answers", ())
+        and label.casefold().startswith(low)
+        and _begins(name, kind, label)
+        for name, table in languages().items()
+    )
+
+
+@lru_cache(maxsize=512)
+def begins(kind: str, label: str, abroad: bool = False) -> bool:
+    """Whether a choice is of this kind by its first words; `abroad`: in another language than English."""
+    return any(_begins(name, kind, label) for name in languages() if not (abroad and name == ENGLISH))
+
+
+@lru_cache(maxsize=512)
+def speaks(kind: str, field: str, text: str, abroad: bool = False) -> bool:
+    """Whether one of the kind's patterns stands anywhere in the text."""
+    return spoken_in(kind, field, text, abroad) != ""
+
+
+def spoken_in(kind: str, field: str, text: str, abroad: bool = False) -> str:
+    """The first language of which a pattern of this kind stands in the text; "": none."""
+    for name in languages():
+        pattern = None if abroad and name == ENGLISH else _anywhere(name, kind, field)
+        if pattern is not None and pattern.search(text):
+            return name
+    return ""
+
+
+def first_label(kind: str, language: str) -> str:
+    """How a choice of this kind is called in that language."""
+    labels = languages().get(language, {}).get(kind, {}).get("labels", ())
+    return str(labels[0]).capitalize() if labels else ""
+
+
+def forget() -> None:
+    """What was made of the tables, after one of them was changed."""
+    for made in (begins, speaks, _answers, _anywhere, _beginning):
+        made.cache_clear()
+
+
+@cache
+def _answers(kinds: tuple[str, ...]) -> frozenset[str]:
+    words = {word.casefold() for name in languages() for kind in kinds for word in _said(name, kind)}
+    return frozenset(words)
+
+
+def _said(language: str, kind: str) -> list[str]:
+    words = languages()[language].get(kind, {}).get("answers", ())
+    return [word for word in words if language in (ENGLISH, *_UNSPACED) or len(word) > 1]
+
+
+@cache
+def _anywhere(language: str, kind: str, field: str) -> re.Pattern[str] | None:
+    patterns = languages()[language].get(kind, {}).get(field, ())
+    spaced = language not in _UNSPACED
+    apart = [rf"(?<!\w){pattern}" if spaced and pattern[0].isalpha() else pattern for pattern in patterns]
+    return re.compile("|".join(apart), _FLAGS) if apart else None
+
+
+def _begins(language: str, kind: str, label: str) -> bool:
+    pattern = _beginning(language, kind)
+    return pattern is not None and pattern.match(label) is not None
+
+
+@cache
+def _beginning(language: str, kind: str) -> re.Pattern[str] | None:
+    labels = languages()[language].get(kind, {}).get("labels", ())
+    end = "" if language in _UNSPACED else r"(?![\w'’-])"
+    return re.compile(rf"[^\w]{{0,4}}(?:{'|'.join(map(re.escape, labels))}){end}", _FLAGS) if labels else None

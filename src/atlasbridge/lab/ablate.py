@@ -1,0 +1,163 @@
+"""Which rules, words and numbers carry their weight?  Each is left out in turn; what changes on the recordings is told.
+
+Works on pictures: every moment of a corpus is played once, and only recognition is repeated without the piece.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import atlasbridge.core.recognition as recognition_package
+from atlasbridge.adapters.dialect_files import load_dialect
+from atlasbridge.core import vocabulary
+from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.recognise import recognise
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import replace
+from atlasbridge.lab.accuracy import GRACE_S, corpus_cases
+from atlasbridge.lab.replay import read_recording, screen_at, simulated_probe
+
+KINDS = ("agree", "refuse", "always", "cancel", "continue", "choose", "confirm")
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What stood on the screen at a moment of a recording, and what was known of the terminal."""
+
+    case: str
+    tool: str
+    view: View
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A piece, and the cases that come out otherwise without it."""
+
+    kind: str  # "rule", "menu", "words", "number"
+    name: str
+    changed: tuple[str, ...]
+
+
+def pictures_of(corpus: Path) -> Iterator[Picture]:
+    for case in corpus_cases(corpus):
+        expected = json.loads((case / "expected.json").read_text("utf-8"))
+        recording, tool = read_recording(case / "session.cast"), expected["tool"]
+        probe = simulated_probe(tool)
+        for moment in expected["moments"]:
+            screen = screen_at(recording, min(moment["from_s"] + GRACE_S, moment["to_s"]))
+            yield Picture(f"{tool}/{case.name}", tool, View.of(screen), Facts(probe.canonical, probe.echo))
+
+
+def weigh(pictures: Sequence[Picture]) -> Iterator[Weight]:
+    """Every piece that some picture's dialect has, with what changes without it."""
+    dialects = {picture.tool: load_dialect(picture.tool) for picture in pictures}
+    usual = _seen(pictures, dialects)
+    for kind, name, without in _pieces(dialects):
+        yield Weight(kind, name, _changed(pictures, usual, _seen(pictures, without)))
+    for kind in KINDS:
+        with _unspoken(kind):
+            yield Weight("words", kind, _changed(pictures, usual, _seen(pictures, dialects)))
+    for name, without_number in _numbers():
+        with without_number():
+            yield Weight("number", name, _changed(pictures, usual, _seen(pictures, dialects)))
+
+
+def _pieces(dialects: dict[str, Dialect]) -> Iterator[tuple[str, str, dict[str, Dialect]]]:
+    for field, kind in (("rules", "rule"), ("menus", "menu")):
+        for name in dict.fromkeys(one.id for dialect in dialects.values() for one in getattr(dialect, field)):
+            yield kind, name, {tool: _without(dialect, field, name) for tool, dialect in dialects.items()}
+    for field in ("refuse", "always", "secret", "passing", "counting", "noise", "quiet_programs", "screen_programs"):
+        yield "words", f"dialect {field}", {tool: replace(one, **{field: ()}) for tool, one in dialects.items()}
+
+
+def _without(dialect: Dialect, field: str, name: str) -> Dialect:
+    return replace(dialect, **{field: tuple(one for one in getattr(dialect, field) if one.id != name)})
+
+
+@contextmanager
+def _unspoken(kind: str) -> Iterator[None]:
+    """As if no language had words of this kind."""
+    tables = vocabulary.languages()
+    taken = {name: table.pop(kind) for name, table in tables.items() if kind in table}
+    vocabulary.forget()
+    try:
+        yield
+    finally:
+        for name, table in taken.items():
+            tables[name][kind] = table
+        vocabulary.forget()
+
+
+def _numbers() -> Iterator[tuple[str, Callable[[], AbstractContextManager[None]]]]:
+    """The whole numbers that modules of recognition name in capitals and that are their own: half of each is tried."""
+    for found in pkgutil.iter_modules(recognition_package.__path__):
+        module = importlib.import_module(f"{recognition_package.__name__}.{found.name}")
+        for name, value in sorted(vars(module).items()):
+            own = re.search(rf"^{name} = ", Path(str(module.__file__)).read_text("utf-8"), re.MULTILINE)
+            if name.isupper() and own and isinstance(value, int) and value > 1:
+                yield f"{found.name}.{name} {value} → {value // 2}", partial(_halved, module, name, value)
+
+
+@contextmanager
+def _halved(module: object, name: str, value: int) -> Iterator[None]:
+    setattr(module, name, value // 2)
+    try:
+        yield
+    finally:
+        setattr(module, name, value)
+
+
+def _seen(pictures: Sequence[Picture], dialects: dict[str, Dialect]) -> list[str]:
+    return [_summary(recognise(one.view, one.facts, dialects[one.tool])) for one in pictures]
+
+
+def _summary(found: Finding | None) -> str:
+    """What a person would be asked: type, question, choices, what each means and which keys take it."""
+    if found is None:
+        return ""
+    choices = [(one.label, one.refuses, one.always, [step.keys for step in one.steps]) for one in found.choices]
+    return repr((found.type, found.question or found.excerpt, choices, sorted(found.constraints.items(), key=str)))
+
+
+def _changed(pictures: Sequence[Picture], usual: list[str], now: list[str]) -> tuple[str, ...]:
+    changed = [one.case for one, before, after in zip(pictures, usual, now, strict=True) if before != after]
+    return tuple(dict.fromkeys(changed))
+
+
+def render_weights(weights: Sequence[Weight]) -> str:
+    rows = ["| | left out | cases that change | for example |", "|---|---|---|---|"]
+    for weight in sorted(weights, key=lambda one: (one.kind, -len(one.changed), one.name)):
+        rows.append(f"| {weight.kind} | {weight.name} | {len(weight.changed)} | {', '.join(weight.changed[:2])} |")
+    return "\n".join(rows)
+
+
+def render_page(weights: Sequence[Weight], pictures: int) -> str:
+    idle = sum(not weight.changed for weight in weights)
+    return _PAGE.format(pictures=pictures, pieces=len(weights), idle=idle, table=render_weights(weights))
+
+
+_PAGE = """\
+# What carries its weight
+
+This page is generated; do not edit it. To make it again from the recordings in this repository:
+
+    atlasbridge lab ablate tests/corpus --write docs/weights.md
+
+Every rule and menu of a dialect, every group of words, and half of every number is left out in turn, and {pictures}
+moments of recordings are looked at again. A case counts when its type, its question, its choices, what they mean or
+their keys come out otherwise. {idle} of {pieces} pieces change nothing in these recordings. That makes them
+candidates, not rubbish: a rule that only a picture in `tests/core/recognition` or a live program needs has no recording
+yet. Who takes one away runs those, too; who adds one adds the recording that needs it.
+
+{table}
+"""

@@ -1,0 +1,113 @@
+"""The verdict's table, walked: every row decides somewhere, every situation has a row, rows keep their promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from random import Random
+
+import pytest
+
+from atlasbridge.core.detection import verdict
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
+from atlasbridge.core.detection.signals import Moment, Patience
+from atlasbridge.core.detection.verdict import EVIDENCE, PATIENCE, TABLE, Row, Situation, Who, decide_verdict
+from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.recognition.dialect import Dialect, Rule
+from atlasbridge.core.recognition.finding import Finding
+from atlasbridge.core.values import replace
+
+WALK = 30_000
+PLAIN = Dialect("plain", quiet_programs=("top",), screen_programs=("vim",))
+AGENT = replace(PLAIN, rules=(Rule("box", "x", "free_text", idle=True),))
+FREE, UNCLEAR = PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN
+FINDINGS = (
+    Finding("silent", FREE, 0.45, "", ""),
+    Finding("line", FREE, 0.72, "Name:", "Name:"),
+    Finding("yes-no", PromptType.TYPE_YES_NO, 0.93, "Go? [y/n]", "Go?", detached=True),
+    Finding("bare-line", FREE, 0.5, "Working", "Working", detached=True),
+    Finding("menu", PromptType.TYPE_MULTIPLE_CHOICE, 0.9, "Which?\n5", "Which?", structural=True),
+    Finding("box", FREE, 0.9, "", "", constraints={"idle": True}, structural=True),
+    Finding("footer", FREE, 0.95, "File:", "File:", row=30, constraints={"secret": True}),
+    Finding("bare-line", FREE, 0.5, "Working", "Working"),
+    Finding("whole-screen", UNCLEAR, 0.62, "?", "?"),
+)
+PROBES = tuple(
+    ProbeAnswer(
+        state, canonical=mode, echo=echo, timer=timer, period_s=1.0 if timer else 0.0, command=name, others=others,
+        serves=others, rows=rows,
+    )
+    for state, mode, echo, timer, name, others, rows in product(
+        ProbeState, (True, False, None), (True, False), (True, False), ("", "", "top", "vim"), (True, False), (0, 20)
+    )
+)  # fmt: skip
+MOMENTS = tuple(
+    Moment(still, rest, typed, calm, attended, written)
+    for still, calm, rest, typed, attended, written in product(
+        (0.01, 0.1, 0.18, 0.3, 1.0, 1.7, 2.5, 11.0, 20.0, 40.0),
+        (60.0, 60.0, 0.1),
+        (0.0, 0.0, 0.4),
+        (None, None, 0.5),
+        (False, False, True),
+        (0, 3),
+    )
+)
+
+
+def situations() -> Iterator[Situation]:
+    """A matrix too large to walk whole: always the same walk through all of it."""
+    draw = Random(1)
+    for _ in range(WALK):
+        probe, own = draw.choice(PROBES), draw.random() < 0.2
+        looks = (*draw.choice(((), (ProbeState.BUSY,), (probe.state,), (probe.state,))), probe.state)
+        found, moment, dialect = draw.choice(FINDINGS), draw.choice(MOMENTS), draw.choice((PLAIN, PLAIN, AGENT))
+        structured, works = draw.choice(("", "", "permission")), not own and draw.random() < 0.1
+        yield Situation(found, probe, moment, dialect, Patience(), structured, own, works, looks)
+
+
+def deciding(case: Situation) -> Row:
+    case = replace(case, probe=verdict._of_its_own(case.probe)) if case.own_word else case
+    return next(row for row in TABLE if verdict._fits(row, case))
+
+
+def test_every_situation_has_a_row_and_every_row_decides_somewhere() -> None:
+    assert {deciding(case) for case in situations()} == set(TABLE)
+
+
+@pytest.mark.parametrize("who", list(Who), ids=lambda who: who.value)
+def test_the_last_row_of_each_is_about_anything(who: Who) -> None:
+    last = [row for row in TABLE if who in row.who][-1]
+    assert last.seen == "anything"
+    assert not last.until_s and not last.after_s
+
+
+def test_rows_name_evidence_and_patience_that_exist_and_none_is_left_over() -> None:
+    assert {row.seen for row in TABLE} == set(EVIDENCE)
+    assert {name for row in TABLE for name in (row.until_s, row.after_s) if name} == set(PATIENCE)
+
+
+def test_a_busy_program_is_asked_about_nothing_unless_its_keys_are_read() -> None:
+    for case in situations():
+        if case.who is Who.BUSY and decide_verdict(case)[0]:
+            assert case.found.score >= 0.9 or case.found.row >= case.probe.rows > 0
+
+
+def test_a_tool_that_says_it_works_is_never_interrupted() -> None:
+    assert not any(decide_verdict(case)[0] for case in situations() if case.works and case.who is not Who.BUSY)
+
+
+def test_patience_only_makes_a_verdict_later_never_takes_it_back() -> None:
+    """What is raised after a while would be raised later as well, if nothing moves."""
+    calm = (Moment(still, 0.0, None) for still in (0.01, 0.1, 0.3, 0.7, 1.7, 2.5, 11.0, 20.0, 40.0))
+    steps = list(calm)
+    for found, probe, dialect in product(FINDINGS, PROBES[::7], (PLAIN, AGENT)):
+        looks = (probe.state, probe.state)
+        case = Situation(found, probe, steps[0], dialect, Patience(), looks=looks)
+        said = [decide_verdict(replace(case, moment=moment))[0] for moment in steps]
+        assert said == sorted(said), (found, probe, said)
+
+
+def test_the_reason_tells_how_long_it_waits() -> None:
+    case = Situation(FINDINGS[4], ProbeAnswer(ProbeState.POLLING), Moment(0.08, 0.0, None), PLAIN, Patience())
+    case = replace(case, looks=(ProbeState.POLLING, ProbeState.POLLING))
+    assert decide_verdict(case) == (False, "an event loop that has only come to rest: 0.08 s, 0.15 s are needed")

@@ -1,0 +1,32 @@
+"""Why am I not asked?  `lab explain` of a session that runs says what its host judged last."""
+
+from __future__ import annotations
+
+from tests.support.hubs import hub_process, wait_until
+
+
+def test_a_running_session_says_why_nothing_is_asked_and_what_is() -> None:
+    with hub_process() as hub:
+        assert hub.cli("run", "--detach", "--", "bash", "-c", "echo Working; sleep 60").returncode == 0
+        wait_until(lambda: "busy" in explained(hub))
+        said = explained(hub)
+        assert "asks nothing" in said and "it is busy: no prompt" in said
+        hub.cli("kill", "--force", session_of(hub))
+        wait_until(lambda: hub.ask("sessions")["sessions"] == [])
+        assert hub.cli("run", "--detach", "--", "bash", "-c", "read -p 'Go on? [y/n] ' a").returncode == 0
+        wait_until(hub.is_asked)
+        said = explained(hub)
+        assert "rule yes-no sees yes_no" in said and "blocks in read" in said
+        hub.cli("kill", "--force", session_of(hub))
+
+
+def session_of(hub: object) -> str:
+    (session,) = hub.ask("sessions")["sessions"]  # type: ignore[attr-defined]
+    return str(session["session_id"])
+
+
+def explained(hub: object) -> str:
+    if not hub.ask("sessions")["sessions"]:  # type: ignore[attr-defined]
+        return ""
+    done = hub.cli("lab", "explain", session_of(hub))  # type: ignore[attr-defined]
+    return str(done.stdout)

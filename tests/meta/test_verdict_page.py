@@ -1,0 +1,17 @@
+"""The page about detection shows the verdict's table as it is."""
+
+from __future__ import annotations
+
+import pytest
+from tools.gen_verdict import PAGE
+
+from atlasbridge.lab.verdict_page import put_into, render_verdict
+
+
+def test_the_page_shows_the_table() -> None:
+    assert render_verdict() in PAGE.read_text("utf-8"), "run: python tools/gen_verdict.py"
+
+
+def test_a_page_without_its_place_is_not_written() -> None:
+    with pytest.raises(ValueError, match="no section"):
+        put_into("# Nothing here\n")
