@@ -100,3 +100,21 @@ def test_a_service_that_is_overloaded_serves_after_the_asked_number_of_refusals(
     body = {"messages": [{"role": "user", "content": "please lab:fail=2 now"}], "tools": [{"name": "Bash"}]}
     got = [httpx.post(f"{model.address}/v1/messages", json=body).status_code for _ in range(4)]
     assert got == [503, 503, 200, 503]
+
+
+def test_several_calls_come_in_one_turn_with_the_arguments_that_are_offered(model):
+    schema = {"properties": {"command": {"type": "string"}}}
+    tools = [{"function": {"name": "bash", "parameters": schema}}]
+    ask = {"role": "user", "content": "please lab:bashboth now"}
+    got = httpx.post(f"{model.address}/v1/chat/completions", json={"messages": [ask], "tools": tools}).json()
+    calls = got["choices"][0]["message"]["tool_calls"]
+    assert [call["index"] for call in calls] == [0, 1]
+    assert [set(json.loads(call["function"]["arguments"])) for call in calls] == [{"command"}, {"command"}]
+
+
+@pytest.mark.parametrize(("scene", "status"), [("limit", 429), ("error", 400), ("fail", 503)])
+def test_the_service_refuses_as_often_as_it_is_told_to(model, scene, status):
+    ask = {"role": "user", "content": f"please lab:{scene}=1 now"}
+    body = {"messages": [ask], "tools": [{"function": {"name": "bash"}}]}
+    got = [httpx.post(f"{model.address}/v1/chat/completions", json=body).status_code for _ in range(2)]
+    assert got == [status, 200]

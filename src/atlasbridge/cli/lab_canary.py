@@ -61,7 +61,7 @@ Not used, and why:
   because these need an account there.  "Device Code" without a connection: the same list again, with the reason.
 - Gemini draws a command that is higher than the screen twice: first without its last line.  An answer to the first
   drawing is refused as stale and nothing is typed; the second is a prompt of its own.
-- Qwen Code, Continue (`cn`), Kimi Code and Copilot CLI were walked at 80x24 (Qwen Code at 120x40 as well).  Smaller and
+- Qwen Code, Continue (`cn`), Kimi Code and Copilot CLI were walked at 80x24 (Continue at 60x20 as well).  Smaller and
   larger windows are not walked: there the rules hold as far as the dialog stands on the screen, and a command that is
   higher than the screen is shown from where it begins to be visible and marked as incomplete.
 - Not walked in them: signing in, Qwen Code's trust and Auto mode, MCP tools, fetching a page (Continue fetches without

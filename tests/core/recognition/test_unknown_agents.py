@@ -79,3 +79,18 @@ def test_each_arrow_is_seen_to_have_moved_the_pointer() -> None:
     answer = decide_answer(play.prompt, "blue")
     assert isinstance(answer, Answer)
     assert [step.until for step in encode_answer(play.prompt, answer)][:2] == [Shows("green"), Shows("blue")]
+
+
+def test_a_choice_of_two_rows_may_stand_out_of_line() -> None:
+    rows = (
+        "❯ 1. Yes",
+        " 2. Yes, and approve all of them for the rest of",
+        " the running session",
+        "  3. No (Esc to stop)",
+    )
+    drawn = HIDE + "Do you want to allow this?\n\n" + "\n".join(rows) + "\n\n↑/↓ to navigate · enter to select"
+    play = Playbook(TICKING) >> drawn >> 1.0 << Raised("multiple_choice")
+    assert [choice.value for choice in play.prompt.choices] == ["1", "2", "3"]
+    second = play.prompt.choices[1]
+    assert (second.label, second.detail) == ("Yes, and approve all of them for the rest of", "the running session")
+    assert second.always

@@ -261,13 +261,6 @@ class Detector:
         side requests), it waits for the person."""
         return found.own and not self._tool_works(found, view)
 
-    def _own_box(self, found: Finding, view: View) -> bool:
-        """The input box of a tool that says on its screen when it works, and does not say so: what it fetches beside
-        (a title, a proposal) is no work that an instruction would disturb."""
-        says = any(mark.state == "busy" for mark in self.dialect.marks)
-        idle = bool(found.constraints.get("idle")) and found.structural
-        return says and idle and not self._tool_works(found, view)
-
     def _is_same(self, found: Finding) -> bool:
         """Also while somebody, or the host, is typing an answer behind it."""
         opened, answered = self._open, self._answered is not None
@@ -313,8 +306,8 @@ class Detector:
             found = replace(found, subject=replace(found.subject, complete=False))
         raw, settings = bytes(self._raw[-RAW_LIMIT:]), self.settings
         prompt = prompt_of(found, view, evidence, raw, self.secrets, told, settings.folder, self.tool.hint)
-        said_idle = bool(found.constraints.get("idle")) and self.tool.state == "idle"
-        self.despite_busy |= said_idle or self._own_dialog(found, view) or self._own_box(found, view)
+        said_idle = bool(found.constraints.get("idle")) and (self.tool.state == "idle" or self.dialect.says_busy)
+        self.despite_busy |= said_idle or self._own_dialog(found, view)
         self._open = OpenPrompt.of(prompt, found, self.eye.place(found), self._facts)
         self._lines_since, self._answered = 0, None
         self._sent = self._resized = self._keys_since_raise = False

@@ -139,6 +139,11 @@ class Dialect:
     subjects: tuple[SubjectRule, ...] = ()
 
     @property
+    def says_busy(self) -> bool:
+        """The tool says on its screen when it works: what it fetches beside its empty input box is no work."""
+        return any(mark.state == "busy" for mark in self.marks)
+
+    @property
     def idles(self) -> bool:
         return any(rule.idle for rule in self.rules)
 

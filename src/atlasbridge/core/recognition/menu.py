@@ -19,6 +19,7 @@ MAX_ITEMS = 60
 EXPLAINED_ROWS = 6
 _WRAPPED = "\0"  # a row that goes on with the one above it: the terminal has wrapped it
 GREY = 0x1000008  # the foreground "bright black"
+ASKEW = 1  # columns by which a numbered choice that takes two rows may stand out of line
 GROUP_INDENT = 3  # boxes of a group stand a little to the right of the group's own
 _BOXES = "◌◯○◉●◎◻◼☐☑☒⬡⬢□■▢▣✔✓✘"
 CHECKED = "◉●◼☑☒⬢■▣✔✓xX*"
@@ -148,7 +149,7 @@ def _below(rows: tuple[str, ...], menu: Menu, at: int, joined: frozenset[int]) -
         if row - 1 in joined:
             continue
         text = rows[row]
-        deep = len(text) - len(text.lstrip()) >= item.start if item.number else bool(below)
+        deep = len(text) - len(text.lstrip()) >= (item.col if below else item.start) if item.number else bool(below)
         if not text.strip() or not deep or HINT_ROW.match(text):
             break
         out.append(text.strip())
@@ -276,7 +277,8 @@ def _walk(
         match = None if HINT_ROW.match(rows[at]) or _COUNTER.match(rows[at]) else _read_row(pattern, rows[at])
         if match and not numbered and not any(map(str.isalnum, match["label"])):
             continue
-        if match and _column(match) == column and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
+        aligned = match is not None and abs(_column(match) - column) <= (ASKEW if numbered else 0)
+        if match and aligned and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
             found.append(_item(at, match))
             blanks = 0
         elif not numbered and _DISABLED.match(rows[at]) and len(rows[at]) - len(rows[at].lstrip()) >= column - 2:
@@ -305,10 +307,10 @@ def _nearest_number(rows: list[str], pattern: re.Pattern[str], order: range, col
         if rows[at] == _WRAPPED:
             continue
         match = _read_row(pattern, rows[at])
-        if match is None or _column(match) < column:
+        if match is None or _column(match) < column - ASKEW:
             return 0
         if match["number"]:
-            return int(match["number"]) if _column(match) == column else 0
+            return int(match["number"]) if abs(_column(match) - column) <= ASKEW else 0
     return 0
 
 
