@@ -365,7 +365,7 @@ async def test_commands_tell_what_runs_and_what_waits(
     await channel.notify("Session ended", session)
     await server.until(lambda: "Session ended" in ada.last()["text"], "the notice")
     assert [command["command"] for command in server.commands] == [
-        "status", "sessions", "screen", "switch", "new", "esc", "stop", "mute", "away", "here", "help",
+        "status", "sessions", "screen", "switch", "new", "esc", "stop", "grant", "mute", "away", "here", "help",
     ]  # fmt: skip
 
 
@@ -385,7 +385,7 @@ async def test_receipts_edit_the_message_and_a_reminder_is_a_new_one(
     ):
         await channel.update_prompt(message_id, record, Receipt(stage, sentence))
         await server.until(lambda: ada.sees()[0]["text"].startswith(title), sentence)  # noqa: B023
-    assert labels(ada.sees()[0]) == []
+    assert labels(ada.sees()[0]) == [["🔁 Ask again"]]
 
 
 async def test_the_same_edit_twice_is_no_error(server: FakeTelegram, desk: MiniHub, channel: TelegramChannel) -> None:
