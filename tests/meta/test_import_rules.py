@@ -31,7 +31,6 @@ EXEMPT = {("core/daemon/__main__.py", "bootstrap")}
 
 HOME_OF = {
     "click": {"cli"},
-    "rich": {"cli"},
     "httpx": {"channels"},
     "starlette": {"channels/web"},
     "uvicorn": {"channels/web"},
