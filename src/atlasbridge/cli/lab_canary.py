@@ -68,6 +68,8 @@ Not used, and why:
   asking, Kimi refuses loopback addresses), lists of boxes (Kimi's has rules, Qwen's and Copilot's have none), Qwen's
   and Copilot's plans, Kimi's plan beyond a refusal.
 - Continue's question knows no refusal: Esc does nothing there, and `n` is refused with the list of choices.
+- Copilot's two questions, trust, idle instructions and silences are in its walk but were not run to the end: its table
+  stops before them; one of its silences (thinking) is in the recordings.
 - Copilot asks for an address inside a command before it asks for the command: two prompts.
 - A tool without a dialect whose list stands right above an input box is raised as `unknown`: who gets the keys cannot
   be seen, and a wrong guess would press Enter on "Yes".

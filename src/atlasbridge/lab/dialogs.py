@@ -259,7 +259,11 @@ COPILOT = (
         "main",
         (
             *permissions(many="of many", secret="/page"),
-            *ASKED,
+            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
+            Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
+            Dialog("question: n", "ask", ("n",)),
+            Dialog("two questions", "asktwo", ("2", "1"), hears="Red"),
+            Dialog("two questions: n to the second", "asktwo", ("2", "n")),
             *QUIET,
             TWO_LINES,
             RUNNING,
