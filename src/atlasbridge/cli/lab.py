@@ -107,7 +107,7 @@ def _run_elsewhere(entry: Elsewhere, as_json: bool) -> bool:
     if source is None:
         need = f"its tests come with the source only: run pytest {entry.test} -k {entry.word} there"
         return _tell(entry.qa_id, entry.name, False, need, as_json)
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", entry.test, "-k", entry.word]
+    words = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", entry.test, "-k", entry.word]
     done = subprocess.run(words, cwd=source, capture_output=True, text=True)
     said = done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or ["pytest said nothing"]
     return _tell(entry.qa_id, entry.name, done.returncode == 0, said[-1], as_json)

@@ -94,7 +94,7 @@ class Door:
 
     def _find_hub_again(self) -> None:
         """The hub went: it is coming back, or we start one.  Whoever leaves meanwhile is not kept."""
-        select.select([self._wake_out], [], [], RETRY_S)
+        _wait([self._wake_out], RETRY_S)
         if not self._left.is_set():
             ensure_hub(self._home)
 
@@ -115,7 +115,7 @@ class Door:
         link.settimeout(None)
         buffer = wire.LineBuffer()
         while True:
-            ready, _, _ = select.select([link.fileno(), self._wake_out], [], [])
+            ready = _wait([link.fileno(), self._wake_out])
             if self._left.is_set():
                 self._say(link, {"m": "withdraw", "prompt_id": self._prompt_id, "reason": "caller_left"})
                 return Handed("withdrawn")
@@ -161,3 +161,11 @@ class Door:
 
     def _say(self, link: socket.socket, message: Message) -> None:
         link.sendall(wire.encode(message))
+
+
+def _wait(descriptors: list[int], timeout_s: float | None = None) -> set[int]:
+    """Those that have something to read; any number, which `select` does not promise to a program with many files."""
+    waiter = select.poll()
+    for descriptor in descriptors:
+        waiter.register(descriptor, select.POLLIN)
+    return {descriptor for descriptor, _ in waiter.poll(None if timeout_s is None else timeout_s * 1000)}

@@ -12,6 +12,11 @@ class Wakeup:
         os.set_blocking(self._read_fd, False)
         os.set_blocking(self._write_fd, False)
 
+    def __del__(self) -> None:
+        """Its threads may end in any order, and a program may hold many sessions one after the other."""
+        os.close(self._read_fd)
+        os.close(self._write_fd)
+
     def fileno(self) -> int:
         return self._read_fd
 
