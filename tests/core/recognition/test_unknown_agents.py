@@ -47,6 +47,30 @@ def test_what_stands_above_an_input_box_was_said_and_asks_nothing(box: str) -> N
     assert "That is all." in play.prompt.excerpt
 
 
+def boxed(*rows: str) -> str:
+    return "\r\n".join([f"╭{EDGE}╮", *(f"│ {row:<77}│" for row in rows), f"╰{EDGE}╯"])
+
+
+@pytest.mark.parametrize("mark", [">", "❯", "›", "»", "●", "*", "▌"])
+@pytest.mark.parametrize(
+    ("buttons", "kind"),
+    [("<Yes>     <No>", "yes_no"), ("[ Yes ]  [ No ]", "yes_no"), ("< Keep > < Drop >", "multiple_choice"),
+     ("<Ok>", "confirm_enter")],
+)  # fmt: skip
+def test_a_dialog_as_wide_as_the_screen_is_no_input_box_whatever_its_text_begins_with(
+    mark: str, buttons: str, kind: str
+) -> None:
+    play = Playbook(TICKING) >> HIDE + boxed(f"{mark} rm -rf /srv", "", f"   {buttons}") >> 3.0 << Raised(kind)
+    assert f"{mark} rm -rf /srv" in play.prompt.asked
+
+
+@pytest.mark.parametrize("draft", ["  <ul><li>", "  <div>", "  put <b> and <i> here", "  [ draft ]"])
+def test_brackets_in_what_is_being_typed_make_no_dialog_of_an_input_box(draft: str) -> None:
+    play = Playbook(TICKING) >> HIDE + SAID.replace("\n", "\r\n") + boxed("* mend this:", draft) >> 3.0
+    assert play << Raised("free_text")
+    assert play.prompt.constraints.get("idle") is True
+
+
 def test_an_input_box_while_something_moves_says_nothing() -> None:
     play = Playbook(TICKING) >> HIDE + SAID + FRAMED
     for mark in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏":

@@ -12,6 +12,7 @@ from atlasbridge.core.recognition.asked import block
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
 from atlasbridge.core.recognition.menu import find_menu
+from atlasbridge.core.recognition.recognise_box import ends_in_buttons
 from atlasbridge.core.screen.frames import find_frames, is_rule
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen
@@ -30,11 +31,13 @@ class Box:
 
 
 def find_input_box(view: View) -> Box | None:
-    """As wide as the screen, a few rows high, near its foot, with a mark that invites to type."""
+    """As wide as the screen, a few rows high, near its foot, with a mark that invites to type, and without buttons:
+    with them it is a dialog, and what its text begins with invites to nothing."""
     foot = view.bottom()
     wide = view.cols - MARGIN
     for frame in find_frames(view.lines):
-        if frame.right - frame.left >= wide and _fits(view, frame.top, frame.bottom, foot, frame.left + 1):
+        fits = frame.right - frame.left >= wide and _fits(view, frame.top, frame.bottom, foot, frame.left + 1)
+        if fits and not ends_in_buttons(view, frame):
             return Box(frame.top, frame.bottom)
     rules = [at for at, line in enumerate(view.lines) if is_rule(line) and len(line.strip()) >= wide]
     if len(rules) >= 2 and _fits(view, rules[-2], rules[-1], foot, 0):

@@ -108,6 +108,21 @@ def find_buttons(view: View, frame: Frame) -> list[Item]:
     return []
 
 
+def ends_in_buttons(view: View, frame: Frame) -> bool:
+    """Below its first row a row of buttons and nothing else, set apart by blanks: `<ul><li>` may be anybody's text, and
+    so may one word in brackets that is no button's name."""
+    buttons = find_buttons(view, frame)
+    if not buttons or buttons[0].row == frame.top + 1:
+        return False
+    rest = inside(unframed(view.lines), frame)[buttons[0].row - frame.top - 1]
+    for item in buttons:
+        rest = rest.replace(item.label, "", 1)
+    if rest.strip("<>[] ") or 0 < len(rest.split()) < len(buttons):
+        return False
+    only = buttons[0].label
+    return len(buttons) > 1 or bool(_ALONE.fullmatch(only) or _OTHERWISE.fullmatch(only))
+
+
 def _plain_buttons(view: View, at: int, frame: Frame) -> list[Item]:
     row = unframed(view.lines)[at][: frame.right]
     words = [Item(at, match.start(), match.group()) for match in _WORDS.finditer(row, frame.left + 1)]
