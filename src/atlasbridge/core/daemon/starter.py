@@ -82,8 +82,9 @@ def _spawn(home: Home, ready_fd: int) -> subprocess.Popen[bytes]:
 
 
 def _read_verdict(fd: int, timeout_s: float) -> dict[str, Any]:
-    readable, _, _ = select.select([fd], [], [], timeout_s)
-    if not readable:
+    waiter = select.poll()  # not select(): a caller may hold more than 1024 descriptors
+    waiter.register(fd, select.POLLIN)
+    if not waiter.poll(timeout_s * 1000):
         return {}
     with os.fdopen(os.dup(fd), "rb") as pipe:
         line = pipe.readline()
