@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import select
 import sys
 import tarfile
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.support.fake_host import YES_NO, FakeHost
 from tests.support.hubs import NO_WEB, HubProcess, hub_process, wait_until
+from tests.support.terminal import is_readable
 
 TOKEN = "987654321:AAtokenThatMustNotLeak"
 
@@ -183,6 +183,5 @@ def test_approvals_answers_with_a_keystroke(hub: HubProcess):
 
 
 def _read(fd: int) -> bytes:
-    ready, _, _ = select.select([fd], [], [], 30)
-    assert ready, "approvals is silent"
+    assert is_readable(fd, 30), "approvals is silent"
     return os.read(fd, 65536)

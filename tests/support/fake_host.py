@@ -6,6 +6,7 @@ must not be a child of its own host.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import subprocess
 import sys
@@ -68,7 +69,10 @@ class FakeHost:
     def __enter__(self) -> FakeHost:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, fault: type[BaseException] | None, *_: object) -> None:
+        if fault is not None:  # the tests that share the hub find no session of one that failed
+            with contextlib.suppress(OSError):
+                self.end()
         self.close()
 
     def _connect(self) -> None:

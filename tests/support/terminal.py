@@ -23,7 +23,15 @@ from atlasbridge.core.screen.screen import Screen
 from ptypool.process import spawn_process
 
 DEADLINE_S = 20.0
+_SIZES = ("LINES", "COLUMNS")  # of another terminal than this one; a worker of the test runner has them, a lone run not
 ATLASBRIDGE = (sys.executable, "-m", "atlasbridge")
+
+
+def is_readable(fd: int, timeout_s: float) -> bool:
+    """Whatever the descriptor's number: select() takes none above 1023, and a long test run has those."""
+    waiter = select.poll()
+    waiter.register(fd, select.POLLIN)
+    return bool(waiter.poll(timeout_s * 1000))
 
 
 class Terminal:
@@ -38,7 +46,10 @@ class Terminal:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> None:
-        environ = {**os.environ, "TERM": "xterm-256color", **(env or {})}
+        environ = {**os.environ, "TERM": "xterm-256color"}
+        for name in _SIZES:
+            environ.pop(name, None)
+        environ |= env or {}
         if home is not None:
             environ["ATLASBRIDGE_HOME"] = str(home)
         self.screen = Screen(rows, cols)
@@ -65,8 +76,7 @@ class Terminal:
 
     def pump(self, timeout_s: float = 0.05) -> bool:
         """Take what the program wrote; False once its terminal is closed."""
-        readable, _, _ = select.select([self.master], [], [], timeout_s)
-        if not readable:
+        if not is_readable(self.master, timeout_s):
             return True
         try:
             data = os.read(self.master, 65536)

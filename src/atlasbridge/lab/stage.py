@@ -97,9 +97,10 @@ class Stage:
     # ------------------------------------------------------------ the terminal
 
     def _read(self) -> None:
+        waiter = select.poll()  # not select(): a caller may hold more than 1024 descriptors
+        waiter.register(self._master, select.POLLIN)
         while not self._closing.is_set():
-            readable, _, _ = select.select([self._master], [], [], 0.1)
-            if not readable:
+            if not waiter.poll(100):
                 continue
             try:
                 data = os.read(self._master, 65536)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import select
 import time
 from collections.abc import Iterator
 
@@ -13,6 +12,7 @@ from selenium import webdriver
 from tests.support.browser import complaints, find, open_browser, phone, text_of, wait, wait_text
 from tests.support.hubs import HubProcess, hub_process
 from tests.support.sessions import end_sessions
+from tests.support.terminal import is_readable
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
@@ -53,8 +53,7 @@ def expect(terminal: int, words: str) -> None:
     seen = b""
     deadline = time.monotonic() + 60
     while words.encode() not in seen:
-        ready, _, _ = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))
-        assert ready, f"{words!r} never came: {seen!r}"
+        assert is_readable(terminal, max(0.0, deadline - time.monotonic())), f"{words!r} never came: {seen!r}"
         seen += os.read(terminal, 65536)
 
 

@@ -82,7 +82,7 @@ def _spawn(home: Home, ready_fd: int) -> subprocess.Popen[bytes]:
 
 
 def _read_verdict(fd: int, timeout_s: float) -> dict[str, Any]:
-    waiter = select.poll()  # `select` takes no descriptor above 1023
+    waiter = select.poll()  # not select(): a caller may hold more than 1024 descriptors
     waiter.register(fd, select.POLLIN)
     if not waiter.poll(timeout_s * 1000):
         return {}
