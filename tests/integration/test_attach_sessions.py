@@ -242,3 +242,21 @@ def test_an_onlooker_sees_the_session_and_no_key_of_theirs_reaches_it() -> None:
             first.type(b"\r")
             assert first.wait_exit() == 0
         wait_no_session(hub.home.root)
+
+
+def test_what_fills_the_window_asks_the_window_for_its_size_and_not_the_environment() -> None:
+    elsewhere = {"LINES": "24", "COLUMNS": "80"}
+    with hub_process() as hub:
+        command = ("sh", "-c", "echo at the top; read a")
+        with run_in(hub.home.root, *command, options=("--name", "shown", "--channel", "none")) as first:
+            first.wait_for("at the top")
+            first.wait_until(hub.is_asked, "the question")
+            for words, foot in ((("attach", "--watch", "shown"), "looking on"), (("approvals",), "choose")):
+                with Terminal((*ATLASBRIDGE, *words), hub.home.root, 12, 60, elsewhere) as onlooker:
+                    onlooker.wait_for(foot)
+                    assert onlooker.screen.lines()[0].strip(), f"{words}: its first row has scrolled away"
+                    onlooker.type(b"q")
+                    assert onlooker.wait_exit() == 0
+            first.type(b"\r")
+            assert first.wait_exit() == 0
+        wait_no_session(hub.home.root)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import subprocess
 import threading
 from queue import SimpleQueue
@@ -103,7 +102,7 @@ class Watch:
         self._board = replace(self._board, away=True)
 
     def _draw(self) -> None:
-        cols, rows = shutil.get_terminal_size()
+        cols, rows = self._screen.size
         frame = render_frame(self._board, rows, cols)
         self._screen.write(paint(frame, "NO_COLOR" not in os.environ))
         self._board = self._board.drawn(frame.shown)

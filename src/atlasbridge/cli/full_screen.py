@@ -39,6 +39,12 @@ class FullScreen:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of the window itself: LINES and COLUMNS may be those of another, or of an earlier size."""
+        size = os.get_terminal_size(1)
+        return size.columns or 80, size.lines or 24
+
     def enter(self) -> None:
         keys = [*self._saved]
         keys[_LFLAG] &= ~(termios.ICANON | termios.ECHO | termios.ISIG | termios.IEXTEN)

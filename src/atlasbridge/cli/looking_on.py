@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 from typing import Any
 
 from atlasbridge.cli.columns import cells, clip
@@ -36,7 +35,7 @@ def look_on(session_id: str) -> str:
                 return str(error)
             if not answer.get("ok"):
                 return "the session has ended, or its host is away"
-            picture = render_picture(answer["screen"], *shutil.get_terminal_size())
+            picture = render_picture(answer["screen"], *terminal.size)
             if picture != shown:
                 terminal.write(picture)
                 shown = picture
