@@ -129,7 +129,9 @@ class Rounds:
         self.place.kill_hub()
         ledger = Ledger.open(self.place.home.root, SystemClock(), _boot_id())
         try:
-            assert ledger.check() == [] and ledger.verify_audit().ok
+            assert ledger.check() == []
+            verdict = ledger.verify_audit()
+            assert verdict.ok, verdict
             typed = [entry["value"] for entry in ledger.audit_entries(event="REPLY_INJECTED", limit=10**6)]
             accepted = [entry["value"] for entry in ledger.audit_entries(event="REPLY_RECEIVED", limit=10**6)]
         finally:

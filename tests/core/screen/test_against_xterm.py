@@ -117,6 +117,9 @@ def our_states(job: Job) -> list[State]:
     return states
 
 
+BLANK = " \u200b"  # an invisible mark on an empty cell behind a line is kept here, and cut there
+
+
 def xterm_states(jobs: list[Job]) -> list[list[State]]:
     assert (XTERM / "node_modules").is_dir(), "tools/install-extras installs xterm.js"
     command = ["node", str(JUDGE), str(XTERM)]
@@ -129,8 +132,10 @@ def differences(jobs: list[Job], names: list[str], cursor: bool = True) -> list[
     found = []
     for name, job, theirs in zip(names, jobs, xterm_states(jobs), strict=True):
         for number, (our, their) in enumerate(zip(our_states(job), theirs, strict=True)):
-            lines = [line.rstrip(" ") for line in their["lines"]]
-            same = our["lines"] == lines and (not cursor or our["cursor"] == their["cursor"])
+            lines = [line.rstrip(BLANK) for line in their["lines"]]
+            same = [line.rstrip(BLANK) for line in our["lines"]] == lines and (
+                not cursor or our["cursor"] == their["cursor"]
+            )
             if not same or our["alternate"] != their["alternate"]:
                 found.append(f"{name}, state {number}:\n{our['lines']} {our['cursor']}\n{lines} {their['cursor']}")
                 break

@@ -10,6 +10,8 @@ from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.values import frozen, replace
 
+LEAST_LEFT = 40  # characters by which a question is still known when its first rows are gone
+
 
 @frozen
 class OpenPrompt:
@@ -36,7 +38,9 @@ class OpenPrompt:
 
     def is_answered_in(self, found: Finding) -> bool:
         """The tool's own dialog with our words in one of its choices, until the tool takes them."""
-        return found.own and _question(found.core) == _question(self.found.core)
+        now, then = _question(found.core), _question(self.found.core)
+        shorter, longer = sorted((now, then), key=len)  # a dialog that grows pushes its first rows off the screen
+        return found.own and (now == then or (len(shorter) >= LEAST_LEFT and longer.endswith(shorter)))
 
     def with_keys(self, found: Finding) -> Prompt:
         """The prompt with the keys that take its choices from where the highlight is in `found`."""
@@ -50,4 +54,5 @@ class OpenPrompt:
 
 
 def _question(core: str) -> str:
-    return core.partition("\0")[0]
+    """Its words; how many empty rows stand between them changes with the room that an answer takes."""
+    return " ".join(core.partition("\0")[0].split())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from atlasbridge.core.detection.signals import combine
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, PromptType
-from atlasbridge.core.prompt.redact import redact_rows
+from atlasbridge.core.prompt.redact import hidden_pieces, redact_rows
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, digest_text
 from atlasbridge.core.prompt.timer import is_bare_enter
 from atlasbridge.core.recognition.asked import CONTEXT_ROWS
@@ -80,8 +80,10 @@ def prompt_of(
 ) -> Prompt:
     """`told`: what a hook said it is about; it has been compared with the screen.  `hint`: what the stream said."""
 
+    known = (*secrets, *hidden_pieces(view.text(), secrets))  # also in a label that was put together from its rows
+
     def safe(text: str) -> str:
-        return visible(redact_rows(text, secrets))
+        return visible(redact_rows(text, known))
 
     excerpt, shown = safe(found.excerpt), view.text()  # redacted before it is cut: half a secret is none of its shapes
     subject = _subject(told or found.subject or _question(found), folder, safe)

@@ -16,6 +16,8 @@ _DOT = "•"
 _WRAPS = 0.6  # of the widest row: a shorter one ended by itself
 _FRAMES = dict.fromkeys(range(0x2500, 0x25A0), " ")
 
+LEAST_PIECE = 8  # a shorter one may be a word that stands elsewhere for itself
+
 
 def leaves(text: str, secrets: tuple[str, ...] = ()) -> str:
     """`text` as it may leave this machine: nothing secret in it, and nothing that deceives a reader."""
@@ -30,6 +32,13 @@ def redact(text: str, secrets: tuple[str, ...] = ()) -> str:
 def redact_rows(text: str, secrets: tuple[str, ...] = ()) -> str:
     """`redact` for rows of a screen: a secret that a program has wrapped into the next row is taken out of both."""
     return _replaced(text, _hidden_in_rows(text, secrets))
+
+
+def hidden_pieces(text: str, secrets: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """What `redact_rows` hides in these rows, piece by piece: the same pieces in a text that was put together from them
+    would not be recognised there."""
+    pieces = (text[begin:end] for begin, end in _hidden_in_rows(text, secrets))
+    return tuple(piece for piece in pieces if len(piece) >= LEAST_PIECE)
 
 
 def mask_rows(rows: Sequence[str], secrets: tuple[str, ...] = ()) -> list[str]:
