@@ -81,10 +81,10 @@ def test_what_a_hook_said_is_recognised_however_a_tab_or_an_invisible_character_
 
 def test_an_edit_that_codex_only_names_is_not_shown_whole() -> None:
     rows = ["  Would you like to make the following edits?", "", "  Description: Apply proposed file edits"]
-    rows += ["  Destination: /work/plain.md", "", "› 1. Yes, proceed (y)", "  2. No (esc)", ""]
+    rows += ["  Destination: /src/plain.md", "", "› 1. Yes, proceed (y)", "  2. No (esc)", ""]
     found = found_on("codex", [*rows, "  Press enter to confirm or esc to cancel"])
     assert not found.whole and found.subject is not None
-    assert found.subject.target == "/work/plain.md" and not found.subject.complete
+    assert found.subject.target == "/src/plain.md" and not found.subject.complete
 
 
 def test_a_box_in_the_text_is_not_taken_for_geminis_own() -> None:

@@ -18,7 +18,7 @@ async def ask_async(door: Door, prompt: Prompt, ttl_s: float | None = None) -> H
     def wait() -> None:
         try:
             handed = door.ask(prompt, ttl_s)
-        except BaseException as error:
+        except BaseException as error:  # it is raised where the answer is awaited
             loop.call_soon_threadsafe(_settle, answered, None, error)
         else:
             loop.call_soon_threadsafe(_settle, answered, handed, None)
