@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from atlasbridge.core.clock import Clock, SystemClock, iso
+from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.ids import new_id, new_nonce
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.ports import Channel
@@ -19,6 +20,9 @@ from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, Pro
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
+
+
+UPDATE_TRIES = 100
 
 
 class MiniHub:
@@ -88,7 +92,7 @@ class MiniHub:
             if isinstance(outcome, Receipt) and record is not None:
                 for other in channels:
                     for message_id in self.deliveries(record.prompt_id, other.name):
-                        await other.update_prompt(message_id, record, replace(outcome, stage="taken"))
+                        await _show_the_end(other, message_id, record, replace(outcome, stage="taken"))
 
     def decide(self, reply: InboundReply) -> Receipt | Reject:
         self.replies.append(reply)
@@ -192,6 +196,16 @@ class MiniHub:
 
     def note(self, event: str, **fields: Any) -> None:
         self.notes.append((event, fields))
+
+
+async def _show_the_end(channel: Channel, message_id: str, record: PromptRecord, receipt: Receipt) -> None:
+    """Like the real router, a link that is down for a moment makes the update late, not lost."""
+    for _ in range(UPDATE_TRIES):
+        try:
+            return await channel.update_prompt(message_id, record, receipt)
+        except ChannelError:
+            await asyncio.sleep(0.05)
+    await channel.update_prompt(message_id, record, receipt)
 
 
 def _is_valid(record: PromptRecord, value: str) -> bool:

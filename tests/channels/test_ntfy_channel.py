@@ -130,11 +130,11 @@ async def test_a_broken_line_is_taken_up_again_and_nothing_is_lost_or_said_twice
             await desk.ask(channel, record)
         await listening(phone)
         phone.say(IN, encode_said(records[0], "y"))
-        await phone.until(lambda: len(desk.replies) == 1, "the first")
+        await phone.until(lambda: len(phone.messages[OUT]) == 3, "the first answer on its notification")
         phone.stop()
         phone.start()
         phone.say(IN, encode_said(records[1], "n"))
-        await phone.until(lambda: len(desk.replies) == 2, "the second")
+        await phone.until(lambda: len(phone.messages[OUT]) == 4, "the second answer on its notification")
         phone.hang_up()
         await listening(phone, 3)
         assert [reply.value for reply in desk.replies] == ["y", "n"]
