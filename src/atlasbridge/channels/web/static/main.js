@@ -17,7 +17,9 @@ const main = document.getElementById("main");
 const link = document.getElementById("link");
 const tabs = document.getElementById("tabs");
 const page = { host: "", version: "" };
+const wide = window.matchMedia("(min-width: 1000px)");
 let leave = () => {};
+let shown = null;
 let stop = () => {};
 let entered = false;
 
@@ -25,13 +27,15 @@ function route() {
   if (!entered) return;
   const [name, id] = window.location.hash.slice(1).split("/");
   const known = Object.hasOwn(VIEWS, name) ? name : "prompts";
-  leave();
-  leave = VIEWS[known](main, page, id);
+  const same = VIEWS[known] === shown && leave.go;
+  shown = VIEWS[known];
+  if (same) same(id);
+  else { leave(); leave = shown(main, page, id); }
   for (const tab of tabs.children) {
     const here = tab.getAttribute("href") === `#${PARENTS[known] || known}`;
     if (here) tab.setAttribute("aria-current", "page"); else tab.removeAttribute("aria-current");
   }
-  window.scrollTo(0, 0);
+  if (!same || !wide.matches) window.scrollTo(0, 0);
 }
 
 function state(now) {
@@ -49,6 +53,7 @@ function out(reason) {
   entered = false;
   leave();
   leave = () => {};
+  shown = null;
   tabs.hidden = true;
   loginView(main, reason, () => { stop(); enter(); }, again);
 }
