@@ -31,6 +31,8 @@ class FakeDesk:
         self.notes: dict[str, str] = {}
         self.audit: list[dict[str, Any]] = []
         self.frames: dict[str, dict[str, Any]] = {}
+        self.past: dict[str, list[Any]] = {}
+        self.launched: list[tuple[str, str, tuple[str, ...], str]] = []
         self.frame_changed = asyncio.Event()
         self.typed: list[tuple[str, bytes, str]] = []
         self.killed: list[tuple[str, bool]] = []
@@ -76,8 +78,16 @@ class FakeDesk:
     def recall(self, key: str, default: str = "") -> str:
         return self.notes.get(key, default)
 
-    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
-        return self.frames.get(session_id)
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        found = self.frames.get(session_id)
+        more = {"past": self.past.get(session_id, [])} if past else {}
+        more |= {} if styled else {"why": ["the probe says busy", "it is busy: no prompt"]}
+        return found and {**found, **more}
+
+    def rename(self, session_id: str, label: str, by: str) -> bool:
+        self.all_sessions[session_id] = replace(self.all_sessions[session_id], label=label)
+        self.publish("session.changed", session_id=session_id, label=label)
+        return True
 
     async def kill(self, session_id: str, force: bool = False) -> bool:
         self.killed.append((session_id, force))
@@ -131,7 +141,8 @@ class FakeDesk:
         return {"count": len(self.audit), "hash": "0" * 64, "ok": True, "detail": "the chain is whole"}
 
     def launchers(self) -> list[dict[str, Any]]:
-        return [{"name": "claude here", "command": ["claude"], "cwd": "/home/ada/shop"}]
+        more = {"folders": ["/home/ada"], "arguments": True, "recent": ["/home/ada/blog"]}
+        return [{"name": "claude here", "command": ["claude"], "cwd": "/home/ada/shop", **more}]
 
     def grant(self, prompt_id: str, identity: str, **wanted: Any) -> dict[str, Any]:
         if self.prompt(prompt_id) is None:
@@ -139,10 +150,15 @@ class FakeDesk:
         words = {"words": "cargo test with any further words", "would": ["cargo test"], "would_not": ["cargo test; x"]}
         return {"ok": True, **words, **({} if wanted["preview"] else {"grant_id": "a" * 32, "answered": True})}
 
-    async def launch(self, name: str, identity: str) -> str:
+    async def launch(
+        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
+    ) -> str:
         if name != "claude here":
             raise ConfigError(f"there is no launcher named {name!r}")
-        return self.add_session("claude").session_id
+        if folder and not folder.startswith("/home/ada"):
+            raise ConfigError(f"{folder} is not a folder in which {name!r} may be started")
+        self.launched.append((name, folder, arguments, label))
+        return self.add_session("claude", folder or "/home/ada/shop", label).session_id
 
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
         return self.answers.get(prompt_id)

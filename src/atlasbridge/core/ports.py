@@ -71,7 +71,12 @@ class Desk(Protocol):
 
     def come_back(self) -> None: ...
 
-    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None: ...
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        """`past`: also what scrolled off it, as `past`; with `why` it says what was judged, where not `styled`."""
+
+    def rename(self, session_id: str, label: str, by: str) -> bool:
+        """Give a session another name; False: there is no such session."""
+
     async def kill(self, session_id: str, force: bool = False) -> bool: ...
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool: ...
     def events(self) -> AsyncIterator[dict[str, Any]]:
@@ -101,7 +106,8 @@ class Desk(Protocol):
         """{"count", "hash", "ok", "detail"}: the chain's head, and whether the whole chain is whole."""
 
     def launchers(self) -> list[dict[str, Any]]:
-        """What may be started from afar, as configured: [{"name", "command": [...], "cwd"}, ...]."""
+        """What may be started from afar, as configured: [{"name", "command": [...], "cwd", "folders", "arguments",
+        "recent"}, ...]."""
 
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
         """{"kind", "value", "by", "at", "source"} of the answer that was accepted; the value of a secret is None."""
@@ -124,8 +130,11 @@ class Desk(Protocol):
         """Allow what a prompt asks, and what looks like it, for a while; with `preview` only say what that would be:
         {"ok", "words", "would", "would_not", "grant_id", "answered"}, or {"ok": False, "reason", "message"}."""
 
-    async def launch(self, name: str, identity: str) -> str:
-        """Start a configured session without a terminal and return its id.  ConfigError: there is no such launcher."""
+    async def launch(
+        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
+    ) -> str:
+        """Start a configured session without a terminal and return its id.  ConfigError: there is no such launcher, or
+        it does not allow this folder or further words."""
 
 
 class WaitingProbe(Protocol):

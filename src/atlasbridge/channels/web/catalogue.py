@@ -33,6 +33,7 @@ WHO = Param("who", {"type": "string", "maxLength": 64}, "the id of a link, a log
 CHALLENGE = Param("challenge", {"type": "string", "maxLength": 128}, "chosen by the caller, new each time", "")
 REQUEST_KEY = Param("request_key", {"type": "string", "maxLength": 64}, "as it was given with the answer", "")
 ALL = Param("all", {"type": "boolean"}, "also those that have ended", False)
+PAST = Param("past", {"type": "boolean"}, "also what has scrolled off it, with colours, as `past`", False)
 STYLED = Param("styled", {"type": "boolean"}, "with colours, as runs of [text, fg, bg, flags]", False)
 SEARCH = Param("search", {"type": "string", "maxLength": 200}, "words in the question, the tool or the folder", "")
 LIMIT = Param("limit", {"type": "integer", "minimum": 1, "maximum": 500}, "how many at most", 50)
@@ -103,12 +104,20 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "POST", "/sessions", session_api.launch, "admin", "Start a session from the configured list.",
-        thing(session_id=TEXT), body=body.LaunchBody, errors=(404, 503),
+        thing(session_id=TEXT), body=body.LaunchBody, errors=(403, 404, 503),
     ),
     Operation("GET", "/sessions/{session_id}", session_api.get_session, "read", "One session.", SESSION, errors=(404,)),
     Operation(
+        "PUT", "/sessions/{session_id}/name", session_api.rename, "admin", "Give a session another name.",
+        thing(name=TEXT), body=body.SessionNameBody, errors=(404,),
+    ),
+    Operation(
+        "GET", "/sessions/{session_id}/why", session_api.why, "read", "What was judged, and from what.",
+        thing(why=TEXTS), errors=(404, 409),
+    ),
+    Operation(
         "GET", "/sessions/{session_id}/screen", session_api.screen, "read", "The session's screen.",
-        ANY, query=(STYLED,), errors=(404, 409),
+        ANY, query=(STYLED, PAST), errors=(404, 409),
     ),
     Operation(
         "GET", "/sessions/{session_id}/screen/stream", session_api.screen_stream, "read", "The screen, live.",

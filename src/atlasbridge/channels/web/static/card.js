@@ -134,7 +134,7 @@ export class Card {
     const box = el("div", { cls: "picture" }, screen.node, more);
     if (!whole) { draw(); return box; }
     const details = el("details", {}, el("summary", {}, "The screen"), box);
-    details.addEventListener("toggle", () => { if (details.open && !screen.node.children.length) draw(); });
+    details.addEventListener("toggle", () => { if (details.open && !screen.rows.children.length) draw(); });
     return details;
   }
 

@@ -6,7 +6,8 @@ import { setLink, subscribe, take } from "/model.js";
 import { renew, startTelling, worker } from "/notify.js";
 import { promptsView } from "/prompts.js";
 import { auditView, figuresView, historyView } from "/records.js";
-import { sessionView, sessionsView } from "/sessions.js";
+import { sessionView } from "/session.js";
+import { sessionsView } from "/sessions.js";
 import { login, loginView, settingsView } from "/settings.js";
 
 const VIEWS = { prompts: promptsView, prompt: promptsView, sessions: sessionsView, session: sessionView, history: historyView, audit: auditView, figures: figuresView, settings: settingsView };

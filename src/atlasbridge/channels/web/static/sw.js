@@ -3,8 +3,8 @@
 // this address cannot put another page in its place so.  It never keeps a prompt: answers of the API are not touched here.
 const SHELL = "atlasbridge-shell";
 const FILES = ["/", "/answering.js", "/api.js", "/app.webmanifest", "/base.css", "/card.js", "/colours.js", "/dom.js", "/icon-192.png",
-  "/icon-512.png", "/icon.svg", "/inbox.js", "/keys.js", "/main.js", "/model.js", "/notify.js", "/page.css", "/prompts.js", "/proof.js",
-  "/records.js", "/screen.js", "/sessions.js", "/settings.js", "/subject.js", "/ways.js", "/words.js"];
+  "/icon-512.png", "/icon.svg", "/inbox.js", "/keys.js", "/launch.js", "/main.js", "/model.js", "/notify.js", "/page.css", "/prompts.js", "/proof.js",
+  "/records.js", "/screen.js", "/session.js", "/sessions.js", "/settings.js", "/subject.js", "/typing.js", "/ways.js", "/words.js"];
 
 const policy = self.trustedTypes?.createPolicy("atlasbridge", { createScriptURL: (url) => { if (url !== "/proof.js") throw new TypeError(url); return url; } });
 importScripts(policy ? policy.createScriptURL("/proof.js") : "/proof.js");
