@@ -118,10 +118,13 @@ class FakeDesk:
         finally:
             self.watching -= 1
 
-    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
         found = list(reversed(self.all_prompts.values()))
         ids = [item.prompt_id for item in found]
         found = found[ids.index(before) + 1 :] if before in ids else found
+        found = [item for item in found if session_id in ("", item.session_id) and state in ("", item.state.value)]
         return [item for item in found if search.lower() in item.prompt.excerpt.lower()][:limit]
 
     def statistics(self) -> dict[str, Any]:
@@ -133,8 +136,20 @@ class FakeDesk:
             "types": {"yes_no": 12, "multiple_choice": 19, "free_text": 4},
         }
 
-    def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
+    def audit_entries(
+        self,
+        limit: int = 100,
+        before: int | None = None,
+        events: tuple[str, ...] = (),
+        session_id: str = "",
+        prompt_id: str = "",
+    ) -> list[dict[str, Any]]:
         found = [entry for entry in reversed(self.audit) if before is None or entry["seq"] < before]
+        found = [entry for entry in found if not events or entry["event"] in events]
+        wanted = {"session_id": session_id, "prompt_id": prompt_id}
+        found = [
+            entry for entry in found if all(not value or entry.get(name) == value for name, value in wanted.items())
+        ]
         return found[:limit]
 
     async def audit_state(self) -> dict[str, Any]:

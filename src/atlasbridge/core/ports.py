@@ -93,14 +93,23 @@ class Desk(Protocol):
         """The styled screen at once and after every change, at most `fps` times a second.  Costs nothing before it is
         iterated; closing it stops the host from sending.  Ends when the session does."""
 
-    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
-        """Prompts of every state, newest first; `before` is the id of the last one of the page before."""
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
+        """Prompts, newest first; `before` is the id of the last one of the page before."""
 
     def statistics(self) -> dict[str, Any]:
         """Counts over all prompts, and per day and person: the store's `statistics` and `figures`."""
 
-    def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
-        """The audit log's entries, newest first; `before` is a `seq`."""
+    def audit_entries(
+        self,
+        limit: int = 100,
+        before: int | None = None,
+        events: tuple[str, ...] = (),
+        session_id: str = "",
+        prompt_id: str = "",
+    ) -> list[dict[str, Any]]:
+        """The audit log's entries, newest first; `before` is a `seq`.  Without `events` all kinds of them."""
 
     async def audit_state(self) -> dict[str, Any]:
         """{"count", "hash", "ok", "detail"}: the chain's head, and whether the whole chain is whole."""

@@ -38,6 +38,10 @@ STYLED = Param("styled", {"type": "boolean"}, "with colours, as runs of [text, f
 SEARCH = Param("search", {"type": "string", "maxLength": 200}, "words in the question, the tool or the folder", "")
 LIMIT = Param("limit", {"type": "integer", "minimum": 1, "maximum": 500}, "how many at most", 50)
 BEFORE = Param("before", {"type": "string", "maxLength": 40}, "only those raised before this prompt", "")
+SESSION_ID = Param("session", {"type": "string", "maxLength": 64}, "only of this session", "")
+PROMPT_ID = Param("prompt", {"type": "string", "maxLength": 64}, "only of this prompt", "")
+STATE = Param("state", {"type": "string", "maxLength": 32}, "only those in this state", "")
+EVENTS = Param("events", {"type": "string", "maxLength": 1000}, "only these kinds, with commas between them", "")
 BEFORE_SEQ = Param("before", {"type": "integer", "minimum": 0, "maximum": 2**53}, "only entries before this seq", 0)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -144,11 +148,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "GET", "/history", record_api.history, "read", "Prompts of every state, newest first.",
-        listing("prompts", PROMPT), query=(SEARCH, LIMIT, BEFORE),
+        listing("prompts", PROMPT), query=(SEARCH, LIMIT, BEFORE, SESSION_ID, STATE),
     ),
     Operation(
         "GET", "/audit", record_api.audit, "read", "The audit log, newest first.",
-        listing("entries", ANY), query=(LIMIT, BEFORE_SEQ),
+        listing("entries", ANY), query=(LIMIT, BEFORE_SEQ, EVENTS, SESSION_ID, PROMPT_ID),
     ),
     Operation("GET", "/audit/state", record_api.audit_state, "read", "Whether the audit chain is whole.", ANY),
     Operation("GET", "/statistics", record_api.statistics, "read", "Counts over all prompts.", ANY),

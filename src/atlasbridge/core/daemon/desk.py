@@ -138,17 +138,25 @@ class HubDesk(DeskAttention):
         finally:
             link.unwatch(queue)
 
-    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
-        return self.ledger.history(search, limit, before or None)
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
+        return self.ledger.history(search, limit, before or None, session_id, state)
 
     def statistics(self) -> dict[str, Any]:
         return {**self.ledger.statistics(), **self.ledger.figures()}
 
-    def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
-        if before is None:
-            return self.ledger.audit_entries(limit=limit, newest=True)[::-1]
-        wanted = min(limit, max(0, before - 1))
-        return self.ledger.audit_entries(after=before - 1 - wanted, limit=wanted)[::-1] if wanted else []
+    def audit_entries(
+        self,
+        limit: int = 100,
+        before: int | None = None,
+        events: tuple[str, ...] = (),
+        session_id: str = "",
+        prompt_id: str = "",
+    ) -> list[dict[str, Any]]:
+        return self.ledger.audit_entries(
+            limit=limit, newest=True, before=before or 0, events=events, session_id=session_id, prompt_id=prompt_id
+        )[::-1]
 
     async def verify_audit(self) -> AuditVerdict:
         """A long log takes a while: that is another thread's work."""

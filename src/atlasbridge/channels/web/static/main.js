@@ -1,11 +1,13 @@
 // Begins the page: the login, the live stream, and which view is shown.
 
 import { follow, load } from "/api.js";
+import { auditView } from "/audit.js";
 import { el, toast } from "/dom.js";
+import { figuresView } from "/figures.js";
 import { setLink, subscribe, take } from "/model.js";
 import { renew, startTelling, worker } from "/notify.js";
 import { promptsView } from "/prompts.js";
-import { auditView, figuresView, historyView } from "/records.js";
+import { historyView } from "/records.js";
 import { sessionView } from "/session.js";
 import { sessionsView } from "/sessions.js";
 import { login, loginView, settingsView } from "/settings.js";

@@ -66,7 +66,6 @@ export function sessionView(main, page, id) {
       const frame = await get(`/sessions/${id}/screen?styled=true&past=true`);
       const count = screen.before(frame.past || []);
       if (!count) toast(frame.alternate ? "A full-screen program keeps no lines above its screen." : "Nothing has scrolled off the screen.");
-      above.textContent = count ? "Earlier lines again" : "Earlier lines";
     } catch (error) { toast(error.message); }
     above.disabled = false;
   } } }, "Earlier lines");

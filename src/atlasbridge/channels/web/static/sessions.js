@@ -13,14 +13,14 @@ function item(session) {
   const prompt = prompts.get(session.open_prompt);
   const idle = prompt?.constraints.idle;
   const state = !session.open_prompt ? el("span", { cls: "tag good" }, "runs") : idle ? el("span", { cls: "tag" }, "finished") : el("span", { cls: "tag warn" }, "waits for you");
-  return el("li", {}, el("a", { cls: "item", href: `#session/${session.session_id}` },
-    el("div", { cls: "row" }, el("strong", {}, session.label || session.tool), session.label ? el("small", {}, session.tool) : null, el("small", { cls: "grow", title: session.cwd }, folder(session.cwd)), state),
-    prompt ? el("p", { cls: "peek" }, oneLine(prompt).text) : null,
-    el("small", {}, `${short(session.session_id)} · started ${ago(session.started_at)} · ${session.attached ? "at a terminal" : "in the background"}`)));
+  return el("li", {}, el("a", { cls: "run", href: `#session/${session.session_id}` },
+    el("span", { cls: "run-who" }, el("strong", {}, session.label || session.tool), el("small", { title: session.cwd }, session.label ? `${session.tool} · ` : "", folder(session.cwd))),
+    el("span", { cls: "peek" }, prompt ? oneLine(prompt).text : ""),
+    el("small", {}, `${session.attached ? "at a terminal" : "in the background"}, ${ago(session.started_at)} · ${short(session.session_id)}`), state));
 }
 
 export function sessionsView(main) {
-  const list = el("ul", { cls: "list" });
+  const list = el("ul", { cls: "list records" });
   const button = el("div", { cls: "row" });
   const form = el("div");
   const filter = el("input", { type: "search", placeholder: "Filter by name, tool, folder", "aria-label": "Filter the sessions", hidden: true, ...PLAIN });
