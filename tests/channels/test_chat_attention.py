@@ -29,7 +29,9 @@ def sends(server: FakeTelegram) -> list[dict[str, Any]]:
     return [call.params for call in server.calls if call.method == "sendMessage"]
 
 
-async def test_a_prompt_for_one_person_is_shown_to_that_person_and_later_to_all(server: FakeTelegram, desk: MiniHub):
+async def test_a_prompt_for_one_person_is_shown_to_that_person_and_later_to_all(
+    server: FakeTelegram, desk: MiniHub
+) -> None:
     ada, bob, channel = server.person(ADA), server.person(BOB), two(server, desk)
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     desk.tones[record.prompt_id] = Tone(only=frozenset({f"telegram:{ADA}"}))
@@ -42,7 +44,7 @@ async def test_a_prompt_for_one_person_is_shown_to_that_person_and_later_to_all(
         assert len(ada.sees()) == 1
 
 
-async def test_who_sleeps_gets_it_without_a_sound(server: FakeTelegram, desk: MiniHub):
+async def test_who_sleeps_gets_it_without_a_sound(server: FakeTelegram, desk: MiniHub) -> None:
     server.person(ADA), server.person(BOB)
     channel = two(server, desk)
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
@@ -56,7 +58,7 @@ async def test_who_sleeps_gets_it_without_a_sound(server: FakeTelegram, desk: Mi
         assert {int(one["chat_id"]): is_silent(one) for one in sends(server)[2:]} == {ADA: False, BOB: True}
 
 
-async def test_a_digest_is_one_message_that_is_edited(server: FakeTelegram, desk: MiniHub):
+async def test_a_digest_is_one_message_that_is_edited(server: FakeTelegram, desk: MiniHub) -> None:
     ada = server.person(ADA)
     channel = TelegramChannel(telegram_settings(server), desk, SystemClock())
     async with serving(desk, channel):
@@ -69,7 +71,9 @@ async def test_a_digest_is_one_message_that_is_edited(server: FakeTelegram, desk
         assert is_silent(sends(server)[1])
 
 
-async def test_away_and_here_are_said_in_the_chat(server: FakeTelegram, desk: MiniHub, channel: TelegramChannel):
+async def test_away_and_here_are_said_in_the_chat(
+    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+) -> None:
     ada = server.person(ADA)
     spoken = {"/away": "until /here", "/away 2h": "for 2h", "/here": "Good.", "/away soon": "Say /away"}
     for text, said in spoken.items():
@@ -80,7 +84,7 @@ async def test_away_and_here_are_said_in_the_chat(server: FakeTelegram, desk: Mi
 
 async def test_the_name_that_the_configuration_gives_is_the_one_people_read(
     server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
-):
+) -> None:
     ada = server.person(ADA)
     desk.names = {"slack:T1/U7": "Grace"}
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
@@ -93,7 +97,7 @@ async def test_the_name_that_the_configuration_gives_is_the_one_people_read(
 
 async def test_what_a_timer_let_run_out_without_an_answer_is_not_said_to_be_typed(
     server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
-):
+) -> None:
     """As the hub tells it: the timer is named in the record, but there is no answer."""
     ada = server.person(ADA)
     record = desk.add_prompt(desk.add_session(), prompts.EVERY["unknown"])

@@ -86,7 +86,7 @@ async def test_an_adapter_that_fails_in_its_own_way_is_reported_not_raised() -> 
     assert await run_check(CHECKS[2], Broken) == "KeyError: 'no such table'"
 
 
-def test_a_tool_nobody_knows_gets_the_generic_adapter_with_a_warning(caplog) -> None:
+def test_a_tool_nobody_knows_gets_the_generic_adapter_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert AdapterRegistry.get("no-such-tool") is GenericAdapter
     assert "no-such-tool" in caplog.text

@@ -73,7 +73,7 @@ def count_seams(question: bytes, answer: Answer, keys: bytes) -> list[int]:
 
 @pytest.mark.parametrize("how", ANSWERS)
 @pytest.mark.parametrize("what", MOVES)
-def test_the_rest_of_an_answer_is_not_typed_once_the_world_has_moved(what: str, how: str):
+def test_the_rest_of_an_answer_is_not_typed_once_the_world_has_moved(what: str, how: str) -> None:
     question, answer, keys = ANSWERS[how]
     places = count_seams(question, answer, keys)
     assert len(places) > 5
@@ -87,7 +87,7 @@ def test_the_rest_of_an_answer_is_not_typed_once_the_world_has_moved(what: str, 
 
 
 @pytest.mark.parametrize("how", ANSWERS)
-def test_keys_of_the_person_wait_behind_the_whole_answer(how: str):
+def test_keys_of_the_person_wait_behind_the_whole_answer(how: str) -> None:
     question, answer, keys = ANSWERS[how]
     for place in count_seams(question, answer, keys)[::10]:
         bench = raw(question)
@@ -98,7 +98,7 @@ def test_keys_of_the_person_wait_behind_the_whole_answer(how: str):
         bench.pty.close()
 
 
-def test_a_line_goes_out_in_one_piece_where_lines_are_read():
+def test_a_line_goes_out_in_one_piece_where_lines_are_read() -> None:
     """Nothing can come between its parts then."""
     bench = TypingBench(RAW_TEXT)
     seen: list[bytes] = []
@@ -108,7 +108,7 @@ def test_a_line_goes_out_in_one_piece_where_lines_are_read():
     bench.pty.close()
 
 
-def test_a_text_is_not_typed_where_the_echo_was_switched_off_unseen():
+def test_a_text_is_not_typed_where_the_echo_was_switched_off_unseen() -> None:
     """The tool asks for a password now and has not written it yet."""
     bench = TypingBench(RAW_TEXT)
     bench.pty.line = LineFlags(canonical=True, echo=False)
@@ -116,14 +116,14 @@ def test_a_text_is_not_typed_where_the_echo_was_switched_off_unseen():
     bench.pty.close()
 
 
-def test_no_enter_follows_a_letter_that_the_tool_has_not_read_yet():
+def test_no_enter_follows_a_letter_that_the_tool_has_not_read_yet() -> None:
     bench = raw(RAW_LETTER)
     bench.pty.unread_bytes = 1
     assert bench.type(YES).outcome == "failed" and bench.pty_typed() == b"y"
     bench.pty.close()
 
 
-def test_no_enter_follows_a_letter_while_the_tool_works_on_it():
+def test_no_enter_follows_a_letter_while_the_tool_works_on_it() -> None:
     bench = raw(RAW_LETTER)
     busy = ProbeAnswer(ProbeState.BUSY, "runs", echo=False, canonical=False)
 
@@ -138,7 +138,7 @@ def test_no_enter_follows_a_letter_while_the_tool_works_on_it():
     bench.pty.close()
 
 
-def test_a_letter_whose_tool_is_slow_but_takes_it_is_not_followed_by_an_enter():
+def test_a_letter_whose_tool_is_slow_but_takes_it_is_not_followed_by_an_enter() -> None:
     bench = raw(RAW_LETTER)
     busy = ProbeAnswer(ProbeState.BUSY, "runs", echo=False, canonical=False)
     typed_at: list[float] = []
@@ -157,7 +157,7 @@ def test_a_letter_whose_tool_is_slow_but_takes_it_is_not_followed_by_an_enter():
     bench.pty.close()
 
 
-def test_keys_for_a_terminal_that_is_gone_are_not_called_typed():
+def test_keys_for_a_terminal_that_is_gone_are_not_called_typed() -> None:
     bench = TypingBench(RAW_TEXT)
     bench.inlet._fd = -1
     outcome = bench.type(ANN)
@@ -165,7 +165,7 @@ def test_keys_for_a_terminal_that_is_gone_are_not_called_typed():
     bench.pty.close()
 
 
-def test_a_line_that_the_tool_has_not_read_yet_is_no_new_question():
+def test_a_line_that_the_tool_has_not_read_yet_is_no_new_question() -> None:
     """On a busy machine a reader is woken long before it runs: until then it only seems to wait."""
     bench = TypingBench(RAW_LETTER)
     answered = bench.open_id
@@ -181,7 +181,7 @@ def test_a_line_that_the_tool_has_not_read_yet_is_no_new_question():
 
 def test_an_answered_question_is_not_asked_again_because_the_next_one_was_not_read_yet(
     monkeypatch: pytest.MonkeyPatch,
-):
+) -> None:
     """The tool has written its next question and waits; on a busy machine nobody has read it from the terminal yet."""
     bench = TypingBench(RAW_LETTER)
     answered = bench.open_id
@@ -202,7 +202,7 @@ def test_an_answered_question_is_not_asked_again_because_the_next_one_was_not_re
     bench.pty.close()
 
 
-def test_output_that_is_read_and_not_yet_kept_counts_as_unseen():
+def test_output_that_is_read_and_not_yet_kept_counts_as_unseen() -> None:
     """Between the read and the ring a chunk is nowhere to be found: whoever compares must know of it all the same."""
     bench = Bench()
     arrived, go_on = threading.Event(), threading.Event()

@@ -58,7 +58,7 @@ def command_lines() -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.timeout(200)
-def test_a_canary_is_found_nowhere(place: Arena, tmp_path: Path):
+def test_a_canary_is_found_nowhere(place: Arena, tmp_path: Path) -> None:
     done = tmp_path / "done"
     script = tmp_path / "tool.py"
     script.write_text(TOOL.format(shown=SHOWN, done=str(done)))

@@ -32,7 +32,7 @@ async def reply(live: LiveHub, prompt_id: str) -> Receipt | Reject:
 
 
 @pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S, 3650 * DAY_S, -3650 * DAY_S])
-async def test_a_wall_clock_that_jumps_neither_ends_nor_prolongs_a_prompt(jump_s: float):
+async def test_a_wall_clock_that_jumps_neither_ends_nor_prolongs_a_prompt(jump_s: float) -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         deadline = live.hub.desk.prompt(prompt_id).deadline
@@ -49,7 +49,7 @@ async def test_a_wall_clock_that_jumps_neither_ends_nor_prolongs_a_prompt(jump_s
         host.close()
 
 
-async def test_time_goes_on_while_the_machine_sleeps():
+async def test_time_goes_on_while_the_machine_sleeps() -> None:
     """The steady clock counts a suspend: what was to expire in the night has expired in the morning."""
     async with live_hub() as live:
         host, prompt_id = await ask(live)
@@ -61,7 +61,7 @@ async def test_time_goes_on_while_the_machine_sleeps():
         host.close()
 
 
-def test_the_steady_clock_is_the_one_that_counts_a_suspend():
+def test_the_steady_clock_is_the_one_that_counts_a_suspend() -> None:
     import time
 
     from atlasbridge.core.clock import SystemClock
@@ -73,7 +73,7 @@ def test_the_steady_clock_is_the_one_that_counts_a_suspend():
 
 
 @pytest.mark.parametrize("claimed", [False, True])
-def test_a_prompt_does_not_outlive_its_boot(claimed: bool):
+def test_a_prompt_does_not_outlive_its_boot(claimed: bool) -> None:
     with short_home() as home:
         from tests.support.ledgers import ask as ask_ledger
 

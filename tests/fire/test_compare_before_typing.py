@@ -46,7 +46,7 @@ SEAMS = count_seams()
 
 
 @pytest.mark.parametrize("what", MOVES)
-def test_nothing_is_typed_whenever_the_world_moved_first(what: str):
+def test_nothing_is_typed_whenever_the_world_moved_first(what: str) -> None:
     assert SEAMS >= 4
     for place in range(1, SEAMS + 1):
         bench = TypingBench()
@@ -57,14 +57,14 @@ def test_nothing_is_typed_whenever_the_world_moved_first(what: str):
         bench.pty.close()
 
 
-def test_nothing_is_typed_into_a_tool_that_has_ended():
+def test_nothing_is_typed_into_a_tool_that_has_ended() -> None:
     bench = TypingBench()
     bench.act_at, bench.act = 1, bench.tool_ends
     assert (bench.type(YES).outcome, bench.pty_typed()) == ("stale", b"")
     bench.pty.close()
 
 
-def test_a_screen_that_is_drawn_anew_but_asks_the_same_is_answered():
+def test_a_screen_that_is_drawn_anew_but_asks_the_same_is_answered() -> None:
     for place in range(1, SEAMS + 1):
         bench = TypingBench()
         bench.act_at, bench.act = place, lambda bench=bench: bench.tool_writes(b"\r" + QUESTION)
@@ -73,7 +73,7 @@ def test_a_screen_that_is_drawn_anew_but_asks_the_same_is_answered():
         bench.pty.close()
 
 
-def test_a_tool_that_stops_waiting_gets_nothing_at_any_place():
+def test_a_tool_that_stops_waiting_gets_nothing_at_any_place() -> None:
     busy = ProbeAnswer(ProbeState.BUSY, "runs", echo=True, canonical=True)
     for place in range(1, SEAMS + 1):
         bench = TypingBench()
@@ -88,7 +88,7 @@ def test_a_tool_that_stops_waiting_gets_nothing_at_any_place():
         bench.pty.close()
 
 
-def test_a_hidden_answer_that_was_begun_at_the_keyboard_is_not_completed_from_afar():
+def test_a_hidden_answer_that_was_begun_at_the_keyboard_is_not_completed_from_afar() -> None:
     for place in range(1, SEAMS + 1):
         bench = TypingBench(PASSWORD, echo=False)
         bench.act_at, bench.act = place, lambda bench=bench: bench.person_types(b"half")
@@ -97,14 +97,14 @@ def test_a_hidden_answer_that_was_begun_at_the_keyboard_is_not_completed_from_af
         bench.pty.close()
 
 
-def test_what_a_terminal_says_by_itself_is_no_answer_that_was_begun():
+def test_what_a_terminal_says_by_itself_is_no_answer_that_was_begun() -> None:
     bench = TypingBench(PASSWORD, echo=False)
     bench.person_types(b"\x1b[I")  # the window has the focus
     assert bench.type(Answer(AnswerKind.TEXT, "from afar")).outcome == "typed"
     bench.pty.close()
 
 
-def test_a_prompt_that_was_refused_as_stale_but_stands_there_still_is_asked_again():
+def test_a_prompt_that_was_refused_as_stale_but_stands_there_still_is_asked_again() -> None:
     bench = TypingBench()
     reading = bench.probe.answer
     first = bench.open_id
@@ -117,7 +117,7 @@ def test_a_prompt_that_was_refused_as_stale_but_stands_there_still_is_asked_agai
     bench.pty.close()
 
 
-def test_two_who_type_the_same_answer_at_once_type_it_once():
+def test_two_who_type_the_same_answer_at_once_type_it_once() -> None:
     """A connection that hung and was replaced may bring the same order a second time, in another thread."""
     bench = TypingBench()
     hand = bench.typist()

@@ -17,7 +17,7 @@ SIDE_BY_SIDE = 3  # a round mostly waits
 
 
 @pytest.mark.timeout(300)
-def test_a_hub_killed_anywhere_loses_nothing_and_types_nothing_twice():
+def test_a_hub_killed_anywhere_loses_nothing_and_types_nothing_twice() -> None:
     with arena() as one, arena() as two, arena() as three:
         places = [one, two, three]
         fights = list(_side_by_side(Rounds.begin, places))

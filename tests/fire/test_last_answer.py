@@ -13,7 +13,7 @@ def hub():
         yield running
 
 
-def test_an_answer_that_ends_the_tool_counts_as_typed_and_taken(hub: HubProcess):
+def test_an_answer_that_ends_the_tool_counts_as_typed_and_taken(hub: HubProcess) -> None:
     with FakeHost(hub.home) as host:
         prompt_id = host.raise_prompt()
         wait_until(hub.is_asked)
@@ -26,7 +26,7 @@ def test_an_answer_that_ends_the_tool_counts_as_typed_and_taken(hub: HubProcess)
         assert events[-3:] == ["REPLY_RECEIVED", "REPLY_INJECTED", "PROMPT_RESOLVED"]
 
 
-def test_an_answer_that_was_not_typed_before_the_tool_ended_is_told_as_such(hub: HubProcess):
+def test_an_answer_that_was_not_typed_before_the_tool_ended_is_told_as_such(hub: HubProcess) -> None:
     with FakeHost(hub.home) as host:
         prompt_id = host.raise_prompt()
         wait_until(hub.is_asked)

@@ -21,14 +21,14 @@ ANSWERS = [
 ]
 
 
-def test_the_tour_answers_by_itself_and_refuses_at_the_end():
+def test_the_tour_answers_by_itself_and_refuses_at_the_end() -> None:
     with hub_process() as hub, Terminal(hub.command("demo", "--tour"), hub.home.root, 40, 100) as terminal:
         assert terminal.wait_exit(120) == 0
         assert "your documents are still there" in " ".join(terminal.text().split())
         assert b"a-sample-password" not in terminal.output
 
 
-def test_the_demo_asks_what_agents_ask_and_takes_the_answers():
+def test_the_demo_asks_what_agents_ask_and_takes_the_answers() -> None:
     with hub_process() as hub:
         pid, fd = pty.fork()
         if pid == 0:

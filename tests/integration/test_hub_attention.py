@@ -38,7 +38,7 @@ async def shows(live: LiveHub, name: str, count: int = 1) -> list[PromptRecord]:
     return person.shown
 
 
-async def test_with_nobody_at_the_keyboard_chat_and_desk_are_asked_at_once():
+async def test_with_nobody_at_the_keyboard_chat_and_desk_are_asked_at_once() -> None:
     async with live_hub(POLICY, BOTH) as live:
         host = await a_host(live)
         host.raise_prompt()
@@ -47,7 +47,7 @@ async def test_with_nobody_at_the_keyboard_chat_and_desk_are_asked_at_once():
         host.close()
 
 
-async def test_keys_a_moment_ago_hold_the_chat_back_and_the_host_is_asked_once_more():
+async def test_keys_a_moment_ago_hold_the_chat_back_and_the_host_is_asked_once_more() -> None:
     async with live_hub(POLICY, BOTH) as live:
         host = await a_host(live)
         host.say("presence", typed_age_s=3.0)
@@ -66,7 +66,7 @@ async def test_keys_a_moment_ago_hold_the_chat_back_and_the_host_is_asked_once_m
         host.close()
 
 
-async def test_a_host_that_says_nothing_more_holds_nobody_back():
+async def test_a_host_that_says_nothing_more_holds_nobody_back() -> None:
     async with live_hub(POLICY, BOTH) as live:
         host = await a_host(live)
         host.say("raise", **_raise(host, typed_age_s=0.0))
@@ -77,7 +77,7 @@ async def test_a_host_that_says_nothing_more_holds_nobody_back():
         host.close()
 
 
-async def test_away_asks_the_chat_at_once_and_here_ends_it():
+async def test_away_asks_the_chat_at_once_and_here_ends_it() -> None:
     async with live_hub(POLICY, BOTH) as live:
         host = await a_host(live)
         host.say("raise", **_raise(host, typed_age_s=0.0))
@@ -96,7 +96,7 @@ async def test_away_asks_the_chat_at_once_and_here_ends_it():
         host.close()
 
 
-async def test_a_detached_session_has_nobody_at_its_keyboard():
+async def test_a_detached_session_has_nobody_at_its_keyboard() -> None:
     async with live_hub(POLICY, BOTH) as live:
         host = await a_host(live, attached=False)
         host.say("raise", **_raise(host, typed_age_s=0.0))
@@ -104,7 +104,7 @@ async def test_a_detached_session_has_nobody_at_its_keyboard():
         host.close()
 
 
-async def test_a_reminder_comes_once_also_over_a_restart():
+async def test_a_reminder_comes_once_also_over_a_restart() -> None:
     async with live_hub(POLICY, BOTH) as live:
         host = await a_host(live)
         prompt_id = host.raise_prompt()
@@ -122,7 +122,7 @@ async def test_a_reminder_comes_once_also_over_a_restart():
         host.close()
 
 
-async def test_what_was_to_be_shown_and_was_not_is_shown_after_a_restart():
+async def test_what_was_to_be_shown_and_was_not_is_shown_after_a_restart() -> None:
     async with live_hub(POLICY, BOTH) as live:
         await _until(lambda: "chat" in live.people)
         live.people["chat"].stuck = True
@@ -138,7 +138,7 @@ async def test_what_was_to_be_shown_and_was_not_is_shown_after_a_restart():
         host.close()
 
 
-async def test_a_ladder_of_one_s_own_says_who_and_when():
+async def test_a_ladder_of_one_s_own_says_who_and_when() -> None:
     ana = Person("Ana", ("chat:1",))
     ladder = Ladder((Rung(0, ("Ana",), ("chat",)), Rung(60)), "own", tool="claude")
     policy = replace(POLICY, attention=AttentionSettings(PeopleBook.of(ana), (ladder,)))
@@ -155,7 +155,7 @@ async def test_a_ladder_of_one_s_own_says_who_and_when():
         host.close()
 
 
-async def test_quiet_hours_make_it_silent_for_one_and_not_for_the_other():
+async def test_quiet_hours_make_it_silent_for_one_and_not_for_the_other() -> None:
     sleeper = Person("Ana", ("chat:1",), (parse_quiet("00:00-23:59"),))
     policy = replace(POLICY, attention=AttentionSettings(PeopleBook.of(sleeper)))
     async with live_hub(policy, BOTH) as live:
@@ -167,7 +167,7 @@ async def test_quiet_hours_make_it_silent_for_one_and_not_for_the_other():
         host.close()
 
 
-async def test_many_at_once_make_one_sound_and_one_digest_that_is_edited():
+async def test_many_at_once_make_one_sound_and_one_digest_that_is_edited() -> None:
     async with live_hub(POLICY, BOTH) as live:
         hosts = [await a_host(live) for _ in range(5)]
         ids = [host.raise_prompt() for host in hosts]
@@ -186,7 +186,7 @@ async def test_many_at_once_make_one_sound_and_one_digest_that_is_edited():
             host.close()
 
 
-async def test_a_permission_takes_the_sound_of_idle_notices():
+async def test_a_permission_takes_the_sound_of_idle_notices() -> None:
     async with live_hub(POLICY, BOTH) as live:
         asks, rests = await a_host(live), await a_host(live)
         asks.raise_prompt()
@@ -198,7 +198,7 @@ async def test_a_permission_takes_the_sound_of_idle_notices():
         asks.close(), rests.close()
 
 
-async def test_what_expired_and_still_stands_is_shown_as_waiting_and_can_be_asked_again():
+async def test_what_expired_and_still_stands_is_shown_as_waiting_and_can_be_asked_again() -> None:
     async with live_hub(POLICY, BOTH) as live:
         host = await a_host(live)
         prompt_id = host.raise_prompt(UNKNOWN)
@@ -223,7 +223,7 @@ async def test_what_expired_and_still_stands_is_shown_as_waiting_and_can_be_aske
         host.close()
 
 
-async def test_what_left_the_screen_or_was_answered_by_the_timer_does_not_wait():
+async def test_what_left_the_screen_or_was_answered_by_the_timer_does_not_wait() -> None:
     async with live_hub(POLICY, BOTH) as live:
         host, other = await a_host(live), await a_host(live)
         gone, default = host.raise_prompt(UNKNOWN), other.raise_prompt(YES_NO)
@@ -239,7 +239,7 @@ async def test_what_left_the_screen_or_was_answered_by_the_timer_does_not_wait()
         host.close(), other.close()
 
 
-async def test_a_delivery_that_fails_is_told_elsewhere_and_in_status():
+async def test_a_delivery_that_fails_is_told_elsewhere_and_in_status() -> None:
     async with live_hub(POLICY, BOTH) as live:
         await _until(lambda: len(live.people) == 2)
         live.people["chat"].down = True
@@ -256,7 +256,7 @@ async def test_a_delivery_that_fails_is_told_elsewhere_and_in_status():
         host.close()
 
 
-async def test_many_are_answered_the_same_way_and_each_is_decided_for_itself():
+async def test_many_are_answered_the_same_way_and_each_is_decided_for_itself() -> None:
     async with live_hub(POLICY, BOTH) as live:
         hosts = [await a_host(live) for _ in range(3)]
         ids = [host.raise_prompt() for host in hosts]
@@ -280,7 +280,7 @@ async def test_many_are_answered_the_same_way_and_each_is_decided_for_itself():
             host.close()
 
 
-async def test_an_hour_stays_an_hour_over_a_restart():
+async def test_an_hour_stays_an_hour_over_a_restart() -> None:
     policy = replace(POLICY, attention=AttentionSettings(digest_s=0, notices_per_hour=1))
     async with live_hub(policy, BOTH) as live:
         first, second = await a_host(live), await a_host(live)

@@ -29,7 +29,7 @@ def local(prompt_id: str, value: str, **fields) -> InboundReply:
     return InboundReply(channel=LOCAL, identity="cli:local", prompt_id=prompt_id, value=value, **fields)
 
 
-async def test_a_person_answers_and_gets_every_receipt():
+async def test_a_person_answers_and_gets_every_receipt() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         await live.person.until(lambda: live.person.shown)
@@ -43,7 +43,7 @@ async def test_a_person_answers_and_gets_every_receipt():
         host.close()
 
 
-async def test_the_first_valid_reply_wins_and_the_other_channel_hears_who_it_was():
+async def test_the_first_valid_reply_wins_and_the_other_channel_hears_who_it_was() -> None:
     other = channel_named("other")
     async with live_hub(channels=(channel_named("memory"), other)) as live:
         host, _ = await ask(live)
@@ -63,7 +63,7 @@ async def test_the_first_valid_reply_wins_and_the_other_channel_hears_who_it_was
         host.close()
 
 
-async def test_a_reply_is_audited_before_it_is_typed():
+async def test_a_reply_is_audited_before_it_is_typed() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         answering = asyncio.create_task(live.hub.replies.reply(local(prompt_id, "y")))
@@ -75,7 +75,7 @@ async def test_a_reply_is_audited_before_it_is_typed():
         host.close()
 
 
-async def test_a_stale_prompt_is_refused_and_withdrawn():
+async def test_a_stale_prompt_is_refused_and_withdrawn() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         answering = asyncio.create_task(live.hub.replies.reply(local(prompt_id, "y")))
@@ -86,7 +86,7 @@ async def test_a_stale_prompt_is_refused_and_withdrawn():
         host.close()
 
 
-async def test_after_an_answer_at_the_terminal_a_reply_is_refused():
+async def test_after_an_answer_at_the_terminal_a_reply_is_refused() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         host.withdraw(prompt_id)
@@ -96,7 +96,7 @@ async def test_after_an_answer_at_the_terminal_a_reply_is_refused():
         host.close()
 
 
-async def test_after_the_deadline_the_safe_default_is_typed_and_a_late_reply_is_refused():
+async def test_after_the_deadline_the_safe_default_is_typed_and_a_late_reply_is_refused() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         live.advance(601)
@@ -109,7 +109,7 @@ async def test_after_the_deadline_the_safe_default_is_typed_and_a_late_reply_is_
         host.close()
 
 
-async def test_nothing_is_typed_by_a_timer_for_an_unknown_or_a_secret_prompt():
+async def test_nothing_is_typed_by_a_timer_for_an_unknown_or_a_secret_prompt() -> None:
     for prompt in (UNKNOWN, SECRET):
         async with live_hub() as live:
             host, prompt_id = await ask(live, prompt)
@@ -120,7 +120,7 @@ async def test_nothing_is_typed_by_a_timer_for_an_unknown_or_a_secret_prompt():
             host.close()
 
 
-async def test_a_wall_clock_that_jumps_expires_nothing():
+async def test_a_wall_clock_that_jumps_expires_nothing() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         live.clock.jump_wall(86_400)
@@ -129,7 +129,7 @@ async def test_a_wall_clock_that_jumps_expires_nothing():
         host.close()
 
 
-async def test_the_eleventh_reply_within_a_minute_is_too_fast_but_not_on_this_machine():
+async def test_the_eleventh_reply_within_a_minute_is_too_fast_but_not_on_this_machine() -> None:
     async with live_hub(channels=(channel_named("chat", remote=True),)) as live:
         host, prompt_id = await ask(live)
         wrong = InboundReply(channel="chat", identity="chat:1", prompt_id=prompt_id, value="maybe")
@@ -141,7 +141,7 @@ async def test_the_eleventh_reply_within_a_minute_is_too_fast_but_not_on_this_ma
         host.close()
 
 
-async def test_a_person_who_is_not_listed_may_not_answer():
+async def test_a_person_who_is_not_listed_may_not_answer() -> None:
     chat = channel_named("chat", remote=True)
     policy = PolicySettings(allowed={"chat": frozenset({"chat:1"})})
     async with live_hub(policy=policy, channels=(chat,)) as live:
@@ -151,7 +151,7 @@ async def test_a_person_who_is_not_listed_may_not_answer():
         host.close()
 
 
-async def test_a_secret_is_neither_asked_nor_answered_in_a_chat_and_never_written_down():
+async def test_a_secret_is_neither_asked_nor_answered_in_a_chat_and_never_written_down() -> None:
     chat = channel_named("chat", remote=True)
     policy = PolicySettings(allowed={"chat": None})
     async with live_hub(policy=policy, channels=(chat,)) as live:
@@ -170,7 +170,7 @@ async def test_a_secret_is_neither_asked_nor_answered_in_a_chat_and_never_writte
         host.close()
 
 
-async def test_a_dead_channel_keeps_nobody_else_waiting_and_asks_when_it_is_back():
+async def test_a_dead_channel_keeps_nobody_else_waiting_and_asks_when_it_is_back() -> None:
     async with live_hub(channels=(channel_named("memory"), channel_named("dead"))) as live:
         dead = live.people["dead"]
         dead.stuck = True
@@ -184,7 +184,7 @@ async def test_a_dead_channel_keeps_nobody_else_waiting_and_asks_when_it_is_back
         host.close()
 
 
-async def test_a_channel_that_is_down_is_tried_again_while_the_prompt_is_open():
+async def test_a_channel_that_is_down_is_tried_again_while_the_prompt_is_open() -> None:
     async with live_hub() as live:
         live.person.down = True
         host, prompt_id = await ask(live)
@@ -195,7 +195,7 @@ async def test_a_channel_that_is_down_is_tried_again_while_the_prompt_is_open():
         host.close()
 
 
-async def test_cancel_leaves_the_prompt_alone():
+async def test_cancel_leaves_the_prompt_alone() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live, UNKNOWN)
         outcome = await live.hub.replies.reply(local(prompt_id, "cancel"))
@@ -204,7 +204,7 @@ async def test_cancel_leaves_the_prompt_alone():
         host.close()
 
 
-async def test_free_text_is_answered_by_no_timer_even_if_a_default_came_with_it():
+async def test_free_text_is_answered_by_no_timer_even_if_a_default_came_with_it() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live, FREE_TEXT)
         live.advance(601)
@@ -213,7 +213,7 @@ async def test_free_text_is_answered_by_no_timer_even_if_a_default_came_with_it(
         host.close()
 
 
-async def test_a_session_without_channels_asks_nobody_but_can_be_answered_here():
+async def test_a_session_without_channels_asks_nobody_but_can_be_answered_here() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live, channels=())
         answering = asyncio.create_task(live.hub.replies.reply(local(prompt_id, "y")))
@@ -223,7 +223,7 @@ async def test_a_session_without_channels_asks_nobody_but_can_be_answered_here()
         host.close()
 
 
-async def test_a_reminder_goes_out_once():
+async def test_a_reminder_goes_out_once() -> None:
     async with live_hub() as live:
         host, _ = await ask(live)
         await live.person.until(lambda: live.person.shown)
@@ -234,7 +234,7 @@ async def test_a_reminder_goes_out_once():
         host.close()
 
 
-async def test_typed_but_still_there_is_told_and_never_typed_again():
+async def test_typed_but_still_there_is_told_and_never_typed_again() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         answering = asyncio.create_task(live.hub.replies.reply(local(prompt_id, "y")))
@@ -245,9 +245,9 @@ async def test_typed_but_still_there_is_told_and_never_typed_again():
         host.close()
 
 
-async def test_a_channel_that_cannot_be_built_is_a_fault_in_the_status():
+async def test_a_channel_that_cannot_be_built_is_a_fault_in_the_status() -> None:
     class Broken(channel_named("broken")):
-        def __init__(self, *_):
+        def __init__(self, *_) -> None:
             raise ImportError("no module named colours")
 
     async with live_hub(channels=(Broken,), courier=CourierSettings(first_retry_s=0.01)) as live:
@@ -257,7 +257,7 @@ async def test_a_channel_that_cannot_be_built_is_a_fault_in_the_status():
         assert "colours" in live.hub.router.health()[0]["fault"]
 
 
-async def test_a_screen_is_shown_at_once_then_whenever_it_changes_until_nobody_looks():
+async def test_a_screen_is_shown_at_once_then_whenever_it_changes_until_nobody_looks() -> None:
     async with live_hub() as live:
         host = await in_thread(FakeHost, live.home)
         looking = live.hub.desk.watch(host.session_id, fps=5)
@@ -275,7 +275,7 @@ async def test_a_screen_is_shown_at_once_then_whenever_it_changes_until_nobody_l
         host.close()
 
 
-async def test_a_host_that_does_not_answer_shows_nothing():
+async def test_a_host_that_does_not_answer_shows_nothing() -> None:
     async with live_hub(capture_timeout_s=0.05) as live:
         host = await in_thread(FakeHost, live.home)
         assert await live.hub.desk.screen(host.session_id) is None
@@ -283,7 +283,7 @@ async def test_a_host_that_does_not_answer_shows_nothing():
         host.close()
 
 
-async def test_keys_from_afar_are_recorded_by_number_and_not_by_content():
+async def test_keys_from_afar_are_recorded_by_number_and_not_by_content() -> None:
     async with live_hub() as live:
         host = await in_thread(FakeHost, live.home)
         assert await live.hub.desk.type_keys(host.session_id, b"ls\r", "web:anna")
@@ -293,7 +293,7 @@ async def test_keys_from_afar_are_recorded_by_number_and_not_by_content():
         host.close()
 
 
-async def test_a_session_may_set_its_own_time_limit():
+async def test_a_session_may_set_its_own_time_limit() -> None:
     async with live_hub() as live:
         host = await in_thread(FakeHost, live.home, ttl_s=5.0)
         host.raise_prompt()

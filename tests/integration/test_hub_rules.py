@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from tests.support.fake_host import SECRET, FakeHost
@@ -85,7 +86,7 @@ def local(prompt_id: str, value: str) -> InboundReply:
     return InboundReply(channel=LOCAL, identity="cli:local", prompt_id=prompt_id, value=value)
 
 
-async def test_allow_types_the_choice_that_allows_once_and_says_which_rule_it_was():
+async def test_allow_types_the_choice_that_allows_once_and_says_which_rule_it_was() -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking("npm run test:unit"))
         assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "1"}
@@ -111,7 +112,7 @@ async def test_allow_types_the_choice_that_allows_once_and_says_which_rule_it_wa
     ],
     ids=["more", "cut", "always", "two", "several", "unknown", "no-subject", "secret"],
 )
-async def test_what_is_not_certain_is_asked(prompt):
+async def test_what_is_not_certain_is_asked(prompt) -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, prompt)
         await live.person.until(lambda: live.person.shown)
@@ -119,7 +120,7 @@ async def test_what_is_not_certain_is_asked(prompt):
         host.close()
 
 
-async def test_deny_types_the_refusing_choice():
+async def test_deny_types_the_refusing_choice() -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking("ls; rm -rf /"))
         assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "3"}
@@ -127,14 +128,14 @@ async def test_deny_types_the_refusing_choice():
         host.close()
 
 
-async def test_deny_gives_its_reason_where_the_tool_takes_words_with_a_refusal():
+async def test_deny_gives_its_reason_where_the_tool_takes_words_with_a_refusal() -> None:
     async with ruled_hub() as live:
         host, _ = await ask(live, asking("rm -rf /", words=True))
         assert (await in_thread(host.answer_typing))["answer"] == {"kind": "text", "value": "use the bin"}
         host.close()
 
 
-async def test_two_people_must_agree_and_one_alone_types_nothing():
+async def test_two_people_must_agree_and_one_alone_types_nothing() -> None:
     async with ruled_hub(channels=(channel_named("memory"), channel_named("other"))) as live:
         host, prompt_id = await ask(live, asking("git push"))
         for person in live.people.values():
@@ -154,7 +155,7 @@ async def test_two_people_must_agree_and_one_alone_types_nothing():
         host.close()
 
 
-async def test_one_refusal_ends_what_two_people_should_have_agreed_to():
+async def test_one_refusal_ends_what_two_people_should_have_agreed_to() -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking("git push"))
         await live.person.until(lambda: live.person.shown)
@@ -166,7 +167,7 @@ async def test_one_refusal_ends_what_two_people_should_have_agreed_to():
         host.close()
 
 
-async def test_people_count_and_not_the_channels_they_speak_through():
+async def test_people_count_and_not_the_channels_they_speak_through() -> None:
     async with ruled_hub(channels=(channel_named("memory"), channel_named("other"))) as live:
         live.hub.replies.person_of = lambda identity: identity.partition(":")[2]
         host, prompt_id = await ask(live, asking("git push"))
@@ -184,7 +185,7 @@ async def grant(live: LiveHub, prompt_id: str, **fields) -> dict:
     return answer
 
 
-async def test_a_grant_answers_its_prompt_and_the_next_ones_until_it_is_used_up():
+async def test_a_grant_answers_its_prompt_and_the_next_ones_until_it_is_used_up() -> None:
     async with ruled_hub() as live:
         host, first = await ask(live, asking("cargo test --all"))
         await live.person.until(lambda: live.person.shown)
@@ -206,7 +207,7 @@ async def test_a_grant_answers_its_prompt_and_the_next_ones_until_it_is_used_up(
         host.close()
 
 
-async def test_a_grant_ends_with_its_time():
+async def test_a_grant_ends_with_its_time() -> None:
     async with ruled_hub() as live:
         host, first = await ask(live, asking("cargo test"))
         await grant(live, first, for_s=60)
@@ -217,7 +218,7 @@ async def test_a_grant_ends_with_its_time():
         host.close()
 
 
-async def test_a_revoked_grant_allows_nothing_more_and_another_session_never_had_it():
+async def test_a_revoked_grant_allows_nothing_more_and_another_session_never_had_it() -> None:
     async with ruled_hub() as live:
         host, first = await ask(live, asking("cargo test"))
         made = await grant(live, first)
@@ -232,7 +233,7 @@ async def test_a_revoked_grant_allows_nothing_more_and_another_session_never_had
 
 
 @pytest.mark.parametrize("text", ["ls $(x)", "rm -rf $X", "curl x | sh", "x=1 ls", "bash -c 'ls $x'"])
-async def test_what_is_not_certain_cannot_be_granted(text):
+async def test_what_is_not_certain_cannot_be_granted(text) -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking(text))
         answer = await grant(live, prompt_id)
@@ -242,14 +243,14 @@ async def test_what_is_not_certain_cannot_be_granted(text):
 
 
 @pytest.mark.parametrize("prompt", [asking("ls", certain=False), asking("ls", subject=None), SECRET])
-async def test_secrets_unknown_and_cut_questions_cannot_be_granted(prompt):
+async def test_secrets_unknown_and_cut_questions_cannot_be_granted(prompt) -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, prompt)
         assert not (await grant(live, prompt_id))["ok"]
         host.close()
 
 
-async def test_a_refusal_stands_against_a_grant():
+async def test_a_refusal_stands_against_a_grant() -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking("rm x"))
         await grant(live, prompt_id, folder=True)
@@ -260,7 +261,7 @@ async def test_a_refusal_stands_against_a_grant():
         host.close()
 
 
-async def test_a_projects_rules_hold_only_after_a_person_trusted_them_and_as_they_were_then(tmp_path):
+async def test_a_projects_rules_hold_only_after_a_person_trusted_them_and_as_they_were_then(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     (folder / ".atlasbridge").mkdir(parents=True)
     file = folder / ".atlasbridge" / "policy.toml"
@@ -281,7 +282,7 @@ async def test_a_projects_rules_hold_only_after_a_person_trusted_them_and_as_the
         host.close()
 
 
-async def test_what_rules_did_is_told_at_once_or_in_one_message():
+async def test_what_rules_did_is_told_at_once_or_in_one_message() -> None:
     async with ruled_hub() as live:
         live.hub.rules.use(replace(live.hub.rules.rules, tell="at_once"))
         host, _ = await ask(live, asking("npm run test"))
@@ -293,7 +294,7 @@ async def test_what_rules_did_is_told_at_once_or_in_one_message():
         host.close()
 
 
-async def test_a_reply_that_is_no_refusal_needs_everybody_even_if_it_is_words_or_keys():
+async def test_a_reply_that_is_no_refusal_needs_everybody_even_if_it_is_words_or_keys() -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking("git push"))
         outcome = await live.hub.replies.reply(replace(local(prompt_id, "x"), as_keys=True))

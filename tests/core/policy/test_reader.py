@@ -35,13 +35,13 @@ def parser():
     made.close()
 
 
-def test_a_good_file_gives_its_rules(parser):
+def test_a_good_file_gives_its_rules(parser) -> None:
     policy = read_policy(GOOD, parser, home="/home/me")
     assert [(rule.name, rule.verdict) for rule in policy.rules] == [("tests", Say.ALLOW), ("prod", Say.ASK)]
     assert policy.rules[1].approvals == 2
 
 
-def test_two_rules_that_say_something_else_have_different_digests(parser):
+def test_two_rules_that_say_something_else_have_different_digests(parser) -> None:
     one = read_policy(GOOD, parser).rules[0]
     other = read_policy(GOOD, parser).rules[1]
     changed = read_policy(GOOD.replace('tool = "claude"', 'tool = "codex"'), parser).rules[0]
@@ -84,14 +84,14 @@ RULE = '[[rule]]\nname = "a"\nverdict = "{verdict}"\n'
         (GOOD + '\n[[rule]]\nverdict = "deny"\nname = "tests"\ncommand = ["x"]\n', 20, "two rules named"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text, line, said, parser):
+def test_what_is_wrong_is_said_with_its_line(text, line, said, parser) -> None:
     with pytest.raises(ConfigError) as error:
         read_policy(text, parser, where="policy.toml")
     assert str(error.value).startswith(f"policy.toml:{line}: ")
     assert said in str(error.value)
 
 
-def test_a_projects_own_file_may_not_allow(parser):
+def test_a_projects_own_file_may_not_allow(parser) -> None:
     text = RULE.format(verdict="allow") + "command = ['ls']\n"
     with pytest.raises(ConfigError, match=r"x/policy\.toml:3: rule 'a': a project's own file may ask or deny"):
         read_policy(text, parser, where="x/policy.toml", tightens=True)

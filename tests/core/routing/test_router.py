@@ -38,7 +38,7 @@ def notice(text: str) -> Errand:
     return Errand(lambda channel: channel.notify(text))
 
 
-async def test_errands_are_done_in_order():
+async def test_errands_are_done_in_order() -> None:
     person = channel()
     courier = courier_for(lambda: person)
     courier.start()
@@ -49,10 +49,10 @@ async def test_errands_are_done_in_order():
     assert person.closed and courier.health()["state"] == "closed"
 
 
-async def test_a_failed_errand_is_tried_again_only_while_it_is_wanted():
+async def test_a_failed_errand_is_tried_again_only_while_it_is_wanted() -> None:
     person, tries, wanted = channel(), [], [True]
 
-    async def fail(_):
+    async def fail(_) -> None:
         tries.append(1)
         if len(tries) == 3:
             wanted[0] = False
@@ -67,10 +67,10 @@ async def test_a_failed_errand_is_tried_again_only_while_it_is_wanted():
     await courier.stop(0)
 
 
-async def test_an_errand_that_hangs_is_cut_off_and_the_next_one_goes():
+async def test_an_errand_that_hangs_is_cut_off_and_the_next_one_goes() -> None:
     person = channel()
 
-    async def hang(_):
+    async def hang(_) -> None:
         await asyncio.get_running_loop().create_future()
 
     courier = courier_for(lambda: person)
@@ -81,14 +81,14 @@ async def test_an_errand_that_hangs_is_cut_off_and_the_next_one_goes():
     await courier.stop(0)
 
 
-async def test_a_channel_that_breaks_is_built_anew_and_keeps_the_message():
+async def test_a_channel_that_breaks_is_built_anew_and_keeps_the_message() -> None:
     built: list[MemoryChannel] = []
 
     def build() -> MemoryChannel:
         built.append(channel())
         return built[-1]
 
-    async def once(target):
+    async def once(target) -> None:
         if target is built[0]:
             raise RuntimeError("a bug in the channel")
         await target.notify("delivered")
@@ -101,9 +101,9 @@ async def test_a_channel_that_breaks_is_built_anew_and_keeps_the_message():
     await courier.stop(0)
 
 
-async def test_a_reply_loop_that_breaks_restarts_the_channel():
+async def test_a_reply_loop_that_breaks_restarts_the_channel() -> None:
     class Deaf(MemoryChannel):
-        async def receive_reply(self):
+        async def receive_reply(self) -> None:
             raise ConnectionError("poll failed")
 
     built: list[Deaf] = []
@@ -119,11 +119,11 @@ async def test_a_reply_loop_that_breaks_restarts_the_channel():
     assert courier.health()["state"] == "closed"
 
 
-async def test_a_channel_that_fails_in_the_moment_of_stopping_is_stopped():
+async def test_a_channel_that_fails_in_the_moment_of_stopping_is_stopped() -> None:
     failing = asyncio.Event()
 
     class Failing(MemoryChannel):
-        async def receive_reply(self):
+        async def receive_reply(self) -> None:
             failing.set()
             raise ConnectionError("poll failed")
 
@@ -135,10 +135,10 @@ async def test_a_channel_that_fails_in_the_moment_of_stopping_is_stopped():
     assert courier.health()["state"] == "closed"
 
 
-async def test_a_channel_that_is_set_up_wrongly_is_not_tried_again():
+async def test_a_channel_that_is_set_up_wrongly_is_not_tried_again() -> None:
     tries = []
 
-    def build():
+    def build() -> None:
         tries.append(1)
         raise ConfigError("no such token")
 
@@ -150,12 +150,12 @@ async def test_a_channel_that_is_set_up_wrongly_is_not_tried_again():
     await courier.stop(0)
 
 
-async def test_a_full_outbox_drops_instead_of_growing():
+async def test_a_full_outbox_drops_instead_of_growing() -> None:
     courier = courier_for(channel)
     assert [courier.put(notice("x")) for _ in range(4)] == [True, True, True, False]
 
 
-async def test_a_reply_is_answered_to_its_sender():
+async def test_a_reply_is_answered_to_its_sender() -> None:
     person = channel()
     courier = courier_for(lambda: person)
     courier.start()
