@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from atlasbridge.cli.approvals_board import ARMING_S, MOVED_S, Board, same_meaning
@@ -10,7 +12,7 @@ from atlasbridge.cli.approvals_view import paint, render_frame
 from atlasbridge.cli.columns import cells
 
 
-def prompt(kind: str, prompt_id: str = "a" * 36, **fields):
+def prompt(kind: str, prompt_id: str = "a" * 36, **fields: Any):
     return {
         "prompt_id": prompt_id,
         "session_id": "5" * 36,

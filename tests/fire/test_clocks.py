@@ -35,14 +35,14 @@ async def reply(live: LiveHub, prompt_id: str) -> Receipt | Reject:
 async def test_a_wall_clock_that_jumps_neither_ends_nor_prolongs_a_prompt(jump_s: float) -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
-        deadline = live.hub.desk.prompt(prompt_id).deadline
+        deadline = live.record(prompt_id).deadline
         live.clock.jump_wall(jump_s)
         live.advance(1)
-        record = live.hub.desk.prompt(prompt_id)
+        record = live.record(prompt_id)
         assert record.state in OPEN and record.deadline == deadline
         live.clock.advance(deadline - live.clock.now())
         live.hub.scheduler.run_due()
-        assert live.hub.desk.prompt(prompt_id).state is PromptState.EXPIRED
+        assert live.record(prompt_id).state is PromptState.EXPIRED
         live.clock.jump_wall(-jump_s)
         late = await reply(live, prompt_id)
         assert isinstance(late, Reject) and late.reason is Refusal.EXPIRED
@@ -57,7 +57,7 @@ async def test_time_goes_on_while_the_machine_sleeps() -> None:
         late = await reply(live, prompt_id)  # before any timer had a chance to run
         assert isinstance(late, Reject) and late.reason is Refusal.EXPIRED
         live.hub.scheduler.run_due()
-        assert live.hub.desk.prompt(prompt_id).state is PromptState.EXPIRED
+        assert live.record(prompt_id).state is PromptState.EXPIRED
         host.close()
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from tests.support.fake_host import FakeHost
 from tests.support.hubs import HubProcess, hub_process, wait_until
 
 
 @pytest.fixture
-def hub():
+def hub() -> Iterator[HubProcess]:
     with hub_process() as running:
         yield running
 

@@ -7,6 +7,7 @@ import os
 import pty
 import sys
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ TOKEN = "987654321:AAtokenThatMustNotLeak"
 
 
 @pytest.fixture(scope="module")
-def hub():
+def hub() -> Iterator[HubProcess]:
     with hub_process() as running:
         yield running
 

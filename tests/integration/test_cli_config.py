@@ -68,13 +68,13 @@ def test_tables_are_whole_behind_a_pipe_and_wrap_on_a_terminal(hub: HubProcess) 
         host.record = replace(host.record, cwd=folder)
         host.raise_prompt(replace(YES_NO, excerpt="Delete " + "y" * 120 + "? (y/n)"))
         wait_until(hub.is_asked)
-        row = [line for line in hub.cli("approvals").stdout.splitlines() if host.open["prompt_id"][:8] in line]
+        row = [line for line in hub.cli("approvals").stdout.splitlines() if host.open_id[:8] in line]
         assert len(row) == 1 and "y" * 120 in row[0] and "…" not in row[0]
         assert "…" not in hub.cli("audit", "show").stdout
         with Terminal(hub.command("approvals", "--once"), hub.home.root, 24, 60) as terminal:
             assert terminal.wait_exit() == 0
             printed = terminal.output.decode()
-            assert "…" not in printed and host.open["prompt_id"][:8] in printed and printed.count("y") >= 120
+            assert "…" not in printed and host.open_id[:8] in printed and printed.count("y") >= 120
             assert "y" * 20 in printed, "there is room for what is asked"
         host.end()
         wait_until(lambda: hub.ask("sessions")["sessions"] == [])

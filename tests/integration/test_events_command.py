@@ -17,7 +17,7 @@ RAISED = {
 
 
 @pytest.fixture
-def hub():
+def hub() -> Iterator[HubProcess]:
     with hub_process() as running:
         yield running
 

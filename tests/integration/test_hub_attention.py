@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from tests.support.fake_host import SECRET, UNKNOWN, YES_NO, FakeHost
 from tests.support.hubs import LiveHub, channel_named, live_hub
+from tests.support.waiting import in_thread, until
 
 from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.escalation import Escalation
@@ -24,11 +26,7 @@ POLICY = PolicySettings(allowed=ALLOWED)
 IDLE = Prompt(PromptType.TYPE_FREE_TEXT, 0.9, "What next?", constraints={"idle": True}, digest="idle")
 
 
-async def in_thread(call, *arguments, **named):
-    return await asyncio.to_thread(call, *arguments, **named)
-
-
-async def a_host(live: LiveHub, **session) -> FakeHost:
+async def a_host(live: LiveHub, **session: Any) -> FakeHost:
     return await in_thread(FakeHost, live.home, **{"attached": True, **session})
 
 
@@ -58,7 +56,7 @@ async def test_keys_a_moment_ago_hold_the_chat_back_and_the_host_is_asked_once_m
         await in_thread(host.hear, "presence")
         assert not live.people["chat"].shown
         host.say("presence", typed_age_s=5.0)  # they went on typing elsewhere in that session
-        await _until(lambda: live.hub.life.escalation._presence[host.session_id].last_key_at > 1010)
+        await until(lambda: live.hub.life.escalation._presence[host.session_id].last_key_at > 1010)
         live.advance(15.1)
         await in_thread(host.hear, "presence")
         host.say("presence", typed_age_s=20.1)
@@ -115,7 +113,7 @@ async def test_a_reminder_comes_once_also_over_a_restart() -> None:
         await chat.until(lambda: chat.edits)
         life = live.hub.life
         life.escalation = Escalation(life._hub)  # all that a former process only remembered
-        life.watch_again(live.hub.ledger.prompt(prompt_id), live.hub.ledger.session(host.session_id))
+        life.watch_again(live.record(prompt_id), live.session(host))
         live.advance(100)
         await asyncio.sleep(0.1)
         assert [receipt.stage for _, receipt in chat.edits] == ["reminder"] and len(chat.shown) == 1
@@ -124,7 +122,7 @@ async def test_a_reminder_comes_once_also_over_a_restart() -> None:
 
 async def test_what_was_to_be_shown_and_was_not_is_shown_after_a_restart() -> None:
     async with live_hub(POLICY, BOTH) as live:
-        await _until(lambda: "chat" in live.people)
+        await until(lambda: "chat" in live.people)
         live.people["chat"].stuck = True
         host = await a_host(live)
         prompt_id = host.raise_prompt()
@@ -132,7 +130,7 @@ async def test_what_was_to_be_shown_and_was_not_is_shown_after_a_restart() -> No
         live.people["chat"].stuck = False
         life = live.hub.life
         life.escalation = Escalation(life._hub)
-        life.watch_again(live.hub.ledger.prompt(prompt_id), live.hub.ledger.session(host.session_id))
+        life.watch_again(live.record(prompt_id), live.session(host))
         await shows(live, "chat")
         assert len(live.people["memory"].shown) == 1
         host.close()
@@ -179,7 +177,7 @@ async def test_many_at_once_make_one_sound_and_one_digest_that_is_edited() -> No
         assert len({key for key, _, _ in chat.digests}) == 1
         assert [sounds for _, _, sounds in chat.digests] == [True, False, False, False]
         joined = [host for host, prompt_id in zip(hosts, ids, strict=True) if prompt_id not in loud]
-        joined[0].withdraw(joined[0].open["prompt_id"])
+        joined[0].withdraw(joined[0].open_id)
         await chat.until(lambda: len(chat.digests) == 5)
         assert chat.digests[-1][1].startswith("3 more questions wait, 1 settled:")
         for host in hosts:
@@ -204,19 +202,18 @@ async def test_what_expired_and_still_stands_is_shown_as_waiting_and_can_be_aske
         prompt_id = host.raise_prompt(UNKNOWN)
         await shows(live, "chat")
         live.advance(601)
-        assert live.hub.ledger.prompt(prompt_id).state is PromptState.EXPIRED
+        assert live.record(prompt_id).state is PromptState.EXPIRED
         assert [record.prompt_id for record in live.hub.desk.still_waiting()] == [prompt_id]
-        operate = live.hub.operations.operate
-        assert [one["prompt_id"] for one in (await operate({"op": "prompts"}))["still_waiting"]] == [prompt_id]
-        assert (await operate({"op": "sessions"}))["sessions"][0]["still_waiting"] == prompt_id
-        assert (await operate({"op": "status"}))["still_waiting"] == 1
+        assert [one["prompt_id"] for one in (await live.asked("prompts"))["still_waiting"]] == [prompt_id]
+        assert (await live.asked("sessions"))["sessions"][0]["still_waiting"] == prompt_id
+        assert (await live.asked("status"))["still_waiting"] == 1
         asking = asyncio.create_task(live.hub.desk.raise_again(prompt_id))
         assert (await in_thread(host.hear, "renew"))["prompt_id"] == prompt_id
         renewed = host.raise_prompt(UNKNOWN)
         receipt = await asking
         assert isinstance(receipt, Receipt) and (receipt.stage, receipt.answer) == ("asked_again", renewed)
         assert live.hub.desk.still_waiting() == []
-        assert live.hub.ledger.prompt(prompt_id).state is PromptState.WITHDRAWN
+        assert live.record(prompt_id).state is PromptState.WITHDRAWN
         await shows(live, "chat", 2)
         again = await live.hub.desk.raise_again(prompt_id)
         assert isinstance(again, Reject) and again.sentence
@@ -231,8 +228,8 @@ async def test_what_left_the_screen_or_was_answered_by_the_timer_does_not_wait()
         live.advance(601)
         await in_thread(other.answer_typing)
         host.withdraw(gone)
-        await _until(lambda: live.hub.ledger.prompt(gone).state is PromptState.WITHDRAWN)
-        await _until(lambda: live.hub.ledger.prompt(default).state is PromptState.RESOLVED)
+        await until(lambda: live.record(gone).state is PromptState.WITHDRAWN)
+        await until(lambda: live.record(default).state is PromptState.RESOLVED)
         assert live.hub.desk.still_waiting() == []
         for prompt_id in (gone, default, "f" * 32):
             assert isinstance(await live.hub.desk.raise_again(prompt_id), Reject)
@@ -241,7 +238,7 @@ async def test_what_left_the_screen_or_was_answered_by_the_timer_does_not_wait()
 
 async def test_a_delivery_that_fails_is_told_elsewhere_and_in_status() -> None:
     async with live_hub(POLICY, BOTH) as live:
-        await _until(lambda: len(live.people) == 2)
+        await until(lambda: len(live.people) == 2)
         live.people["chat"].down = True
         host = await a_host(live)
         host.raise_prompt()
@@ -251,7 +248,7 @@ async def test_a_delivery_that_fails_is_told_elsewhere_and_in_status() -> None:
         assert report["unreached"] == 1 and "down" in report["why"]
         live.people["chat"].down = False
         await shows(live, "chat")
-        await _until(lambda: "unreached" not in next(one for one in live.hub.router.health() if one["name"] == "chat"))
+        await until(lambda: "unreached" not in next(one for one in live.hub.router.health() if one["name"] == "chat"))
         assert sum("could not be shown" in notice for notice in desk.notices) == 1
         host.close()
 
@@ -262,7 +259,7 @@ async def test_many_are_answered_the_same_way_and_each_is_decided_for_itself() -
         ids = [host.raise_prompt() for host in hosts]
         secret_host = await a_host(live)
         secret = secret_host.raise_prompt(SECRET)
-        await _until(lambda: all(live.hub.ledger.prompt(one) for one in (*ids, secret)))
+        await until(lambda: all(live.hub.ledger.prompt(one) for one in (*ids, secret)))
         typing = [asyncio.create_task(in_thread(host.answer_typing)) for host in hosts]
         done = await live.hub.operations._attention.operate(
             {"op": "reply_many", "prompt_ids": [*ids, "f" * 32], "value": "n"}
@@ -294,15 +291,9 @@ async def test_an_hour_stays_an_hour_over_a_restart() -> None:
         first.close(), second.close()
 
 
-def _raise(host: FakeHost, **fields) -> dict:
+def _raise(host: FakeHost, **fields: Any) -> dict[str, Any]:
     from atlasbridge.core.ids import new_id
     from atlasbridge.core.prompt.codec import encode_prompt
 
     host.open = {"prompt_id": new_id(), "prompt": encode_prompt(YES_NO)}
     return {**host.open, **fields}
-
-
-async def _until(condition) -> None:
-    async with asyncio.timeout(20):
-        while not condition():
-            await asyncio.sleep(0.005)

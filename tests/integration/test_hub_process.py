@@ -8,16 +8,19 @@ import signal
 import socket
 import stat
 import subprocess
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.support.fake_host import SECRET, YES_NO, FakeHost
 from tests.support.hubs import NO_WEB, HubProcess, hub_process, wait_until
 
 from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.prompt.model import Prompt
 
 
 @pytest.fixture
-def hub():
+def hub() -> Iterator[HubProcess]:
     with hub_process() as running:
         yield running
 
@@ -117,7 +120,7 @@ def test_an_answer_typed_while_the_hub_was_dead_is_not_typed_again(hub: HubProce
             host.hear("type")
 
 
-def _encoded(prompt):
+def _encoded(prompt: Prompt) -> dict[str, Any]:
     from atlasbridge.core.prompt.codec import encode_prompt
 
     return encode_prompt(prompt)
@@ -134,6 +137,7 @@ def test_a_secret_that_was_not_typed_before_a_crash_is_never_on_disk_and_is_aske
             stderr=subprocess.PIPE,
             text=True,
         )
+        assert replying.stdin is not None and replying.stderr is not None
         replying.stdin.write("hunter2\n")
         replying.stdin.close()
         assert host.hear("type")["answer"]["value"] == "hunter2"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.fake_host import SECRET, FakeHost
 from tests.support.hubs import LiveHub, channel_named, live_hub
+from tests.support.waiting import in_thread
 
 from atlasbridge.core.daemon.rule_desk import HubRules
 from atlasbridge.core.policy.reader import read_policy
@@ -40,7 +43,7 @@ approvals = 2
 """
 
 
-def asking(text: str, *, certain: bool = True, words: bool = False, **changes) -> Prompt:
+def asking(text: str, *, certain: bool = True, words: bool = False, **changes: Any) -> Prompt:
     """As Claude Code asks: yes, yes for ever, no."""
     subject = Subject(SubjectKind.COMMAND, text, "/somewhere", SubjectSource.HOOK, certain, text)
     prompt = Prompt(
@@ -62,15 +65,11 @@ def asking(text: str, *, certain: bool = True, words: bool = False, **changes) -
 
 
 @asynccontextmanager
-async def ruled_hub(text: str = RULES, **options):
+async def ruled_hub(text: str = RULES, **options: Any) -> AsyncIterator[LiveHub]:
     async with live_hub(**options) as live:
         parser = ShellParser()
         live.hub.rules.use(HubRules(read_policy(text, parser), parser, "/home/x"))
         yield live
-
-
-async def in_thread(call, *arguments, **named):
-    return await asyncio.to_thread(call, *arguments, **named)
 
 
 async def ask(live: LiveHub, prompt: Prompt, host: FakeHost | None = None) -> tuple[FakeHost, str]:
@@ -91,7 +90,7 @@ async def test_allow_types_the_choice_that_allows_once_and_says_which_rule_it_wa
         host, prompt_id = await ask(live, asking("npm run test:unit"))
         assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "1"}
         await live.event("prompt.resolved")
-        assert live.hub.desk.prompt(prompt_id).decided_by == "rule:tests"
+        assert live.record(prompt_id).decided_by == "rule:tests"
         (entry,) = live.hub.ledger.audit_entries(prompt_id=prompt_id, event="REPLY_RECEIVED")
         assert entry["source"] == "rule:tests" and entry["rule"] == "tests" and len(entry["rule_digest"]) == 32
         assert live.person.shown == []
@@ -116,7 +115,7 @@ async def test_what_is_not_certain_is_asked(prompt) -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, prompt)
         await live.person.until(lambda: live.person.shown)
-        assert live.hub.desk.prompt(prompt_id).decided_by == ""
+        assert live.record(prompt_id).decided_by == ""
         host.close()
 
 
@@ -124,7 +123,7 @@ async def test_deny_types_the_refusing_choice() -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking("ls; rm -rf /"))
         assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "3"}
-        assert live.hub.desk.prompt(prompt_id).decided_by == "rule:no-rm"
+        assert live.record(prompt_id).decided_by == "rule:no-rm"
         host.close()
 
 
@@ -148,10 +147,10 @@ async def test_two_people_must_agree_and_one_alone_types_nothing() -> None:
         assert isinstance(receipt, Receipt) and receipt.stage == "voted" and "one more person" in receipt.sentence
         live.person.say(shown, "1", identity="memory:anna")
         await live.person.until(lambda: len(live.person.outcomes) == 2)
-        assert live.hub.desk.prompt(prompt_id).decided_by == ""
+        assert live.record(prompt_id).decided_by == ""
         live.people["other"].say(shown, "1", identity="other:bert")
         assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "1"}
-        assert live.hub.desk.prompt(prompt_id).decided_by == "memory:anna, other:bert"
+        assert live.record(prompt_id).decided_by == "memory:anna, other:bert"
         host.close()
 
 
@@ -175,11 +174,11 @@ async def test_people_count_and_not_the_channels_they_speak_through() -> None:
             await person.until(lambda person=person: person.shown)
             person.say(person.shown[0], "1", identity=f"{name}:anna")
             await person.until(lambda person=person: person.outcomes)
-        assert live.hub.desk.prompt(prompt_id).decided_by == ""
+        assert live.record(prompt_id).decided_by == ""
         host.close()
 
 
-async def grant(live: LiveHub, prompt_id: str, **fields) -> dict:
+async def grant(live: LiveHub, prompt_id: str, **fields: Any) -> dict[str, Any]:
     answer = live.hub.rule_operations.operate({"op": "grant.add", "prompt_id": prompt_id, **fields})
     assert answer is not None
     return answer
@@ -199,10 +198,10 @@ async def test_a_grant_answers_its_prompt_and_the_next_ones_until_it_is_used_up(
         await in_thread(host.answer_typing)
         _, second = await ask(live, asking("cargo test -p x"), host)
         await in_thread(host.answer_typing)
-        assert live.hub.desk.prompt(second).decided_by.startswith("grant:")
+        assert live.record(second).decided_by.startswith("grant:")
         _, third = await ask(live, asking("cargo test"), host)
         await live.person.until(lambda: len(live.person.shown) == 2)
-        assert live.hub.desk.prompt(third).decided_by == ""
+        assert live.record(third).decided_by == ""
         assert live.hub.ledger.live_grants() == []
         host.close()
 
@@ -257,7 +256,7 @@ async def test_a_refusal_stands_against_a_grant() -> None:
         await in_thread(host.answer_typing)
         _, second = await ask(live, asking("rm -rf x"), host)
         assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "3"}
-        assert live.hub.desk.prompt(second).decided_by == "rule:no-rm"
+        assert live.record(second).decided_by == "rule:no-rm"
         host.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ RULE = '[[rule]]\nname = "tests"\nverdict = "allow"\ncommand = ["npm", "run", "t
 
 
 @pytest.fixture
-def hub():
+def hub() -> Iterator[HubProcess]:
     with hub_process() as made:
         yield made
 
@@ -66,7 +67,7 @@ def test_explain_says_verdict_rule_and_reason_as_json(hub, tmp_path: Path) -> No
     assert (found["verdict"], found["rule"]) == ("ask", "") and "reboot" in found["reason"]
 
 
-def test_explain_a_prompt(hub) -> None:
+def test_explain_a_prompt(hub: HubProcess) -> None:
     (hub.home.root / "policy.toml").write_text(RULE.replace("allow", "deny"))
     with FakeHost(hub.home, tool="claude") as host:
         prompt_id = answer(hub, host, "npm run test")
@@ -75,7 +76,7 @@ def test_explain_a_prompt(hub) -> None:
         assert [(row["verdict"], row["against"]) for row in rows] == [("deny", True)]
 
 
-def test_a_wrong_file_is_said_with_its_line_and_the_old_rules_stand(hub) -> None:
+def test_a_wrong_file_is_said_with_its_line_and_the_old_rules_stand(hub: HubProcess) -> None:
     path = hub.home.root / "policy.toml"
     path.write_text(RULE)
     assert hub.cli("hub", "reload").returncode == 0
@@ -106,7 +107,7 @@ def test_edit_keeps_the_old_rules_when_the_draft_is_wrong(hub, tmp_path: Path) -
     assert path.read_text() == RULE
 
 
-def test_grants_are_added_listed_used_and_revoked(hub) -> None:
+def test_grants_are_added_listed_used_and_revoked(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         prompt_id = host.raise_prompt(asking("cargo test --all"))
         wait_until(hub.is_asked)
@@ -126,7 +127,7 @@ def test_grants_are_added_listed_used_and_revoked(hub) -> None:
         assert hub.cli("grants", "revoke", "ffffffff").returncode == 1
 
 
-def test_what_cannot_be_granted_says_why(hub) -> None:
+def test_what_cannot_be_granted_says_why(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         prompt_id = host.raise_prompt(asking("ls $(x)"))
         wait_until(hub.is_asked)
@@ -135,7 +136,7 @@ def test_what_cannot_be_granted_says_why(hub) -> None:
         assert json.loads(done.stdout)["reason"] == "cannot_grant"
 
 
-def test_grants_survive_the_hub_but_not_another_use(hub) -> None:
+def test_grants_survive_the_hub_but_not_another_use(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         prompt_id = host.raise_prompt(asking("cargo test"))
         wait_until(hub.is_asked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 from tests.support.fake_host import FREE_TEXT, SECRET, UNKNOWN, FakeHost
@@ -25,13 +26,13 @@ MENU = Prompt(
 
 
 @pytest.fixture(scope="module")
-def hub():
+def hub() -> Iterator[HubProcess]:
     with hub_process() as running:
         yield running
 
 
 @pytest.fixture
-def host(hub: HubProcess):
+def host(hub: HubProcess) -> Iterator[FakeHost]:
     with FakeHost(hub.home) as connected:
         yield connected
         connected.end()
@@ -95,6 +96,7 @@ def test_a_secret_comes_from_standard_input_without_its_newline(hub: HubProcess,
     replying = subprocess.Popen(
         hub.command("reply", prompt_id, "-"), env=hub.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
+    assert replying.stdin is not None and replying.stdout is not None
     replying.stdin.write("  two words \n")
     replying.stdin.close()
     assert host.answer_typing()["answer"]["value"] == "  two words "

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.support.bare_desk import BareDesk
 from tests.support.sample_prompt import YES_NO
+from tests.support.waiting import until
 
 from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.core.clock import ManualClock
@@ -24,14 +26,8 @@ def courier_for(build) -> Courier:
     return Courier("memory", False, build, answer, SETTINGS)
 
 
-async def until(condition) -> None:
-    async with asyncio.timeout(20):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 def channel() -> MemoryChannel:
-    return MemoryChannel({}, None, ManualClock())
+    return MemoryChannel({}, BareDesk(), ManualClock())
 
 
 def notice(text: str) -> Errand:
@@ -109,7 +105,7 @@ async def test_a_reply_loop_that_breaks_restarts_the_channel() -> None:
     built: list[Deaf] = []
 
     def build() -> Deaf:
-        built.append(Deaf({}, None, ManualClock()))
+        built.append(Deaf({}, BareDesk(), ManualClock()))
         return built[-1]
 
     courier = courier_for(build)
@@ -127,7 +123,7 @@ async def test_a_channel_that_fails_in_the_moment_of_stopping_is_stopped() -> No
             failing.set()
             raise ConnectionError("poll failed")
 
-    courier = courier_for(lambda: Failing({}, None, ManualClock()))
+    courier = courier_for(lambda: Failing({}, BareDesk(), ManualClock()))
     courier.start()
     await failing.wait()  # its task group is about to fail, and is cancelled now
     async with asyncio.timeout(20):

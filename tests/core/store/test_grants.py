@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.support.ledgers import YES, ask, open_ledger
 
@@ -18,7 +19,7 @@ from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.moves import Decider
 
 
-def give(ledger: Ledger, **fields) -> Grant:
+def give(ledger: Ledger, **fields: Any) -> Grant:
     shape = GrantShape((Shape(("cargo", "test", "**")),))
     return ledger.add_grant(Grant(new_id(), shape, "bash", by="cli:local", **fields), "p", "cargo test")
 
