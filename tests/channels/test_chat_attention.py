@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tests.channels import prompts
 from tests.channels.conftest import ADA, BOB, serving, telegram_settings
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_telegram import FakeTelegram
+from tests.support.fake_telegram_person import Person as Chatter
 
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import SystemClock
@@ -78,7 +80,7 @@ async def test_away_and_here_are_said_in_the_chat(
     spoken = {"/away": "until /here", "/away 2h": "for 2h", "/here": "Good.", "/away soon": "Say /away"}
     for text, said in spoken.items():
         ada.write(text)
-        await server.until(lambda said=said: [one for one in ada.sees() if said in one["text"]], text)
+        await server.until(partial(_heard, ada, said), text)
     assert desk.away == [None, 7200.0, 0.0]
 
 
@@ -106,3 +108,7 @@ async def test_what_a_timer_let_run_out_without_an_answer_is_not_said_to_be_type
     await channel.update_prompt(message_id, moved, Receipt("expired", "Nobody answered in time.", TIMER))
     await server.until(lambda: "still waiting" in ada.sees()[0]["text"], "the truth")
     assert "typed" not in ada.sees()[0]["text"].splitlines()[0]
+
+
+def _heard(person: Chatter, words: str) -> list[dict[str, Any]]:
+    return [one for one in person.sees() if words in one["text"]]

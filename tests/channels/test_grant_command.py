@@ -20,7 +20,7 @@ from atlasbridge.channels.commands import parse_grant, render_grant
         ("", None),
     ],
 )
-def test_what_is_wanted_is_read_or_refused(text, wanted) -> None:
+def test_what_is_wanted_is_read_or_refused(text: str, wanted: object) -> None:
     assert parse_grant(text) == wanted
 
 

@@ -94,9 +94,10 @@ async def test_a_lost_answer_of_the_server_makes_no_second_question(home: FakeMa
 
 async def test_a_short_flood_limit_is_waited_for_and_a_fault_is_named(home: FakeMatrix, desk: MiniHub) -> None:
     channel = opened(home, desk)
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    session = desk.add_session()
+    record = desk.add_prompt(session, prompts.YES_NO)
     home.fail("send", "status", status=429, retry_after=20)
-    assert await channel.send_prompt(record, desk.session(record.session_id))
+    assert await channel.send_prompt(record, session)
     home.fail("send", "status", status=429, retry_after=60_000)
     with pytest.raises(ChannelError, match="429 M_LIMIT_EXCEEDED"):
         await channel.notify("x")

@@ -75,7 +75,7 @@ async def test_without_the_words_there_is_no_button_that_agrees(phone: FakeNtfy,
 
 
 def test_a_public_server_gets_no_words_unless_somebody_wants_that() -> None:
-    given = {"topic": OUT, "reply_topic": IN}
+    given: dict[str, Any] = {"topic": OUT, "reply_topic": IN}
     assert not NtfySettings(**given).shows_text
     assert NtfySettings(**given, show_text=True).shows_text
     assert NtfySettings(**given, server="https://push.example.org").shows_text

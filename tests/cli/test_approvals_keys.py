@@ -12,7 +12,7 @@ from atlasbridge.cli.approvals_view import paint, render_frame
 from atlasbridge.cli.columns import cells
 
 
-def prompt(kind: str, prompt_id: str = "a" * 36, **fields: Any):
+def prompt(kind: str, prompt_id: str = "a" * 36, **fields: Any) -> dict[str, Any]:
     return {
         "prompt_id": prompt_id,
         "session_id": "5" * 36,
@@ -39,7 +39,7 @@ def text_of(board: Board, rows: int = 24, cols: int = 80) -> str:
     return "\n".join(line.text for line in render_frame(board, rows, cols).lines)
 
 
-def many(count: int) -> list[dict]:
+def many(count: int) -> list[dict[str, Any]]:
     return [prompt("yes_no", f"{n:08}" + "-" * 28, label=f"job-{n}", excerpt=f"Question {n}?") for n in range(count)]
 
 
@@ -75,7 +75,7 @@ BOXES = {**MENU, "constraints": {"multi_select": True}}
         ("c", MENU, Intention("answer", "cancel")),
     ],
 )
-def test_a_key_means_only_what_the_prompt_offers(key: str, shown, meaning: Intention) -> None:
+def test_a_key_means_only_what_the_prompt_offers(key: str, shown: dict[str, Any], meaning: Intention) -> None:
     assert decide_key(key, shown) == meaning
 
 

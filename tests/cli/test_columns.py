@@ -11,7 +11,7 @@ TEXT = st.text(st.sampled_from("abc漢字 -/é"), max_size=60)
 
 
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=5), st.integers(8, 120))
-def test_no_character_is_lost_and_no_line_is_too_wide(rows, cols) -> None:
+def test_no_character_is_lost_and_no_line_is_too_wide(rows: list[tuple[str, str, str]], cols: int) -> None:
     lines = lay_out(("one", "two", "three"), rows, cols)
     assert all(cells(line) <= cols for line in lines)
     printed = "".join("".join(lines).split())
@@ -22,7 +22,7 @@ def test_no_character_is_lost_and_no_line_is_too_wide(rows, cols) -> None:
 
 
 @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=5))
-def test_behind_a_pipe_a_row_is_a_line(rows) -> None:
+def test_behind_a_pipe_a_row_is_a_line(rows: list[tuple[str, str]]) -> None:
     assert len(lay_out(("one", "two"), rows, 0)) == len(rows) + 2
 
 

@@ -9,6 +9,7 @@ import pytest
 from atlasbridge.bootstrap import channel_settings, load_configuration, plan_hub
 from atlasbridge.channels.registry import ChannelRegistry
 from atlasbridge.config.environment import setting_paths, variable
+from atlasbridge.config.load import Configuration
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.config.secrets import HIDDEN, hide_secrets
 from atlasbridge.config.session import load_session_settings
@@ -26,7 +27,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def load(home: Home, text: str, **environ: str):
+def load(home: Home, text: str, **environ: str) -> Configuration:
     home.config.write_text(text)
     return load_configuration(home, environ)
 

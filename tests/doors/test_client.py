@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -61,6 +62,7 @@ def test_events_go_on_after_a_restart_of_the_hub_and_say_so(desk: Desk, client: 
     while "prompt.raised" not in names:
         names.append(next(events)["event"])
     assert names[0] == "hub.reconnected"
+    assert isinstance(events, Generator)
     events.close()
     desk.answer("n")
     asking.communicate(timeout=30)

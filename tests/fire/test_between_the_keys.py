@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from tests.support.session_fakes import Bench
@@ -80,7 +81,7 @@ def test_the_rest_of_an_answer_is_not_typed_once_the_world_has_moved(what: str, 
     for place in sorted({*places[:3], *places[3:-9:9], *places[-9:-1]}):  # those in the middle are one loop
         bench = raw(question)
         bench.before_seam = echo_the_first_key(bench, keys)
-        bench.act_at, bench.act = place, lambda bench=bench: MOVES[what](bench)
+        bench.act_at, bench.act = place, partial(MOVES[what], bench)
         outcome = bench.type(answer)
         assert bench.pty_typed() == keys, f"{what} at {place} of {places}: {outcome}"
         bench.pty.close()
@@ -92,7 +93,7 @@ def test_keys_of_the_person_wait_behind_the_whole_answer(how: str) -> None:
     for place in count_seams(question, answer, keys)[::10]:
         bench = raw(question)
         bench.before_seam = echo_the_first_key(bench, keys)
-        bench.act_at, bench.act = place, lambda bench=bench: bench.person_types(b"no")
+        bench.act_at, bench.act = place, partial(bench.person_types, b"no")
         assert bench.type(answer).outcome == "typed"
         assert bench.pty_typed() == keys + b"\rno", place
         bench.pty.close()
@@ -129,7 +130,7 @@ def test_no_enter_follows_a_letter_while_the_tool_works_on_it() -> None:
 
     def work(seam: str) -> None:
         if b"y" in bench.pty_typed():
-            bench.probe.answer = busy  # type: ignore[attr-defined]
+            bench.probe.answer = busy
 
     bench.before_seam = work
     assert bench.pty_typed() == b""
@@ -146,10 +147,10 @@ def test_a_letter_whose_tool_is_slow_but_takes_it_is_not_followed_by_an_enter() 
     def work(seam: str) -> None:
         if b"y" in bench.pty_typed() and not typed_at:
             typed_at.append(bench.clock.now())
-            bench.probe.answer = busy  # type: ignore[attr-defined]
-        if typed_at and bench.clock.now() > typed_at[0] + 1.0 and bench.probe.answer is busy:  # type: ignore[attr-defined]
+            bench.probe.answer = busy
+        if typed_at and bench.clock.now() > typed_at[0] + 1.0 and bench.probe.answer is busy:
             bench.tool_writes(b"\r\nRemoved.\r\nErase the whole disk? (y/n) ")
-            bench.probe.answer = ProbeAnswer(ProbeState.READING, "reads", echo=False, canonical=False)  # type: ignore[attr-defined]
+            bench.probe.answer = ProbeAnswer(ProbeState.READING, "reads", echo=False, canonical=False)
 
     bench.before_seam = work
     assert bench.type(YES).outcome == "typed"

@@ -125,7 +125,7 @@ async def test_the_hub_answers_while_the_audit_log_is_verified() -> None:
         for number in range(3000):
             live.hub.ledger.note("KEYS_TYPED", count=number)
         longest, loop = 0.0, asyncio.get_running_loop()
-        verifying = asyncio.create_task(live.hub.operations.operate({"op": "audit.verify"}))
+        verifying = asyncio.create_task(live.asked("audit.verify"))
         turns = 0
         while not verifying.done():
             before = loop.time()

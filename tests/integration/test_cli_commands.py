@@ -98,6 +98,7 @@ def test_logs_show_decisions_and_can_be_followed(hub: HubProcess) -> None:
             host.end()
             seen = ""
             while "SESSION_END" not in seen:
+                assert following.stdout is not None
                 seen = following.stdout.readline()
     finally:
         following.terminate()
@@ -134,7 +135,7 @@ def test_the_debug_bundle_has_no_secret_in_any_member(tmp_path: Path) -> None:
         done = hub.cli("debug", "bundle", "-o", str(bundle))
         assert done.returncode == 0, done.stderr
         with tarfile.open(bundle) as archive:
-            members = {item.name: archive.extractfile(item).read().decode() for item in archive.getmembers()}
+            members = {item.name: _text(archive, item) for item in archive.getmembers()}
         everything = "".join(members.values())
         assert TOKEN not in everything and "env-secret-value" not in everything
         assert "called https://" in everything
@@ -186,3 +187,9 @@ def test_approvals_answers_with_a_keystroke(hub: HubProcess) -> None:
 def _read(fd: int) -> bytes:
     assert is_readable(fd, 30), "approvals is silent"
     return os.read(fd, 65536)
+
+
+def _text(archive: tarfile.TarFile, item: tarfile.TarInfo) -> str:
+    file = archive.extractfile(item)
+    assert file is not None, f"{item.name} is no file"
+    return file.read().decode()

@@ -56,7 +56,7 @@ async def test_keys_a_moment_ago_hold_the_chat_back_and_the_host_is_asked_once_m
         await in_thread(host.hear, "presence")
         assert not live.people["chat"].shown
         host.say("presence", typed_age_s=5.0)  # they went on typing elsewhere in that session
-        await until(lambda: live.hub.life.escalation._presence[host.session_id].last_key_at > 1010)
+        await until(lambda: (live.hub.life.escalation.last_key_at(host.session_id) or 0) > 1010)
         live.advance(15.1)
         await in_thread(host.hear, "presence")
         host.say("presence", typed_age_s=20.1)
@@ -145,7 +145,7 @@ async def test_a_ladder_of_one_s_own_says_who_and_when() -> None:
         prompt_id = host.raise_prompt()
         await shows(live, "chat")
         assert not live.people["memory"].shown
-        assert live.hub.desk.tone(prompt_id, "chat").only == {"chat:1"}
+        assert live.hub.desk.tone(prompt_id, "chat").only == frozenset({"chat:1"})
         live.advance(61)
         await shows(live, "memory")
         await shows(live, "chat", 2)
@@ -261,17 +261,13 @@ async def test_many_are_answered_the_same_way_and_each_is_decided_for_itself() -
         secret = secret_host.raise_prompt(SECRET)
         await until(lambda: all(live.hub.ledger.prompt(one) for one in (*ids, secret)))
         typing = [asyncio.create_task(in_thread(host.answer_typing)) for host in hosts]
-        done = await live.hub.operations._attention.operate(
-            {"op": "reply_many", "prompt_ids": [*ids, "f" * 32], "value": "n"}
-        )
+        done = await live.asked("reply_many", prompt_ids=[*ids, "f" * 32], value="n")
         await asyncio.gather(*typing)
         assert done["answered"] == 3 and [one["ok"] for one in done["results"]] == [True, True, True, False]
         entries = [e for e in live.hub.ledger.audit_entries(limit=1000) if e["event"] == "REPLY_RECEIVED"]
         assert {entry["prompt_id"] for entry in entries} == set(ids)
         for wrong in ([], [ids[0], ids[0]]):
-            refused = await live.hub.operations._attention.operate(
-                {"op": "reply_many", "prompt_ids": wrong, "value": "n"}
-            )
+            refused = await live.asked("reply_many", prompt_ids=wrong, value="n")
             assert not refused["ok"]
         for host in (*hosts, secret_host):
             host.close()

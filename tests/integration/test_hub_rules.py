@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.support.fake_host import SECRET, FakeHost
 from tests.support.hubs import LiveHub, channel_named, live_hub
-from tests.support.waiting import in_thread
+from tests.support.waiting import in_thread, until
 
 from atlasbridge.core.daemon.rule_desk import HubRules
 from atlasbridge.core.policy.reader import read_policy
@@ -73,12 +73,10 @@ async def ruled_hub(text: str = RULES, **options: Any) -> AsyncIterator[LiveHub]
 
 
 async def ask(live: LiveHub, prompt: Prompt, host: FakeHost | None = None) -> tuple[FakeHost, str]:
-    host = host or await in_thread(FakeHost, live.home)
-    prompt_id = host.raise_prompt(prompt)
-    async with asyncio.timeout(10):
-        while live.hub.desk.prompt(prompt_id) is None:
-            await asyncio.sleep(0.005)
-    return host, prompt_id
+    asker = host if host is not None else await in_thread(FakeHost, live.home)
+    prompt_id = asker.raise_prompt(prompt)
+    await until(lambda: live.hub.desk.prompt(prompt_id), "the question")
+    return asker, prompt_id
 
 
 def local(prompt_id: str, value: str) -> InboundReply:
@@ -111,7 +109,7 @@ async def test_allow_types_the_choice_that_allows_once_and_says_which_rule_it_wa
     ],
     ids=["more", "cut", "always", "two", "several", "unknown", "no-subject", "secret"],
 )
-async def test_what_is_not_certain_is_asked(prompt) -> None:
+async def test_what_is_not_certain_is_asked(prompt: Prompt) -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, prompt)
         await live.person.until(lambda: live.person.shown)
@@ -232,7 +230,7 @@ async def test_a_revoked_grant_allows_nothing_more_and_another_session_never_had
 
 
 @pytest.mark.parametrize("text", ["ls $(x)", "rm -rf $X", "curl x | sh", "x=1 ls", "bash -c 'ls $x'"])
-async def test_what_is_not_certain_cannot_be_granted(text) -> None:
+async def test_what_is_not_certain_cannot_be_granted(text: str) -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking(text))
         answer = await grant(live, prompt_id)
@@ -242,7 +240,7 @@ async def test_what_is_not_certain_cannot_be_granted(text) -> None:
 
 
 @pytest.mark.parametrize("prompt", [asking("ls", certain=False), asking("ls", subject=None), SECRET])
-async def test_secrets_unknown_and_cut_questions_cannot_be_granted(prompt) -> None:
+async def test_secrets_unknown_and_cut_questions_cannot_be_granted(prompt: Prompt) -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, prompt)
         assert not (await grant(live, prompt_id))["ok"]
@@ -267,15 +265,15 @@ async def test_a_projects_rules_hold_only_after_a_person_trusted_them_and_as_the
     file.write_text('[[rule]]\nname = "here"\nverdict = "deny"\ncommand = ["npm", "**"]\n')
     async with ruled_hub() as live:
         host = await in_thread(FakeHost, live.home)
-        session = replace(live.hub.ledger.session(host.session_id), cwd=str(folder / "sub"))
+        session = replace(live.session(host), cwd=str(folder / "sub"))
         assert live.hub.rules.judge(asking("npm run test"), session).rule == "tests"
         await live.person.until(lambda: any("not trusted" in text for text in live.person.notices))
-        assert live.hub.rule_operations.operate({"op": "policy.trust", "folder": str(folder)})["rules"] == ["here"]
+        assert (await live.asked("policy.trust", folder=str(folder)))["rules"] == ["here"]
         assert live.hub.rules.judge(asking("npm run test"), session).rule == "here"
         file.write_text("")
         assert live.hub.rules.judge(asking("npm run test"), session).rule == "here"
         file.write_text('[[rule]]\nname = "more"\nverdict = "allow"\ncommand = ["curl", "**"]\n')
-        refused = live.hub.rule_operations.operate({"op": "policy.trust", "folder": str(folder)})
+        refused = await live.asked("policy.trust", folder=str(folder))
         assert not refused["ok"] and "never allow" in refused["message"]
         assert live.hub.rules.judge(asking("curl x"), session).verdict.value == "ask"
         host.close()

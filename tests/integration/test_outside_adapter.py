@@ -76,7 +76,9 @@ def outside(packages: Path, hub: HubProcess) -> Terminal:
 
 
 @pytest.mark.parametrize(("ending", "status"), [("exit 7", 7), ("kill -TERM $$", 128 + 15), ("true", 0)])
-def test_the_session_ends_with_the_status_of_the_tool(packages, hub, ending: str, status: int) -> None:
+def test_the_session_ends_with_the_status_of_the_tool(
+    packages: Path, hub: HubProcess, ending: str, status: int
+) -> None:
     make_agent(packages, f"echo here\n{ending}\n")
     with outside(packages, hub) as terminal:
         terminal.wait_for("here")

@@ -35,7 +35,7 @@ def answer(hub: HubProcess, host: FakeHost, text: str, value: str = "1") -> str:
     return prompt_id
 
 
-def test_the_first_rule_as_the_howto_tells_it(hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_rule_as_the_howto_tells_it(hub: HubProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         for _ in range(3):
             answer(hub, host, "npm run test")
@@ -58,7 +58,7 @@ def test_the_first_rule_as_the_howto_tells_it(hub, monkeypatch: pytest.MonkeyPat
         assert entries[0]["source"].startswith("rule:")
 
 
-def test_explain_says_verdict_rule_and_reason_as_json(hub, tmp_path: Path) -> None:
+def test_explain_says_verdict_rule_and_reason_as_json(hub: HubProcess, tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     file.write_text(RULE)
     found = hub.json("policy", "explain", "--command", "npm run test:unit", "--policy", str(file))
@@ -95,7 +95,7 @@ def test_a_hub_does_not_start_with_rules_that_are_wrong() -> None:
         assert done.returncode != 0 and "policy.toml:1:" in done.stderr
 
 
-def test_edit_keeps_the_old_rules_when_the_draft_is_wrong(hub, tmp_path: Path) -> None:
+def test_edit_keeps_the_old_rules_when_the_draft_is_wrong(hub: HubProcess, tmp_path: Path) -> None:
     path = hub.home.root / "policy.toml"
     path.write_text(RULE)
     editor = tmp_path / "editor"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -14,12 +16,12 @@ ASK = {"role": "user", "content": "please lab:bash now"}
 
 
 @pytest.fixture
-def model(tmp_path: Path):
+def model(tmp_path: Path) -> Iterator[MockModel]:
     with MockModel(str(tmp_path)).serving() as served:
         yield served
 
 
-def events(response: httpx.Response) -> list[dict]:
+def events(response: httpx.Response) -> list[dict[str, Any]]:
     lines = [line[6:] for line in response.text.splitlines() if line.startswith("data: ")]
     return [json.loads(line) for line in lines if line != "[DONE]"]
 
@@ -114,7 +116,7 @@ def test_several_calls_come_in_one_turn_with_the_arguments_that_are_offered(mode
 
 
 @pytest.mark.parametrize(("scene", "status"), [("limit", 429), ("error", 400), ("fail", 503)])
-def test_the_service_refuses_as_often_as_it_is_told_to(model: MockModel, scene, status) -> None:
+def test_the_service_refuses_as_often_as_it_is_told_to(model: MockModel, scene: str, status: int) -> None:
     ask = {"role": "user", "content": f"please lab:{scene}=1 now"}
     body = {"messages": [ask], "tools": [{"function": {"name": "bash"}}]}
     got = [httpx.post(f"{model.address}/v1/chat/completions", json=body).status_code for _ in range(2)]

@@ -75,7 +75,7 @@ def read_imports(path: Path) -> Iterator[str]:
             module = (parent + (node.module or "")).rstrip(".")
             yield from (f"{module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
-            yield from (word.value for word in node.args if isinstance(word, ast.Constant))
+            yield from (str(word.value) for word in node.args if isinstance(word, ast.Constant))
 
 
 def part_of(module: str) -> str:

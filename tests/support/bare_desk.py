@@ -1,7 +1,7 @@
 """A desk that answers nothing: the ground on which the small desks of the tests stand.
 
-It keeps the whole of core.ports.Desk, so that the type checker holds those desks to it; what a test did not expect to be
-asked fails at once.
+It keeps the whole of core.ports.Desk, so that the type checker holds those desks to it; what a test did not expect to
+be asked fails at once.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.service import ChannelPlan, Hub, HubPlan
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.home import Home
+from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.routing.courier import CourierSettings
@@ -147,7 +148,7 @@ class LiveHub:
 
     async def asked(self, op: str, **fields: Any) -> dict[str, Any]:
         """What a command of this user would be answered."""
-        answer = await self.hub.operations.operate({"op": op, **fields})
+        answer = await self.hub.operations.operate({"op": op, **fields}, Peer(os.getpid(), os.getuid()))
         assert isinstance(answer, dict)
         return answer
 

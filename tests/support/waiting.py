@@ -17,7 +17,7 @@ DEADLINE_S = 30.0
 LOOK_EVERY_S = 0.01
 
 
-def wait_for(look: Callable[[], T], what: str = "a condition", deadline_s: float = DEADLINE_S) -> T:
+def wait_for(look: Callable[[], T | None], what: str = "a condition", deadline_s: float = DEADLINE_S) -> T:
     """What `look` gives as soon as it is something."""
     give_up_at = time.monotonic() + deadline_s
     while not (found := look()):
@@ -26,7 +26,7 @@ def wait_for(look: Callable[[], T], what: str = "a condition", deadline_s: float
     return found
 
 
-async def until(look: Callable[[], T], what: str = "a condition", deadline_s: float = DEADLINE_S) -> T:
+async def until(look: Callable[[], T | None], what: str = "a condition", deadline_s: float = DEADLINE_S) -> T:
     """The same in an event loop, which goes on meanwhile."""
     give_up_at = time.monotonic() + deadline_s
     while not (found := look()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import permutations
 from random import Random
 
@@ -23,7 +24,7 @@ PARSER = ShellParser()
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _end_of_the_parser():
+def _end_of_the_parser() -> Iterator[None]:
     yield
     PARSER.close()
 
@@ -151,14 +152,14 @@ def _line(seed: int) -> str:
 
 @settings(max_examples=60, deadline=None)
 @given(LINES)
-def test_the_order_of_rules_does_not_matter(text) -> None:
+def test_the_order_of_rules_does_not_matter(text: str) -> None:
     found = {judge(Policy(order), case(text), PARSER) for order in list(permutations(RULES))[::17]}
     assert len({(verdict.verdict, verdict.rule) for verdict in found}) == 1
 
 
 @settings(max_examples=150, deadline=None)
 @given(LINES, st.sampled_from(RULES), st.sampled_from((Say.DENY, Say.ASK)))
-def test_one_more_strict_rule_never_allows_more(text, rule, verdict) -> None:
+def test_one_more_strict_rule_never_allows_more(text: str, rule: PolicyRule, verdict: Say) -> None:
     before = judge(Policy(RULES), case(text), PARSER).verdict
     after = judge(Policy((*RULES, replace(rule, name="more", verdict=verdict))), case(text), PARSER).verdict
     assert STRICTEST.index(after) <= STRICTEST.index(before)
@@ -166,7 +167,7 @@ def test_one_more_strict_rule_never_allows_more(text, rule, verdict) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(LINES, st.booleans())
-def test_a_hidden_or_cut_subject_is_never_allowed(text, hidden) -> None:
+def test_a_hidden_or_cut_subject_is_never_allowed(text: str, hidden: bool) -> None:
     whole = case(text)
     subject = replace(whole.subject, **({"shown": text[:-1] + "…"} if hidden else {"complete": False}))
     assert judge(Policy(RULES), replace(whole, subject=subject), PARSER).verdict is not Say.ALLOW

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from tests.support.bare_desk import BareDesk
 from tests.support.sample_prompt import YES_NO
@@ -11,16 +12,17 @@ from tests.support.waiting import until
 from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.errors import ChannelError, ConfigError
-from atlasbridge.core.prompt.model import PromptRecord, PromptState
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.ports import Channel
+from atlasbridge.core.prompt.model import PromptRecord, PromptState, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.courier import Courier, CourierSettings, Errand
 
 RECORD = PromptRecord("p" * 36, "s" * 36, YES_NO, PromptState.ROUTED, "n" * 32, "", "", 0.0)
 SETTINGS = CourierSettings(call_timeout_s=0.2, first_retry_s=0.01, last_retry_s=0.04, outbox_limit=3)
 
 
-def courier_for(build) -> Courier:
-    async def answer(reply):
+def courier_for(build: Callable[[], Channel]) -> Courier:
+    async def answer(reply: InboundReply) -> Receipt | Reject:
         return Receipt("typed", "done")
 
     return Courier("memory", False, build, answer, SETTINGS)
@@ -48,7 +50,7 @@ async def test_errands_are_done_in_order() -> None:
 async def test_a_failed_errand_is_tried_again_only_while_it_is_wanted() -> None:
     person, tries, wanted = channel(), [], [True]
 
-    async def fail(_) -> None:
+    async def fail(_: Channel) -> None:
         tries.append(1)
         if len(tries) == 3:
             wanted[0] = False
@@ -66,7 +68,7 @@ async def test_a_failed_errand_is_tried_again_only_while_it_is_wanted() -> None:
 async def test_an_errand_that_hangs_is_cut_off_and_the_next_one_goes() -> None:
     person = channel()
 
-    async def hang(_) -> None:
+    async def hang(_: Channel) -> None:
         await asyncio.get_running_loop().create_future()
 
     courier = courier_for(lambda: person)
@@ -84,7 +86,7 @@ async def test_a_channel_that_breaks_is_built_anew_and_keeps_the_message() -> No
         built.append(channel())
         return built[-1]
 
-    async def once(target) -> None:
+    async def once(target: Channel) -> None:
         if target is built[0]:
             raise RuntimeError("a bug in the channel")
         await target.notify("delivered")
@@ -99,7 +101,7 @@ async def test_a_channel_that_breaks_is_built_anew_and_keeps_the_message() -> No
 
 async def test_a_reply_loop_that_breaks_restarts_the_channel() -> None:
     class Deaf(MemoryChannel):
-        async def receive_reply(self) -> None:
+        async def receive_reply(self) -> InboundReply:
             raise ConnectionError("poll failed")
 
     built: list[Deaf] = []
@@ -119,7 +121,7 @@ async def test_a_channel_that_fails_in_the_moment_of_stopping_is_stopped() -> No
     failing = asyncio.Event()
 
     class Failing(MemoryChannel):
-        async def receive_reply(self) -> None:
+        async def receive_reply(self) -> InboundReply:
             failing.set()
             raise ConnectionError("poll failed")
 
@@ -134,7 +136,7 @@ async def test_a_channel_that_fails_in_the_moment_of_stopping_is_stopped() -> No
 async def test_a_channel_that_is_set_up_wrongly_is_not_tried_again() -> None:
     tries = []
 
-    def build() -> None:
+    def build() -> Channel:
         tries.append(1)
         raise ConfigError("no such token")
 

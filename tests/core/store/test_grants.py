@@ -46,7 +46,8 @@ def test_a_use_is_taken_with_the_decision_and_the_last_one_only_once(tmp_path: P
     first, second = ask(ledger), ask(ledger)
     assert use(ledger, grant.grant_id, first)
     assert not use(ledger, grant.grant_id, second)
-    assert ledger.prompt(second.prompt_id).state is PromptState.AWAITING_REPLY
+    untouched = ledger.prompt(second.prompt_id)
+    assert untouched is not None and untouched.state is PromptState.AWAITING_REPLY
     assert ledger.live_grants() == []
     ledger.close()
 
