@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from selenium import webdriver
+from selenium.webdriver.remote.client_config import ClientConfig
 from selenium.webdriver.remote.remote_connection import RemoteConnection
 
 HINT = "install firefox-esr, or leave these tests out with -m 'not browser'"
@@ -47,7 +48,7 @@ class Marionette(RemoteConnection):
     """What selenium asks, as a packet `length:[0, id, name, parameters]` on Firefox's own socket."""
 
     def __init__(self, port: int) -> None:
-        super().__init__(f"http://127.0.0.1:{port}", keep_alive=False)
+        super().__init__(client_config=ClientConfig(f"http://127.0.0.1:{port}", keep_alive=False))
         self._socket = _connect(port)
         self._number = 0
         self._receive()  # its greeting

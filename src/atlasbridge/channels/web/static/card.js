@@ -119,7 +119,7 @@ export class Card {
   picture() {
     if (!this.prompt.screen) return null;
     const whole = this.prompt.type !== "unknown" && (this.prompt.constraints.idle || this.prompt.whole || this.prompt.subject?.complete);
-    const screen = new Screen("The screen around the question");
+    const screen = new Screen("The screen around the question", "group");
     const more = el("button", { type: "button", cls: "quiet more", "aria-expanded": "false" }, "Show more");
     const draw = () => {
       screen.text(this.prompt.screen);

@@ -66,6 +66,13 @@ export class Inbox {
     }
   }
 
+  clear() {
+    this.marked.clear();
+    this.rows.clear();
+    show(this.list);
+    this.drawBar();
+  }
+
   draw() {
     const words = this.filter.value.trim().toLowerCase();
     const all = [...prompts.values()].reverse();

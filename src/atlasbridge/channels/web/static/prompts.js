@@ -34,7 +34,7 @@ export function promptsView(main, page, given) {
   function draw() {
     const many = prompts.size > FEW;
     if (chosen && !prompts.has(chosen) && !cards.has(chosen)) chosen = id && !prompts.size ? id : "";
-    if (many) inbox.draw();
+    if (many) inbox.draw(); else if (!inbox.node.hidden) inbox.clear();
     const alone = prompts.get(chosen) || (many && wide() ? prompts.get(stays) || prompts.get(inbox.ids[0]) : null);
     const shown = many || (id && prompts.has(id)) ? [alone].filter(Boolean) : [...prompts.values()];
     stays = many && alone ? alone.prompt_id : "";

@@ -86,10 +86,10 @@ function row(runs) {
 }
 
 export class Screen {
-  constructor(label) {
+  constructor(label, role = "region") {
     this.past = el("div", { cls: "past" });
     this.rows = el("div", { cls: "rows" });
-    this.node = el("pre", { cls: "term", role: "region", "aria-label": label, tabindex: "0" }, this.past, this.rows);
+    this.node = el("pre", { cls: "term", role, "aria-label": label, tabindex: "0" }, this.past, this.rows);
     this.modes = [];
     this.size = 0; // letters of a size that a person chose; 0: as the width allows
     this.cols = 80;
