@@ -113,7 +113,8 @@ class Stage:
 
 @contextmanager
 def on_stage() -> Iterator[Stage]:
-    root = Path(tempfile.mkdtemp(prefix="ab-"))
+    root = Path(tempfile.gettempdir()) / "ada"
+    root.mkdir()  # a short name, because it stands in the pictures; who has such a folder keeps it
     scene.scenes = _scenes  # type: ignore[assignment]
     stage = Stage(root)
     try:
@@ -129,6 +130,9 @@ def shoot(stage: Stage, name: str, views: dict[str, str], dark: bool, small: boo
     try:
         if small:
             phone(browser, 390, 844)
+        else:
+            size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         browser.get(stage.link())
         wait_text(browser, "#link", "live")
         for picture, view in views.items():

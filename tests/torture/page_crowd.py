@@ -22,7 +22,7 @@ WATCH = """window.tasks = []; new PerformanceObserver((list) =>
   window.tasks.push(...list.getEntries().map((one) => one.duration))).observe({type: "longtask"});"""
 SCROLL = """const done = arguments[0]; const box = document.querySelector(".side"); let down = 0;
 const step = () => { down += 1; box.scrollTop += 240; window.scrollBy(0, 120);
-  if (down < 120) requestAnimationFrame(step); else done(box.scrollHeight); };
+  if (down < 60) requestAnimationFrame(step); else done(box.scrollHeight); };
 requestAnimationFrame(step);"""
 
 
@@ -55,6 +55,7 @@ def measure(hub: ThreadedHub, browser: Any, prompts: int, sessions: int) -> int:
     wait(browser, lambda it: it.execute_script("return document.querySelector('[data-prompt]') !== null"))
     shown_ms = (time.monotonic() - began) * 1000
     wait(browser, lambda it: it.execute_script("return document.querySelectorAll('[data-row]').length") == prompts)
+    browser.set_script_timeout(180)
     browser.execute_script(WATCH)
     height = browser.execute_async_script(SCROLL)
     scrolled = longest(browser)

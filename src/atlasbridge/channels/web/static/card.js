@@ -37,7 +37,7 @@ function heading(prompt, host) {
   return el("div", { cls: "who-asks" },
     el("h2", { id: `h-${prompt.prompt_id}` }, `${session.label || session.tool || "A program"} ${title}`),
     el("small", { cls: "meta" }, session.label ? `${session.tool} · ` : "", `${folder(session.cwd)} · `,
-      el("a", { href: `#session/${prompt.session_id}` }, `session ${short(prompt.session_id)}`), host ? ` · ${host} ` : " ",
+      el("a", { href: `#session/${prompt.session_id}`, title: host ? `the session on ${host}` : "the session" }, short(prompt.session_id)), " ",
       prompt.confidence === "high" ? null : el("span", { cls: `tag ${tone}`, title: "how sure we are that this is a prompt" }, sure)));
 }
 

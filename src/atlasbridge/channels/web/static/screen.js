@@ -149,7 +149,7 @@ export class Screen {
   fit(cols) {
     this.cols = cols;
     const width = this.node.clientWidth - 24;
-    const most = this.node.closest(":fullscreen, .full") ? 26 : window.innerWidth >= 1000 ? 17 : 14;
+    const most = this.node.closest(":fullscreen, .full") ? 26 : Math.max(14, Math.min(20, (window.innerHeight - 330) / (24 * 1.25)));
     const fitting = Math.max(8, Math.min(most, width / cols / 0.603));
     if (width > 0) this.node.style.fontSize = `${(this.size || fitting).toFixed(2)}px`;
   }

@@ -4,7 +4,7 @@ import { call, follow, get, may, post } from "/api.js";
 import { PLAIN, el, show, toast } from "/dom.js";
 import { prompts, sessions, subscribe } from "/model.js";
 import { Screen } from "/screen.js";
-import { oneLine } from "/subject.js";
+import { sentence } from "/subject.js";
 import { typingBar } from "/typing.js";
 import { short } from "/words.js";
 
@@ -26,10 +26,10 @@ export function sessionView(main, page, id) {
     const prompt = prompts.get(session?.open_prompt);
     everSeen ||= Boolean(session);
     title.textContent = session ? session.label || session.tool : "Session";
-    about.textContent = session ? `${session.label ? `${session.tool} · ` : ""}${session.cwd} · ${short(id)} · ${session.command.join(" ")}` : everSeen ? `${short(id)} has ended` : short(id);
+    about.textContent = session ? `${session.label ? `${session.tool} · ` : ""}${session.cwd} · ${short(id)} · ${[session.command[0].split("/").at(-1), ...session.command.slice(1)].join(" ")}` : everSeen ? `${short(id)} has ended` : short(id);
     about.title = about.textContent;
     asks.hidden = !prompt;
-    if (prompt) show(asks, el("span", { cls: `tag ${prompt.constraints.idle ? "good" : "warn"}` }, prompt.constraints.idle ? "finished" : "asks"), el("span", { cls: "peek" }, oneLine(prompt).text), el("a", { cls: "button main", href: `#prompt/${prompt.prompt_id}` }, prompt.constraints.idle ? "Say what next" : "Answer"));
+    if (prompt) show(asks, el("span", { cls: `tag ${prompt.constraints.idle ? "good" : "warn"}` }, prompt.constraints.idle ? "finished" : "asks"), el("span", { cls: "peek" }, sentence(prompt)), el("a", { cls: "button main", href: `#prompt/${prompt.prompt_id}` }, prompt.constraints.idle ? "Say what next" : "Answer"));
     rename.value = document.activeElement === rename ? rename.value : session?.label || "";
   }
 

@@ -4,7 +4,7 @@ import { may } from "/api.js";
 import { PLAIN, el, empty, show } from "/dom.js";
 import { starters } from "/launch.js";
 import { link, prompts, sessions, subscribe } from "/model.js";
-import { oneLine } from "/subject.js";
+import { sentence } from "/subject.js";
 import { ago, folder, short } from "/words.js";
 
 const MANY = 8;
@@ -15,7 +15,7 @@ function item(session) {
   const state = !session.open_prompt ? el("span", { cls: "tag good" }, "runs") : idle ? el("span", { cls: "tag" }, "finished") : el("span", { cls: "tag warn" }, "waits for you");
   return el("li", {}, el("a", { cls: "run", href: `#session/${session.session_id}` },
     el("span", { cls: "run-who" }, el("strong", {}, session.label || session.tool), el("small", { title: session.cwd }, session.label ? `${session.tool} · ` : "", folder(session.cwd))),
-    el("span", { cls: "peek" }, prompt ? oneLine(prompt).text : ""),
+    el("span", { cls: "peek" }, prompt ? sentence(prompt) : ""),
     el("small", {}, `${session.attached ? "at a terminal" : "in the background"}, ${ago(session.started_at)} · ${short(session.session_id)}`), state));
 }
 

@@ -70,6 +70,13 @@ export function oneLine(prompt) {
   return { kind: "question", text: questionLine(prompt) };
 }
 
+// The same for where no sign stands before it.
+export function sentence(prompt) {
+  const { kind, text } = oneLine(prompt);
+  const verb = { command: "wants to run: ", edit: "wants to change ", fetch: "wants to fetch ", tool: "wants to call " }[kind] || "";
+  return `${verb}${text}`;
+}
+
 function lastWords(prompt) {
   const lines = wordsOf(prompt).split("\n").filter((line) => line.trim());
   const said = lines.filter((line) => /^\s*[●•⏺✦]/u.test(line)).at(-1) || lines.filter((line) => !/^\s*[✻✶✳✢·❯>›]|\bfor \d+s\b/u.test(line)).at(-1);
