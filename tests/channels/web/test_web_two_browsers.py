@@ -95,6 +95,9 @@ def test_no_view_has_a_fault_that_axe_finds(hub: ThreadedHub, browser: Any) -> N
         find(browser, shown)
         opened = "for (const node of document.querySelectorAll('main details')) node.open = true"
         browser.execute_script(opened)
+        for switch in browser.find_elements("css selector", "#typing"):
+            switch.click()
+            wait(browser, lambda it: it.find_element("css selector", ".keybar").is_displayed())
         wait(browser, lambda it: not it.execute_script("return document.getAnimations().length"))
         assert faults(browser) == [], view
 
@@ -139,8 +142,9 @@ def test_a_question_an_own_text_and_a_secret_are_answered(hub: ThreadedHub, brow
     for prompt, text in ((sample.TEXT, "my shop"), (sample.SECRET, "hunter2")):
         count = len(hub.hub.answered)
         hub.ask(prompt)
-        find(browser, ".say input").send_keys(text)
+        find(browser, ".say input")
         steady(browser)
+        find(browser, ".say input").send_keys(text)
         find(browser, ".say .send").click()
         wait(browser, lambda _, count=count: len(hub.hub.answered) > count)
         assert hub.hub.answered[-1][1] == text

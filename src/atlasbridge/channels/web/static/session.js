@@ -70,8 +70,8 @@ export function sessionView(main, page, id) {
     above.disabled = false;
   } } }, "Earlier lines");
   const tools = el("div", { cls: "tools", role: "toolbar", "aria-label": "The screen" }, above,
-    el("button", { type: "button", "aria-label": "Smaller letters", on: { click: () => screen.grow(-1) } }, "A−"),
-    el("button", { type: "button", "aria-label": "Larger letters", on: { click: () => screen.grow(1) } }, "A+"),
+    el("button", { type: "button", on: { click: () => screen.grow(-1) } }, "A−", el("span", { cls: "unseen" }, " smaller letters")),
+    el("button", { type: "button", on: { click: () => screen.grow(1) } }, "A+", el("span", { cls: "unseen" }, " larger letters")),
     el("button", { type: "button", on: { click: copy } }, "Copy"),
     el("button", { type: "button", on: { click: full } }, "Full screen"));
   const refit = () => screen.fit(screen.cols);

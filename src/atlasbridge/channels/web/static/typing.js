@@ -22,7 +22,7 @@ export function typingBar(id, screen) {
   field.addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); submit(true); } });
   line.append(
     el("div", { cls: "row" }, el("div", { cls: "grow" }, field), el("button", { type: "button", cls: "main", title: "without Enter", on: { click: () => submit(false) } }, "Type")),
-    el("div", { cls: "keybar", role: "group", "aria-label": "Keys" }, ...BAR.map(([name, face]) => el("button", { type: "button", "aria-label": name.replace("Arrow", "Arrow "), on: { click: () => press(name) } }, face)),
+    el("div", { cls: "keybar", role: "group", "aria-label": "Keys" }, ...BAR.map(([name, face]) => el("button", { type: "button", on: { click: () => press(name) } }, face, face === name ? null : el("span", { cls: "unseen" }, ` ${name}`))),
       ...CONTROLS.map((letter) => el("button", { type: "button", cls: letter === "c" ? "refuse" : "", on: { click: () => press(letter, { ctrl: true }) } }, `Ctrl-${letter.toUpperCase()}`))),
     el("small", {}, "Or click the screen and type: all keys go to the program, but Tab leaves it (Ctrl-I is Tab there)."), sent);
 
