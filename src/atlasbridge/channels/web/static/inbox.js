@@ -2,7 +2,7 @@
 
 import { may } from "/api.js";
 import { give } from "/answering.js";
-import { PLAIN, el, show, speak } from "/dom.js";
+import { PLAIN, arrange, el, show, speak } from "/dom.js";
 import { prompts } from "/model.js";
 import { oneLine } from "/subject.js";
 import { pick, ways } from "/ways.js";
@@ -41,6 +41,14 @@ function shared(marked) {
   return picks;
 }
 
+// Coarse, so that a long list rests: only the last minute is counted down.
+const aboutTime = (until) => (left(until) < 60 ? clock(left(until)) : left(until) < 5940 ? `${Math.round(left(until) / 60)} min` : clock(left(until)));
+
+function makeGroup(title) {
+  const [list, count] = [el("ul"), el("span")];
+  return { list, count, node: el("section", { "aria-label": title }, el("h3", {}, title, count), list) };
+}
+
 export class Inbox {
   constructor(redraw) {
     this.redraw = redraw;
@@ -48,6 +56,8 @@ export class Inbox {
     this.marked = new Set();
     this.rows = new Map(); // prompt id -> its row
     this.list = el("div", { cls: "inbox" });
+    this.groups = new Map(GROUPS.map(([name, title]) => [name, makeGroup(title)]));
+    this.none = el("p", { cls: "soft none" }, "None of them fits.");
     this.chips = el("div", { cls: "chips", role: "group", "aria-label": "Which ones" });
     this.filter = el("input", { type: "search", placeholder: "Filter", "aria-label": "Filter what waits", ...PLAIN });
     this.filter.addEventListener("input", redraw);
@@ -60,15 +70,20 @@ export class Inbox {
   get ids() { return [...this.list.querySelectorAll("[data-row]")].map((row) => row.dataset.row); }
 
   point(current) {
-    for (const [id, { item }] of this.rows) {
-      const line = item.querySelector(".line");
-      if (id === current) line.setAttribute("aria-current", "true"); else line.removeAttribute("aria-current");
+    if (this.current === current) return;
+    for (const [id, on] of [[this.current, false], [current, true]]) {
+      const item = this.rows.get(id)?.item;
+      item?.classList.toggle("here", on);
+      if (on) item?.querySelector(".line").setAttribute("aria-current", "true"); else item?.querySelector(".line").removeAttribute("aria-current");
     }
+    this.current = current;
   }
 
   clear() {
     this.marked.clear();
     this.rows.clear();
+    this.current = "";
+    for (const group of this.groups.values()) show(group.list);
     show(this.list);
     this.drawBar();
   }
@@ -82,10 +97,14 @@ export class Inbox {
     for (const id of [...this.marked]) if (!prompts.has(id)) this.marked.delete(id);
     for (const id of [...this.rows.keys()]) if (!prompts.has(id)) this.rows.delete(id);
     this.drawChips(counts, all.length);
-    const groups = GROUPS.map(([name, title]) => [title, found.filter((prompt) => about(prompt).group === name)]).filter(([, own]) => own.length);
-    show(this.list, groups.length ? groups.map(([title, own]) => el("section", { "aria-label": title },
-      el("h3", {}, title, el("span", {}, String(own.length))), el("ul", {}, ...own.map((prompt) => this.row(prompt)))))
-      : el("p", { cls: "soft none" }, "None of them fits."));
+    const shown = [];
+    for (const [name, group] of this.groups) {
+      const own = found.filter((prompt) => about(prompt).group === name);
+      arrange(group.list, own.map((prompt) => this.row(prompt)));
+      group.count.textContent = String(own.length);
+      if (own.length) shown.push(group.node);
+    }
+    arrange(this.list, shown.length ? shown : [this.none]);
     this.drawBar();
   }
 
@@ -100,6 +119,7 @@ export class Inbox {
     const id = prompt.prompt_id;
     const kept = this.rows.get(id);
     const item = kept?.prompt === prompt ? kept.item : this.makeRow(prompt);
+    if (kept && kept.item !== item && this.current === id) this.current = "";
     this.rows.set(id, { prompt, item });
     const mark = item.querySelector(".tick input");
     if (mark) mark.checked = this.marked.has(id);
@@ -114,7 +134,7 @@ export class Inbox {
     return el("li", { cls: `k-${line.kind}` }, el("label", { cls: "tick" }, mark, mark ? null : el("span", { "aria-hidden": "true" })),
       el("a", { cls: "line", href: `#prompt/${prompt.prompt_id}`, "data-row": prompt.prompt_id },
         el("span", { cls: "line-who" }, el("strong", {}, name), el("small", {}, session.label ? `${session.tool} · ` : "", folder(session.cwd))),
-        el("small", { cls: "line-left", "data-until": prompt.expires_at }, clock(left(prompt.expires_at))),
+        el("small", { cls: "line-left", "data-until": prompt.expires_at }, aboutTime(prompt.expires_at)),
         el("span", { cls: "line-asks" }, el("i", { "aria-hidden": "true" }, FACES[line.kind] || "?"), line.text, line.more ? el("small", {}, ` ${line.more}`) : null)));
   }
 
@@ -157,6 +177,9 @@ export class Inbox {
   }
 
   tick() {
-    for (const node of this.list.querySelectorAll("[data-until]")) node.textContent = clock(left(node.dataset.until));
+    for (const node of this.list.querySelectorAll("[data-until]")) {
+      const words = aboutTime(node.dataset.until);
+      if (node.textContent !== words) node.textContent = words;
+    }
   }
 }

@@ -33,7 +33,11 @@ function route() {
   const same = VIEWS[known] === shown && leave.go;
   shown = VIEWS[known];
   if (same) same(id);
-  else { leave(); leave = shown(main, page, id); }
+  else {
+    leave();
+    document.body.classList.remove("broad");
+    leave = shown(main, page, id);
+  }
   for (const tab of tabs.children) {
     const here = tab.getAttribute("href") === `#${PARENTS[known] || known}`;
     if (here) tab.setAttribute("aria-current", "page"); else tab.removeAttribute("aria-current");

@@ -39,6 +39,7 @@ export function promptsView(main, page, given) {
     const shown = many || (id && prompts.has(id)) ? [alone].filter(Boolean) : [...prompts.values()];
     stays = many && alone ? alone.prompt_id : "";
     frame.classList.toggle("many", many);
+    document.body.classList.toggle("broad", many);
     frame.classList.toggle("open", many && Boolean(prompts.get(chosen)));
     inbox.node.hidden = !many;
     if (many) inbox.point(stays);

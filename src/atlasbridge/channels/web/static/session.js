@@ -83,6 +83,7 @@ export function sessionView(main, page, id) {
         may("admin") ? el("form", { on: { submit: saveName } }, el("label", { for: "rename" }, "Name"), el("div", { cls: "row" }, el("div", { cls: "grow" }, rename), el("button", { type: "submit" }, "Rename"))) : null,
         el("div", { cls: "row" }, el("button", { type: "button", on: { click: explain } }, "Why am I not asked?"), el("a", { href: `#history/${id}` }, "What it asked before"),
           may("admin") ? el("span", { cls: "row push" }, el("button", { type: "button", cls: "refuse", on: { click: end(false) } }, "End it"), el("button", { type: "button", cls: "quiet", on: { click: end(true) } }, "Kill it")) : null)))));
+  document.body.classList.add("broad");
   head();
   window.addEventListener("resize", refit);
   document.addEventListener("fullscreenchange", refit);
