@@ -33,9 +33,7 @@ def main(arguments: list[str]) -> int:
         return 1
     unchanged = changed.pop("", 0)
     print(f"shown_is_asked: {given.cases} dialogs, all shown as they were drawn or said to be cut: {dict(shown)}")
-    print(
-        f"shown_is_asked: {changed.total()} changed cells, all noticed: {dict(changed)} ({unchanged} had none to change)"
-    )
+    print(f"shown_is_asked: {changed.total()} changed cells, all noticed: {dict(changed)} ({unchanged} had none)")
     return 0
 
 
