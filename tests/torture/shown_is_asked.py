@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from tests.support.shown_is_asked import compared, one_case
 
-REPORT_EVERY = 5_000
+REPORT_EVERY = 1_000
 FAULTS_SHOWN = 20
 
 
