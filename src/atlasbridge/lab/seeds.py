@@ -176,7 +176,7 @@ def _vibe(binary: Path, home: Path, folder: Path, address: str, first_run: str) 
         f'[[providers]]\nname = "lab"\napi_base = "{address}/v1"\napi_key_env_var = "LAB_KEY"\nbackend = "generic"\n'
         '[[models]]\nname = "lab-model"\nprovider = "lab"\nalias = "lab"\n'
     )
-    return (() if first_run else ("--trust",)), {"LAB_KEY": "none"}
+    return ("--agent", "ask", *(() if first_run else ("--trust",))), {"LAB_KEY": "none"}
 
 
 def _grok(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:

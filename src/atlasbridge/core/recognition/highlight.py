@@ -7,7 +7,7 @@ from functools import partial
 
 from atlasbridge.core.recognition.lit_list import find_lit_here, find_lit_list, find_words_here
 from atlasbridge.core.recognition.marked_list import find_counted, find_marked
-from atlasbridge.core.recognition.menu import Menu, find_menu, odd_one
+from atlasbridge.core.recognition.menu import Menu, find_menu, find_numbered, odd_one
 from atlasbridge.core.recognition.recognise_box import current_button, find_buttons, find_frame, find_list
 from atlasbridge.core.recognition.row_list import find_below, find_row
 from atlasbridge.core.screen.view import View
@@ -42,6 +42,7 @@ def _menus(view: View) -> Iterator[Menu]:
             yield Menu(tuple(buttons), current_button(view, buttons), "colour")
     finders = (
         partial(find_menu, pointers=POINTERS),
+        partial(find_numbered, pointers=POINTERS),
         find_row,
         find_below,
         find_marked,

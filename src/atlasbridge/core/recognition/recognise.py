@@ -15,7 +15,7 @@ from atlasbridge.core.recognition.input_box import recognise_input_box
 from atlasbridge.core.recognition.lit_list import recognise_lit_list
 from atlasbridge.core.recognition.recognise_box import recognise_box, recognise_keys
 from atlasbridge.core.recognition.recognise_line import finding_of, recognise_footer, recognise_line
-from atlasbridge.core.recognition.recognise_menu import recognise_dialog, recognise_menu
+from atlasbridge.core.recognition.recognise_menu import recognise_dialog, recognise_lit_numbers, recognise_menu
 from atlasbridge.core.recognition.secrecy import asks_for_secret, with_secrecy
 from atlasbridge.core.screen.frames import is_drawn, unframed
 from atlasbridge.core.screen.style import REVERSE
@@ -26,9 +26,13 @@ SILENT = "(the program waits, and has written nothing)"
 MAYBE_SILENT = "(the program has written nothing, and may wait for input)"
 TAIL_ROWS = 10
 FOOTER_ROWS = 5
-DRAWING = (recognise_dialog, recognise_box, recognise_menu, recognise_keys, recognise_lit_list)
+DRAWING = (recognise_dialog, recognise_lit_numbers, recognise_box, recognise_menu, recognise_keys, recognise_lit_list)
 GUESSES = ("line", "bare-line")  # an AI CLI's dialog that nobody knows is not answered by words and Enter
-TALKING = (recognise_dialog, recognise_menu)  # AI CLIs frame what they say: a box alone is no dialog of theirs
+TALKING = (
+    recognise_dialog,
+    recognise_lit_numbers,
+    recognise_menu,
+)  # AI CLIs frame what they say: a box alone is no dialog of theirs
 
 
 def region_text(view: View, region: str) -> tuple[str, int]:

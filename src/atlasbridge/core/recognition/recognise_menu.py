@@ -43,11 +43,29 @@ _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of 
 _DEFAULT_RULE = MenuRule("arrow-menu", score=0.88)
 _TYPED_RULE = MenuRule("typed-list", choose="digit_enter")
 _ROW_RULE = MenuRule("side-by-side", across=True)
+_LIT_RULE = MenuRule("lit-numbers", score=0.9)
+HINT_ROWS = 4  # below a list: what its keys do, and the frame around it
 
 
 def recognise_menu(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     found = _side_by_side(view, dialect) or _by_looks(view, dialect) or _filtered(view, dialect)
     return found or (_marked(view, dialect) if facts.reading and not dialect.idles else None)
+
+
+def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """Rows that count, and right below them the words that arrows choose: colour alone says which one Enter takes.
+    Typing a number there may do nothing, and the Enter behind it take another choice: where no row stands out, a person
+    must look."""
+    menu = find_numbered(view, dialect.pointers)
+    if menu is None or any(item.pointed for item in menu.items):
+        return None
+    below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip()]
+    if not any(_ARROWS.search(row) for row in below[:HINT_ROWS]):
+        return None
+    found = menu_finding(view, menu, _LIT_RULE, question_above(view, menu.top), dialect)
+    if menu.current >= 0:
+        return found
+    return replace(found, type=PromptType.TYPE_UNKNOWN, choices=(), text_steps=(), constraints={})
 
 
 def _marked(view: View, dialect: Dialect) -> Finding | None:
