@@ -152,3 +152,17 @@ def test_a_counted_list_that_arrows_choose_is_walked_by_arrows_and_never_typed_i
 def test_a_counted_list_without_a_highlight_that_can_be_seen_is_for_a_person_to_look_at() -> None:
     play = Playbook(TICKING) >> HIDE + counted(-1) >> 5.0 << Raised("unknown")
     assert not play.prompt.choices
+
+
+def test_what_turns_above_a_box_is_no_part_of_the_question_in_it() -> None:
+    play = Playbook(TICKING) >> HIDE + "I will use bash.\r\n\r\nRunning command (1s)\r\n" + counted(0, framed=True)
+    for second in range(2, 9):
+        play = play >> 0.4 >> f"\x1b7\x1b[3;1HRunning command ({second}s)\x1b8"
+    play = play << Raised("multiple_choice")
+    assert play.prompt.question == "Permission for the bash tool\ntouch made.txt"
+
+
+def test_a_refusal_in_a_colour_of_its_own_does_not_hide_the_highlight() -> None:
+    lit = counted(0, framed=True).replace("\x1b[49m3.", "\x1b[31m3.")
+    play = Playbook(TICKING) >> HIDE + lit >> 3.0 << Raised("multiple_choice")
+    assert [choice.default for choice in play.prompt.choices] == [True, False, False, False]

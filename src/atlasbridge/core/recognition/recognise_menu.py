@@ -11,7 +11,15 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, arrow, parse_keys
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.prompt.step import Only, Reach, Shows, Step, Until, When
-from atlasbridge.core.recognition.asked import Asked, block, compact, dialog_above, dialog_top, question_above
+from atlasbridge.core.recognition.asked import (
+    Asked,
+    block,
+    compact,
+    dialog_above,
+    dialog_top,
+    question_above,
+    question_in_box,
+)
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.kinds import is_always, refuses
@@ -62,7 +70,8 @@ def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding
     below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip()]
     if not any(_ARROWS.search(row) for row in below[:HINT_ROWS]):
         return None
-    found = menu_finding(view, menu, _LIT_RULE, question_above(view, menu.top), dialect)
+    asked = question_in_box(view, menu.top) or question_above(view, menu.top)
+    found = menu_finding(view, menu, _LIT_RULE, asked, dialect)
     if menu.current >= 0:
         return found
     return replace(found, type=PromptType.TYPE_UNKNOWN, choices=(), text_steps=(), constraints={})
