@@ -26,7 +26,8 @@ from tests.support.shell_grammar import Grammar
 
 ROUND = 4000
 RULES = Path(__file__).parents[1] / "policy" / "fuzz_policy.toml"
-_SHELLS = {"sh": ("-c",), "bash": ("-c", "-lc")}
+_SHELLS = ("sh", "bash", "ash", "dash", "ksh", "zsh")  # damage makes one of another
+_TEXT_OPTIONS = ("-c", "-lc")
 _ENVIRONMENT = "/nowhere|||| \t\n"
 
 
@@ -114,7 +115,7 @@ def _matched(policy: Policy, words: list[str]) -> str | None:
         if taken is not None and not taken & dangerous_places(words):
             return ""
     match words:
-        case [("sh" | "bash") as shell, option, text] if option in _SHELLS[shell]:
+        case [shell, option, text] if shell in _SHELLS and option in _TEXT_OPTIONS:
             return text
         case ["timeout", attached, *rest] if attached[:2] == "-k" and attached[2:].isalnum():
             return _matched(policy, ["timeout", *rest])
