@@ -13,7 +13,7 @@ from pathlib import Path
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.policy.grant import PREFIX, Grant, live_grants
-from atlasbridge.core.policy.rule import Case, Policy, Say, Verdict
+from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict
 from atlasbridge.core.prompt.model import Answer, Prompt
 from atlasbridge.core.prompt.subject import SubjectKind, digest_text
 from atlasbridge.core.routing.router import PromptRouter
@@ -118,6 +118,11 @@ class RuleDesk:
         return policy
 
     # rules that a project brings along
+
+    def project_rules(self) -> list[PolicyRule]:
+        """Those that hold for sessions that live now."""
+        policies = [self._project_policy(session.cwd) for session in self._ledger.sessions()]
+        return list(dict.fromkeys(rule for policy in policies for rule in policy.rules))
 
     def _project_policy(self, cwd: str) -> Policy:
         policy = Policy()
