@@ -21,7 +21,6 @@ from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 
-
 UPDATE_TRIES = 100
 
 
@@ -202,7 +201,8 @@ async def _show_the_end(channel: Channel, message_id: str, record: PromptRecord,
     """Like the real router, a link that is down for a moment makes the update late, not lost."""
     for _ in range(UPDATE_TRIES):
         try:
-            return await channel.update_prompt(message_id, record, receipt)
+            await channel.update_prompt(message_id, record, receipt)
+            return
         except ChannelError:
             await asyncio.sleep(0.05)
     await channel.update_prompt(message_id, record, receipt)

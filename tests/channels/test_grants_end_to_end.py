@@ -1,4 +1,4 @@
-"""Allowing something for a while from the cards of Telegram and Slack, in a real hub: offered in words, used, revoked."""
+"""Allowing something for a while from the cards of Telegram and Slack, in a real hub: in words, used, revoked."""
 
 from __future__ import annotations
 
