@@ -69,7 +69,7 @@ def test_a_card_offers_it_in_words_gives_it_and_takes_it_back(hub: HubProcess, h
 
         hand.press(offer, "5 times")
         assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}
-        given = hand.reads("Granted: npm run test with any further words, 5 times for 12 hours in this session.")
+        given = hand.reads("Granted: npm run test with any further words, 5 times within 12 hours in this session.")
         host.raise_prompt(asking("npm run test --watch"))
         assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}
         (grant,) = hub.json("grants", "list", "--json")

@@ -138,6 +138,7 @@ def in_words(seconds: float | None, uses: int | None, session: bool) -> str:
         bounds.append("once" if uses == 1 else f"{uses} times")
     if seconds is not None:
         minutes = round(seconds / 60)
-        bounds.append(f"for {minutes} minutes" if minutes < 120 else f"for {minutes // 60} hours")
+        length = f"{minutes} minutes" if minutes < 120 else f"{minutes // 60} hours"
+        bounds.append(f"{'for' if uses is None else 'within'} {length}")
     where = "in this session" if session else "in this folder"
     return " ".join([*bounds, where])
