@@ -87,6 +87,7 @@ def test_no_view_has_a_fault_that_axe_finds(hub: ThreadedHub, browser: Any) -> N
         f"session/{session.session_id}": ".rows span",
         "history": "details.entry",
         "audit": "details.entry",
+        "rules": "main h1",
         "figures": ".facts",
         "settings": "[data-device]",
     }
