@@ -48,8 +48,9 @@ async def test_a_reaction_answers_and_the_message_says_what_became_of_it(home: F
         await home.until(lambda: record.prompt_id in desk.answers, "the answer")
         assert desk.answers[record.prompt_id].identity == f"matrix:{ADA}"
         moved = desk.move(record, PromptState.RESOLVED, f"matrix:{ADA}")
-        await channel.update_prompt(message_id, moved, Receipt("taken", "Taken.", f"matrix:{ADA}", "Yes"))
-        await home.until(lambda: "✅ Yes" in str(home.events[-1]["content"].get("m.new_content")), "the edit")
+        await channel.update_prompt(message_id, moved, Receipt("taken", "Taken.", f"matrix:{ADA}", "Yes", audit_head="7:ab12cd34"))
+        await home.until(lambda: "audit 7:ab12cd34" in str(home.events[-1]["content"].get("m.new_content")), "the edit")
+        assert "✅ Yes" in home.events[-1]["content"]["m.new_content"]["body"]
         assert home.events[-1]["content"]["m.relates_to"] == {"rel_type": "m.replace", "event_id": message_id}
 
 
