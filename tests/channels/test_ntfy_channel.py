@@ -58,7 +58,9 @@ async def test_a_tap_answers_and_the_notification_takes_the_end_into_its_place(p
         reply = desk.answers[record.prompt_id]
         assert (reply.value, reply.identity) == ("y", "ntfy:phone") and record.nonce.startswith(reply.nonce)
         moved = desk.move(record, PromptState.RESOLVED, "ntfy:phone")
-        await channel.update_prompt(message_id, moved, Receipt("taken", "Taken.", "ntfy:phone", "Yes", audit_head="7:ab12cd34ef"))
+        await channel.update_prompt(
+            message_id, moved, Receipt("taken", "Taken.", "ntfy:phone", "Yes", audit_head="7:ab12cd34ef")
+        )
         last = phone.messages[OUT][-1]
         assert "audit 7:ab12cd34" in last["message"]
         assert (

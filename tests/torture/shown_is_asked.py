@@ -43,7 +43,5 @@ def _tried(what: str, case: Callable[[int], str], seeds: range) -> tuple[Counter
             faults += 1
             print(f"shown_is_asked: FAILED: {error}", flush=True)
         if number % REPORT_EVERY == 0:
-            print(
-                f"shown_is_asked: {number} {what}, next seed {seed + 1}, {faults} wrong: {dict(seen)}", flush=True
-            )
+            print(f"shown_is_asked: {number} {what}, next seed {seed + 1}, {faults} wrong: {dict(seen)}", flush=True)
     return seen, faults

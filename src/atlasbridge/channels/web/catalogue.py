@@ -86,7 +86,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "GET", "/prompts/{prompt_id}/outcome", prompt_api.outcome, "answer", "Whether an answer arrived, by its key.",
-        thing(arrived=FLAG, refused=FLAG, message=TEXT, audit_head=TEXT, prompt=PROMPT), query=(REQUEST_KEY,), errors=(404,),
+        thing(arrived=FLAG, refused=FLAG, message=TEXT, audit_head=TEXT, prompt=PROMPT), query=(REQUEST_KEY,),
+        errors=(404,),
     ),
     Operation(
         "POST", "/prompts/{prompt_id}/grant", prompt_api.grant, "answer", "Allow what it asks for a while.",

@@ -20,6 +20,7 @@ from atlasbridge.core.screen.frames import Frame, find_frames, inside, is_drawn,
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
+from atlasbridge.core.vocabulary import answers_as
 
 _BUTTON = lazy(r"<\s*+([^<>\s](?:[^<>]{0,22}?[^<>\s])?)\s*+>|\[\s++([^\[\]\s](?:[^\[\]]{0,22}?[^\[\]\s])?)\s++\]")
 _GUTTER_KEY = lazy(r"^│\s+(\w)\s{2,}([^\s│][^│]*)$")
@@ -53,7 +54,7 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if sheet:
         kind, text = PromptType.TYPE_UNKNOWN, text or words
         return _boxed("box-sheet", kind, text, frame)
-    if buttons and asks_for_secret(words, dialect):
+    if buttons and asks_for_secret(words, dialect) and (field or not _says_yes_or_no(buttons)):
         return _input(text, frame, {"secret": True})
     if len(buttons) >= 2 and field:
         found = _cleared(_input(text, frame, {}), view, frame)
@@ -64,6 +65,13 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
         kind = PromptType.TYPE_CONFIRM_ENTER
         return _boxed("box-message", kind, text, frame)
     return None
+
+
+def _says_yes_or_no(buttons: list[Item]) -> bool:
+    """Such a box takes no text, whatever it is about: `Change the password of root?`"""
+    labels = [item.label for item in buttons]
+    said = [[label for label in labels if answers_as(label, word)] for word in ("agree", "refuse")]
+    return len(labels) == 2 and all(said)
 
 
 def _boxed(rule: str, kind: PromptType, text: str, frame: Frame) -> Finding:
