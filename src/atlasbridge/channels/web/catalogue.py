@@ -78,7 +78,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation("GET", "/prompts/{prompt_id}", prompt_api.get_prompt, "read", "One prompt.", PROMPT, errors=(404,)),
     Operation(
         "POST", "/prompts/{prompt_id}/reply", prompt_api.reply, "answer", "Answer a prompt.",
-        thing(stage=TEXT, message=TEXT, prompt_id=TEXT, prompt=PROMPT), body=body.ReplyBody,
+        thing(stage=TEXT, message=TEXT, prompt_id=TEXT, audit_head=TEXT, prompt=PROMPT), body=body.ReplyBody,
         errors=(403, 404, 409, 429, 503),
     ),
     Operation(
@@ -87,7 +87,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "GET", "/prompts/{prompt_id}/outcome", prompt_api.outcome, "answer", "Whether an answer arrived, by its key.",
-        thing(arrived=FLAG, refused=FLAG, message=TEXT, prompt=PROMPT), query=(REQUEST_KEY,), errors=(404,),
+        thing(arrived=FLAG, refused=FLAG, message=TEXT, audit_head=TEXT, prompt=PROMPT), query=(REQUEST_KEY,),
+        errors=(404,),
     ),
     Operation(
         "POST", "/prompts/{prompt_id}/grant", prompt_api.grant, "answer", "Allow what it asks for a while.",

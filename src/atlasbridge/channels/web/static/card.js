@@ -264,7 +264,10 @@ function mineLost(prompt) {
   return el("div", { cls: "word bad", role: "status" }, `Your answer “${own.label}” was not used.${winner}`);
 }
 
-export function overCard({ prompt, sentence, stage }) {
+// Whoever keeps the log's head can tell later that the log was not written anew.
+const anchor = (head) => head ? el("small", { cls: "anchor", title: "The audit log when this was settled: entries and hash" }, `audit ${head}`) : null;
+
+export function overCard({ prompt, sentence, stage, head }) {
   const session = prompt.session || {};
   const who = by(prompt.decided_by);
   const bad = ["still_there", "failed", "expired"].includes(stage);
@@ -276,7 +279,7 @@ export function overCard({ prompt, sentence, stage }) {
     quotation(prompt), verdict(prompt), mineLost(prompt),
     reached >= 0 ? el("ol", { cls: "stages", "aria-label": "What became of the answer" },
       ...STAGES.map((name, at) => el("li", { cls: at <= reached ? "done" : "" }, name))) : null,
-    words ? el("div", { cls: `word ${bad ? "bad" : ""}`, role: "status" }, words) : null);
+    words ? el("div", { cls: `word ${bad ? "bad" : ""}`, role: "status" }, words) : null, anchor(head));
 }
 
 // Its time is over, nothing was typed, and it still stands on the screen.
