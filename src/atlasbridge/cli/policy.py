@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from atlasbridge.cli.duration import DURATION
+from atlasbridge.cli.policy_migrate import command as migrate
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
@@ -149,6 +150,9 @@ def edit() -> None:
     os.replace(draft, path)
     click.echo(f"{path} is good")
     reload_hub()
+
+
+command.add_command(migrate)
 
 
 @command.command()

@@ -52,8 +52,8 @@ class RuleDigest:
 
 
 OLD_GRANTS = (
-    "[[grants]] in config.toml is no longer used: it compared what was shown, not what would run."
-    " Write a rule instead: atlasbridge policy suggest"
+    "[[grants]] in config.toml is no longer used: it compared what was shown, not what would run, and you are asked."
+    " The rules that take its place: atlasbridge policy migrate"
 )
 
 
