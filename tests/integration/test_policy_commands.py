@@ -170,7 +170,7 @@ timeout_seconds = 300
 """
 
 
-def test_old_grants_are_used_no_more_and_migrate_to_rules():
+def test_old_grants_are_used_no_more_and_migrate_to_rules() -> None:
     with hub_process(OLD_GRANTS) as hub, FakeHost(hub.home, tool="claude") as host:
         host.raise_prompt(asking("npm run lint"))
         wait_until(hub.is_asked)

@@ -6,14 +6,14 @@ import tomllib
 
 import pytest
 
-from atlasbridge.core.policy.migrate import StandingAnswer, migrate
+from atlasbridge.core.policy.migrate import Migrated, StandingAnswer, migrate
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.routing.shell_parser import ShellParser
 
 PARSER = ShellParser()
 
 
-def one(question: str, answer: str = "y"):
+def one(question: str, answer: str = "y") -> Migrated:
     (made,) = migrate([StandingAnswer("claude", question, answer)], PARSER)
     return made
 
@@ -28,7 +28,9 @@ def one(question: str, answer: str = "y"):
         ("curl example.com", "n", "deny", [["curl", "example.com"]]),
     ],
 )
-def test_a_plain_answer_to_a_plain_command_is_a_rule_for_these_words(question, answer, verdict, words):
+def test_a_plain_answer_to_a_plain_command_is_a_rule_for_these_words(
+    question: str, answer: str, verdict: str, words: list[list[str]]
+) -> None:
     made = one(question, answer)
     rules = tomllib.loads(made.rules)["rule"]
     assert [(rule["verdict"], rule["command"], rule["tool"]) for rule in rules] == [
@@ -52,6 +54,6 @@ def test_a_plain_answer_to_a_plain_command_is_a_rule_for_these_words(question, a
         ("ls && reboot", "n"),
     ],
 )
-def test_what_no_rule_can_say_exactly_is_left_with_a_reason(question, answer):
+def test_what_no_rule_can_say_exactly_is_left_with_a_reason(question: str, answer: str) -> None:
     made = one(question, answer)
     assert made.rules == "" and made.why

@@ -62,7 +62,7 @@ def test_what_is_not_plain_is_left_to_the_parser(text: str) -> None:
     assert plain_tree(text) is None
 
 
-def test_of_lines_with_quotes_and_joins_the_tree_is_the_parsers_own(tmp_path: Path):
+def test_of_lines_with_quotes_and_joins_the_tree_is_the_parsers_own(tmp_path: Path) -> None:
     pieces = ["ls", "git", "-la", "if", "time", "x=1", "--m=a", "'a b'", '"c d"', "''", '""', "a'b'", "'a'\"b\"c", "a;"]
     pieces += ["2>&1", ">/dev/null", "2>/dev/null", "&&", "||", "|", "do", "2", "export", "=x", "'$x'", '"!"', "[", "#"]
     random = Random(20_261)
@@ -72,7 +72,7 @@ def test_of_lines_with_quotes_and_joins_the_tree_is_the_parsers_own(tmp_path: Pa
     assert mine == parse_all(list(mine), tmp_path)
 
 
-def test_most_commands_are_plain():
+def test_most_commands_are_plain() -> None:
     for text in (
         "npm run test:unit",
         "git status --short",
