@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from atlasbridge.cli.duration import DURATION
-from atlasbridge.cli.policy_migrate import command as migrate
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
@@ -152,7 +151,18 @@ def edit() -> None:
     reload_hub()
 
 
-command.add_command(migrate)
+@command.command()
+@click.option(
+    "--write", is_flag=True, help="Add the rules to your rule file; the old ones become comments in config.toml."
+)
+def migrate(write: bool) -> None:
+    """Turn the old [[grants]] of config.toml into rules: shown, or with --write taken over.
+
+    What cannot be a rule is said with the reason; it stays in config.toml as a comment, and you are asked.
+    """
+    from atlasbridge.cli.policy_migrate import show
+
+    show(write)
 
 
 @command.command()
