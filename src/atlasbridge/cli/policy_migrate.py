@@ -15,15 +15,7 @@ from atlasbridge.core.policy.standing_answer import Migrated, StandingAnswer, mi
 HEADER = "[[grants]]"
 
 
-@click.command("migrate")
-@click.option(
-    "--write", is_flag=True, help="Add the rules to your rule file, and take the old ones out of config.toml."
-)
-def command(write: bool) -> None:
-    """Turn the old [[grants]] of config.toml into rules: shown, or with --write taken over.
-
-    What cannot be a rule is said with the reason; it stays in config.toml as a comment, and you are asked.
-    """
+def show(write: bool) -> None:
     found = find()
     if not found:
         click.echo("config.toml has no [[grants]]: there is nothing to migrate")
