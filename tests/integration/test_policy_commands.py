@@ -110,8 +110,12 @@ def test_edit_keeps_the_old_rules_when_the_draft_is_wrong(hub: HubProcess, tmp_p
 
 def test_grants_are_added_listed_used_and_revoked(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude") as host:
-        prompt_id = host.raise_prompt(asking("cargo test --all"))
+        first = host.raise_prompt(asking("npm run test"))
         wait_until(hub.is_asked)
+        told = hub.cli("grants", "add", first, "--for", "30m", "--preview").stdout.replace("would grant", "granted")
+        assert told.strip() in HOWTO.read_text(encoding="utf-8")
+        prompt_id = host.raise_prompt(asking("cargo test --all"))
+        wait_until(lambda: hub.ask("prompts")["prompts"][0]["prompt_id"] == prompt_id)
         preview = hub.json("grants", "add", prompt_id, "--for", "30m", "--preview")
         assert preview["words"] == "cargo test with any further words, for 30 minutes in this session"
         assert hub.json("grants", "list") == []

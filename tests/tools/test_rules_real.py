@@ -78,6 +78,20 @@ def test_a_rule_that_allows_lets_the_command_run_and_nobody_is_asked() -> None:
         stage.wait(lambda: "rule:touch" in sources(stage), "the record of the rule")
 
 
+def test_a_newcomers_first_rule_comes_from_what_they_allowed() -> None:
+    with Stage("claude") as stage:
+        stage.next_prompt(120, idle=True)
+        for _ in range(2):
+            stage.say("please lab:bash now")
+            assert stage.reply(stage.next_prompt(90), "1")[0] == 0
+            stage.next_prompt(90, idle=True)
+        assert [item["count"] for item in command(stage, "policy", "suggest", "--add")] == [2]
+        (stage.folder / "made-by-bash.txt").unlink()
+        stage.say("please lab:bash now")
+        stage.wait(lambda: (stage.folder / "made-by-bash.txt").exists(), "the file, unasked", 90)
+        assert any(source.startswith("rule:touch") for source in sources(stage))
+
+
 def test_a_rule_allows_nothing_that_was_only_read_from_a_screen() -> None:
     """Codex draws nothing for a tab: two words look like one."""
     with Stage("codex", prepare=with_rules(ALLOW)) as stage:

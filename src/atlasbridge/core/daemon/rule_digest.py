@@ -48,7 +48,8 @@ class RuleDigest:
         if not counts:
             return ""
         parts = [f"{name} {count} times" if count > 1 else f"{name} once" for name, count in counts.most_common(10)]
-        return f"Your rules answered {sum(counts.values())} questions: {', '.join(parts)}."
+        total = sum(counts.values())
+        return f"Your rules and grants answered {total} question{'s' if total > 1 else ''}: {', '.join(parts)}."
 
 
 OLD_GRANTS = (
