@@ -138,6 +138,7 @@ class Hub:
         self.sessions.recover()
         self._schedule_upkeep()
         self.digest.start()
+        self.rules.get_ready()
         await self.server.start()
         log.info("the hub listens")
 
@@ -192,6 +193,7 @@ class Hub:
         self.replies.settings = self.sessions.settings = self.desk.settings = plan.settings
         self.desk.use_launchers(plan.launchers)
         self.rules.use(plan.rules)
+        self.rules.get_ready()
         self._add_channels()
         self.router.start()
         for record in self.ledger.open_prompts():
