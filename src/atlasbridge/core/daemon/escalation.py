@@ -10,6 +10,7 @@ from atlasbridge.core.daemon.digests import Digests
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.policy.attention import HOUR_S, Attendance, listeners
 from atlasbridge.core.policy.ladder import Course, Life, Outlet, Outlook
+from atlasbridge.core.policy.later import ANSWER
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.routing.policy import decide_ladder
@@ -20,6 +21,7 @@ from atlasbridge.core.values import frozen
 AWAY_NOTE = "attention.away_until"
 FRESH_S = 1.0  # what a host said of the keyboard is believed for so long
 ANSWER_S = 0.5  # so long it may take to say it again; then nobody waits for it
+ANSWERED_S = 30.0  # after the moment of an answer, it is settled or people hear of it again
 FOR_EVER = float("inf")
 
 
@@ -117,7 +119,7 @@ class Escalation:
 
     def _decide(self, record: PromptRecord, session: SessionRecord, lanes: tuple[Outlet, ...]) -> Course:
         hub, policy = self._hub, self._hub.router.policy
-        life = Life(asked_at(record), record.deadline, hub.ledger.taken_steps(record.prompt_id))
+        life = self._life(record)
         known = self._presence.get(session.session_id)
         outlook = Outlook(
             hub.clock.now(),
@@ -133,6 +135,16 @@ class Escalation:
         else:
             self._held.discard(record.prompt_id)
         return course
+
+    def _life(self, record: PromptRecord) -> Life:
+        """What was told of it, and what somebody wants for later: until then nobody hears of it again."""
+        ledger, steady = self._hub.ledger, self._hub.clock.now() - self._hub.clock.wall()
+        wishes = ledger.wakes(record.prompt_id)
+        wakes = tuple(steady + parse_iso(one.due_at) + (ANSWERED_S if one.kind == ANSWER else 0.0) for one in wishes)
+        held = [at for at, one in zip(wakes, wishes, strict=True) if not one.ended_at]
+        taken = ledger.taken_steps(record.prompt_id)
+        held_until = max(held, default=float("-inf"))
+        return Life(asked_at(record), record.deadline, taken, wakes=wakes, held_until=held_until)
 
     def _inhibited(self, record: PromptRecord) -> bool:
         """While a permission waits, a tool that is merely idle makes no sound."""
