@@ -148,23 +148,24 @@ def decide_course(
 def _numbered(ladder: Ladder, life: Life, lanes: Sequence[Outlet]) -> Mapping[int, Rung]:
     """The ladder's own steps, and one for every wish to be asked again."""
     again = {WAKE + number: Rung(at - life.asked_at) for number, at in enumerate(life.wakes)}
-    return {**dict(enumerate(_reaching(ladder, lanes))), **again}
+    return {**dict(enumerate(_reaching(ladder, life, lanes))), **again}
 
 
-def _reaching(ladder: Ladder, lanes: Sequence[Outlet]) -> tuple[Rung, ...]:
-    """A ladder that would reach nobody at all is no ladder: then everybody is asked at once."""
-    reached = any(_covers(step, lane) for step in ladder.steps for lane in lanes)
+def _reaching(ladder: Ladder, life: Life, lanes: Sequence[Outlet]) -> tuple[Rung, ...]:
+    """A ladder that would reach nobody at all, or nobody in time, is no ladder: then everybody is asked at once."""
+    in_time = [step for step in ladder.steps if life.asked_at + step.after_s < life.deadline]
+    reached = any(covers(step, lane) for step in in_time for lane in lanes)
     return ladder.steps if reached or not lanes else (Rung(), *ladder.steps)
 
 
-def _covers(step: Rung, lane: Outlet) -> bool:
+def covers(step: Rung, lane: Outlet) -> bool:
     group = AWAY if lane.remote else DESK
     here = not step.channels or lane.name in step.channels or group in step.channels
     return here and (not step.who or not lane.people or bool(set(step.who) & set(lane.people)))
 
 
 def _wanted(step: Rung, lane: Outlet, life: Life, number: int) -> bool:
-    return _covers(step, lane) and (number, lane.name) not in life.done
+    return covers(step, lane) and (number, lane.name) not in life.done
 
 
 def _due_at(step: Rung, lane: Outlet, life: Life, outlook: Outlook, presence: PresenceSettings) -> float:
