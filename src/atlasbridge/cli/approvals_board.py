@@ -45,6 +45,7 @@ class Board:
     editing: Editing | None = None
     reviewing: str = ""  # the answer that is about to be given to all that are marked
     pending: tuple[str, ...] = ()  # on their way to the hub
+    left: tuple[str, ...] = ()  # their time is over, and the tool still asks
     whole_screen: bool = False
     away: bool = False  # the hub is not there
     scroll: int = 0
