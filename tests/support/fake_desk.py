@@ -38,6 +38,8 @@ class FakeDesk:
         self.answers: dict[str, dict[str, Any]] = {}
         self.told: list[str] = []
         self.asked_again: list[str] = []
+        self.kept: list[tuple[InboundReply, str]] = []
+        self.snoozed: list[tuple[InboundReply, float]] = []
         self.offers: dict[str, Any] = {}
         self._queues: list[asyncio.Queue[dict[str, Any]]] = []
 
@@ -153,6 +155,43 @@ class FakeDesk:
     def ask_again(self, prompt_id: str) -> bool:
         self.asked_again.append(prompt_id)
         return any(item.prompt_id == prompt_id for item in self.still_waiting())
+
+    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
+        if when not in ("06:00", "in 2h", "limit-resets"):
+            return Reject(Refusal.BAD_VALUE, "Say when: 06:00.")
+        self.kept.append((reply, when))
+        return Receipt("postponed", f"{reply.identity} answers {reply.value!r} at {when} (1a2b3c4d).", reply.identity)
+
+    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
+        self.snoozed.append((reply, for_s))
+        return Receipt("snoozed", f"{reply.identity} wants to be asked again.", reply.identity)
+
+    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
+        if later_id != "1a2b3c4d" or not self.kept:
+            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such answer.")
+        self.kept.clear()
+        return Receipt("revoked", "Taken back.", reply.identity)
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        return [
+            {
+                "later_id": "1a2b3c4d" * 4,
+                "prompt_id": reply.prompt_id,
+                "kind": "answer",
+                "due_at": iso(self.clock.wall() + 60),
+                "value": reply.value,
+                "place": reply.place,
+                "created_at": iso(self.clock.wall()),
+                "by": reply.identity,
+                "by_name": "Ada",
+                "when": when,
+                "session_id": reply.session_id,
+                "name": "project",
+                "excerpt": "?",
+            }
+            for reply, when in self.kept
+            if prompt_id in ("", reply.prompt_id)
+        ]
 
     def tell(self, message: str) -> None:
         self.told.append(message)

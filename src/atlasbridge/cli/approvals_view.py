@@ -110,12 +110,8 @@ def _title(board: Board, cols: int) -> Line:
         return Line("")
     place = next(number for number, item in enumerate(board.listed, 1) if item is prompt)
     words = [name_of(prompt), prompt["tool"] if prompt.get("label") else "", _folder(prompt.get("cwd", ""))]
-    words += [
-        KINDS.get(prompt["type"], prompt["type"]),
-        prompt["prompt_id"][:8],
-        _kept(prompt),
-        f"{place}/{len(board.listed)}",
-    ]
+    words += [KINDS.get(prompt["type"], prompt["type"]), prompt["prompt_id"][:8], _kept(prompt)]
+    words.append(f"{place}/{len(board.listed)}")
     if board.shown.total > board.shown.height > 0:
         words.append(f"lines {board.scroll + 1}-{min(board.scroll + board.shown.height, board.shown.total)}")
         words[-1] += f" of {board.shown.total} (PgDn, PgUp)"

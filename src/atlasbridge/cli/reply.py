@@ -22,9 +22,7 @@ REFUSED = 3
 @click.option("--text", "as_text", is_flag=True, help="Type the value as text; never read it as a choice.")
 @click.option("--keys", help='Type these keys as they are, such as "q" or "\\x1b".')
 @click.option("--also", multiple=True, metavar="ID", help="Answer this prompt the same way, too; can be repeated.")
-@click.option(
-    "--at", metavar="TIME", help="Answer later: 06:00, tomorrow 9am, 'fri 12:00', 'in 2h'; it is decided then."
-)
+@click.option("--at", metavar="TIME", help="Answer later: 06:00, 'tomorrow 9am', 'in 2h'; it is decided then.")
 @click.option("--when", type=click.Choice(["limit-resets"]), help="Answer when the usage limit on its screen resets.")
 @click.option("--snooze", type=DURATION, help="No answer: ask again in a while, such as 15m.")
 @click.option("--again", is_flag=True, help="Ask again what was not answered in time and still waits.")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from atlasbridge.channels import wording
-from atlasbridge.channels.telegram.callbacks import AGAIN, ANSWER, PAGE, SHOW, THIS, encode_callback, encode_verb
+from atlasbridge.channels.telegram.callbacks import AGAIN, ANSWER, LATER, PAGE, SHOW, THIS, encode_callback, encode_verb
 from atlasbridge.channels.wording import Button, Role
 from atlasbridge.core.prompt.model import Choice, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
@@ -47,6 +47,12 @@ def render_ask_again(record: PromptRecord) -> Keyboard:
     return [[{"text": "🔁 Ask again", "callback_data": encode_verb(record, AGAIN, "")}]]
 
 
+def render_snooze(record: PromptRecord) -> Keyboard:
+    """Below a reminder: to be asked again in a while."""
+    spans = (("💤 In 15 minutes", "15"), ("💤 In an hour", "60"))
+    return [[{"text": label, "callback_data": encode_verb(record, LATER, minutes)} for label, minutes in spans]]
+
+
 def listed_on(record: PromptRecord, page: int) -> Sequence[Choice]:
     """The choices that this page's text writes out."""
     choices = record.prompt.choices
@@ -81,6 +87,8 @@ def _this(record: PromptRecord, message_id: int) -> str:
 
 
 def _data(record: PromptRecord, button: Button) -> str:
+    if button.role is Role.LATER:
+        return encode_verb(record, LATER, button.value)
     verb = SHOW if button.role is Role.SHOW else ANSWER
     return encode_callback(record, button.value, verb)
 
