@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import pytest
 from tests.support.fake_host import SECRET, YES_NO, FakeHost
 from tests.support.hubs import LiveHub, channel_named, live_hub
+from tests.support.waiting import in_thread, until
 
 from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.policy.moment import LIMIT
-from atlasbridge.core.prompt.model import Prompt, PromptState, PromptType, Refusal, Reject
+from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.values import replace
@@ -26,16 +29,6 @@ LIMITED = Prompt(
 )
 
 
-async def in_thread(call, *arguments, **named):
-    return await asyncio.to_thread(call, *arguments, **named)
-
-
-async def until(condition) -> None:
-    async with asyncio.timeout(20):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 async def asked(live: LiveHub, prompt: Prompt = YES_NO) -> tuple[FakeHost, str]:
     host = await in_thread(FakeHost, live.home)
     prompt_id = host.raise_prompt(prompt)
@@ -43,25 +36,40 @@ async def asked(live: LiveHub, prompt: Prompt = YES_NO) -> tuple[FakeHost, str]:
     return host, prompt_id
 
 
-def reply(prompt_id: str, value: str = "y", **fields) -> InboundReply:
+def record_of(live: LiveHub, prompt_id: str) -> PromptRecord:
+    found = live.hub.ledger.prompt(prompt_id)
+    assert found is not None
+    return found
+
+
+def refusal(outcome: Receipt | Reject) -> Refusal:
+    assert isinstance(outcome, Reject), outcome
+    return outcome.reason
+
+
+def kept(outcome: Receipt | Reject) -> Receipt:
+    assert isinstance(outcome, Receipt), outcome
+    return outcome
+
+
+def reply(prompt_id: str, value: str = "y", **fields: Any) -> InboundReply:
     return InboundReply("chat", "chat:1", prompt_id, value, place="Ana's phone", **fields)
 
 
-async def test_an_answer_for_later_is_typed_at_its_moment_and_not_before():
+async def test_an_answer_for_later_is_typed_at_its_moment_and_not_before() -> None:
     async with live_hub(POLICY, (DESK, CHAT)) as live:
         host, prompt_id = await asked(live)
-        kept = live.hub.desk.postpone(reply(prompt_id), "in 2h")
-        assert isinstance(kept, Receipt) and kept.stage == "postponed", kept
+        assert kept(live.hub.desk.postpone(reply(prompt_id), "in 2h")).stage == "postponed"
         (one,) = live.hub.desk.later()
         assert one["value"] == "y" and one["prompt_id"] == prompt_id
         assert parse_iso(one["due_at"]) == live.clock.wall() + 7200
         live.advance(3600)  # the prompt's own ten minutes are long over
         await asyncio.sleep(0.05)
-        assert live.hub.ledger.prompt(prompt_id).state is PromptState.AWAITING_REPLY
+        assert record_of(live, prompt_id).state is PromptState.AWAITING_REPLY
         live.advance(3601)
         order = await in_thread(host.answer_typing)
         assert order["prompt_id"] == prompt_id
-        await until(lambda: live.hub.ledger.prompt(prompt_id).state is PromptState.RESOLVED)
+        await until(lambda: record_of(live, prompt_id).state is PromptState.RESOLVED)
         decided = live.hub.ledger.prompt(prompt_id)
         assert decided.decided_by == "chat:1" and "Ana's phone, given for later at" in decided.decided_from
         await until(lambda: live.hub.desk.later() == [])
@@ -70,7 +78,7 @@ async def test_an_answer_for_later_is_typed_at_its_moment_and_not_before():
         host.close()
 
 
-async def test_somebody_may_answer_before_and_the_later_answer_comes_to_nothing():
+async def test_somebody_may_answer_before_and_the_later_answer_comes_to_nothing() -> None:
     async with live_hub(POLICY, (DESK, CHAT)) as live:
         host, prompt_id = await asked(live)
         live.hub.desk.postpone(reply(prompt_id), "in 2h")
@@ -80,31 +88,31 @@ async def test_somebody_may_answer_before_and_the_later_answer_comes_to_nothing(
         await typing
         await until(lambda: live.hub.desk.later() == [])
         live.advance(7300)
-        assert live.hub.ledger.prompt(prompt_id).decided_by == "cli:local"
+        assert record_of(live, prompt_id).decided_by == "cli:local"
         (entry,) = [e for e in live.hub.ledger.audit_entries(prompt_id=prompt_id) if e["event"] == "REPLY_REVOKED"]
         assert entry["outcome"] == "overtaken"
         host.close()
 
 
-async def test_what_was_given_for_later_is_taken_back_and_the_prompt_waits_as_before():
+async def test_what_was_given_for_later_is_taken_back_and_the_prompt_waits_as_before() -> None:
     async with live_hub(POLICY, (DESK, CHAT)) as live:
         host, prompt_id = await asked(live)
-        kept = live.hub.desk.postpone(reply(prompt_id), "in 2h")
+        later_id = kept(live.hub.desk.postpone(reply(prompt_id), "in 2h")).answer
         stranger = InboundReply("chat", "chat:9", "", "")
-        refused = live.hub.desk.revoke_later(stranger, kept.answer)
+        refused = live.hub.desk.revoke_later(stranger, later_id)
         assert isinstance(refused, Reject) and refused.reason is Refusal.NOT_ALLOWED
-        assert isinstance(live.hub.desk.revoke_later(reply(""), kept.answer[:8]), Receipt)
+        assert isinstance(live.hub.desk.revoke_later(reply(""), later_id[:8]), Receipt)
         assert live.hub.desk.later() == []
-        assert isinstance(live.hub.desk.revoke_later(reply(""), kept.answer), Reject)
+        assert isinstance(live.hub.desk.revoke_later(reply(""), later_id), Reject)
         live.advance(599)
-        assert live.hub.ledger.prompt(prompt_id).state is PromptState.AWAITING_REPLY
+        assert record_of(live, prompt_id).state is PromptState.AWAITING_REPLY
         live.advance(2)  # its own time counts again, from when it was taken back
         await in_thread(host.answer_typing)
-        assert live.hub.ledger.prompt(prompt_id).decided_by.startswith("auto:")
+        assert record_of(live, prompt_id).decided_by.startswith("auto:")
         host.close()
 
 
-async def test_a_second_answer_for_later_takes_the_place_of_the_first():
+async def test_a_second_answer_for_later_takes_the_place_of_the_first() -> None:
     async with live_hub(POLICY, (DESK, CHAT)) as live:
         host, prompt_id = await asked(live)
         live.hub.desk.postpone(reply(prompt_id, "y"), "in 2h")
@@ -116,7 +124,7 @@ async def test_a_second_answer_for_later_takes_the_place_of_the_first():
         host.close()
 
 
-async def test_it_is_given_by_the_next_hub_exactly_once():
+async def test_it_is_given_by_the_next_hub_exactly_once() -> None:
     """The same store, and a desk that remembers nothing: what waits gets its moment back, also when that has passed."""
     async with live_hub(POLICY, (DESK, CHAT)) as live:
         host, prompt_id = await asked(live)
@@ -124,18 +132,18 @@ async def test_it_is_given_by_the_next_hub_exactly_once():
         (one,) = live.hub.desk.later()
         live.hub.scheduler.cancel(f"later:{one['later_id']}")
         live.advance(7200 + 1800)
-        assert live.hub.ledger.prompt(prompt_id).state is PromptState.AWAITING_REPLY
+        assert record_of(live, prompt_id).state is PromptState.AWAITING_REPLY
         live.hub.later.recover()
         live.hub.later.recover()
         live.advance(0.1)
         await in_thread(host.answer_typing)
-        await until(lambda: live.hub.ledger.prompt(prompt_id).state is PromptState.RESOLVED)
+        await until(lambda: record_of(live, prompt_id).state is PromptState.RESOLVED)
         entries = [e for e in live.hub.ledger.audit_entries(prompt_id=prompt_id) if e["event"] == "REPLY_RECEIVED"]
         assert len(entries) == 1
         host.close()
 
 
-async def test_a_session_that_is_not_connected_at_the_moment_is_waited_for(monkeypatch):
+async def test_a_session_that_is_not_connected_at_the_moment_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("atlasbridge.core.daemon.later_desk.AGAIN_S", 0.05)
     async with live_hub(POLICY, (DESK, CHAT)) as live:
         host, prompt_id = await asked(live)
@@ -148,23 +156,23 @@ async def test_a_session_that_is_not_connected_at_the_moment_is_waited_for(monke
         await until(lambda: any(e["event"] == "REPLY_REFUSED" for e in live.hub.ledger.audit_entries(limit=1000)))
         await in_thread(host.reconnect)
         await in_thread(host.answer_typing)
-        await until(lambda: live.hub.ledger.prompt(prompt_id).state is PromptState.RESOLVED)
+        await until(lambda: record_of(live, prompt_id).state is PromptState.RESOLVED)
         host.close()
 
 
-async def test_what_is_not_on_the_screen_any_more_at_the_moment_is_not_typed():
+async def test_what_is_not_on_the_screen_any_more_at_the_moment_is_not_typed() -> None:
     async with live_hub(POLICY, (DESK, CHAT)) as live:
         host, prompt_id = await asked(live)
         live.hub.desk.postpone(reply(prompt_id), "in 1h")
         live.advance(3601)
         await in_thread(host.answer_typing, "stale")
-        await until(lambda: live.hub.ledger.prompt(prompt_id).state is PromptState.WITHDRAWN)
+        await until(lambda: record_of(live, prompt_id).state is PromptState.WITHDRAWN)
         chat = live.people["chat"]
         await chat.until(lambda: any("was not answered" in notice for notice in chat.notices))
         host.close()
 
 
-async def test_secrets_strangers_bad_values_and_bad_moments_are_refused_at_once():
+async def test_secrets_strangers_bad_values_and_bad_moments_are_refused_at_once() -> None:
     async with live_hub(POLICY, (DESK, CHAT)) as live:
         host, prompt_id = await asked(live)
         other, secret = await asked(live, SECRET)
@@ -172,24 +180,22 @@ async def test_secrets_strangers_bad_values_and_bad_moments_are_refused_at_once(
         assert (
             desk.postpone(InboundReply("local", "cli:local", secret, "hunter2"), "in 1h").reason.value == "not_allowed"
         )
-        assert desk.postpone(InboundReply("chat", "chat:9", prompt_id, "y"), "in 1h").reason is Refusal.NOT_ALLOWED
-        assert desk.postpone(reply(prompt_id, "perhaps"), "in 1h").reason is Refusal.BAD_VALUE
-        assert desk.postpone(reply(prompt_id, "cancel"), "in 1h").reason is Refusal.BAD_VALUE
+        assert refusal(desk.postpone(InboundReply("chat", "chat:9", prompt_id, "y"), "in 1h")) is Refusal.NOT_ALLOWED
+        assert refusal(desk.postpone(reply(prompt_id, "perhaps"), "in 1h")) is Refusal.BAD_VALUE
+        assert refusal(desk.postpone(reply(prompt_id, "cancel"), "in 1h")) is Refusal.BAD_VALUE
         for when in ("", "soon", "in 9 days", "limit-resets"):
-            assert desk.postpone(reply(prompt_id), when).reason is Refusal.BAD_VALUE, when
-        assert desk.postpone(reply("f" * 32), "in 1h").reason is Refusal.UNKNOWN_PROMPT
+            assert refusal(desk.postpone(reply(prompt_id), when)) is Refusal.BAD_VALUE, when
+        assert refusal(desk.postpone(reply("f" * 32), "in 1h")) is Refusal.UNKNOWN_PROMPT
         assert desk.later() == []
         assert "hunter2" not in str(live.hub.ledger.audit_entries(limit=1000))
         host.close(), other.close()
 
 
-async def test_a_screen_that_speaks_of_a_limit_says_when_and_takes_an_answer_for_then():
+async def test_a_screen_that_speaks_of_a_limit_says_when_and_takes_an_answer_for_then() -> None:
     async with live_hub(POLICY, (DESK, CHAT)) as live:
         host, prompt_id = await asked(live, LIMITED)
-        record = live.hub.ledger.prompt(prompt_id)
-        assert record.prompt.constraints[LIMIT] == iso(live.clock.wall() + 7200)
-        kept = live.hub.desk.postpone(reply(prompt_id, "continue"), "limit-resets")
-        assert isinstance(kept, Receipt), kept
+        assert record_of(live, prompt_id).prompt.constraints[LIMIT] == iso(live.clock.wall() + 7200)
+        kept(live.hub.desk.postpone(reply(prompt_id, "continue"), "limit-resets"))
         live.advance(7200)
         await asyncio.sleep(0.05)
         assert live.hub.desk.later()
@@ -199,7 +205,7 @@ async def test_a_screen_that_speaks_of_a_limit_says_when_and_takes_an_answer_for
         host.close()
 
 
-async def test_a_snooze_silences_it_and_asks_again_at_its_moment():
+async def test_a_snooze_silences_it_and_asks_again_at_its_moment() -> None:
     async with live_hub(POLICY, (DESK, CHAT)) as live:
         host, prompt_id = await asked(live)
         chat = live.people["chat"]
@@ -213,21 +219,21 @@ async def test_a_snooze_silences_it_and_asks_again_at_its_moment():
         await chat.until(lambda: [receipt.stage for _, receipt in chat.edits] == ["snoozed", "reminder"])
         assert live.hub.desk.later() == []
         live.advance(590)
-        assert live.hub.ledger.prompt(prompt_id).state is PromptState.AWAITING_REPLY
+        assert record_of(live, prompt_id).state is PromptState.AWAITING_REPLY
         live.advance(12)
         await in_thread(host.answer_typing)
         host.close()
 
 
-async def test_a_snooze_is_a_minute_to_a_day_for_who_may_answer_what_is_open():
+async def test_a_snooze_is_a_minute_to_a_day_for_who_may_answer_what_is_open() -> None:
     async with live_hub(POLICY, (DESK, CHAT)) as live:
         host, prompt_id = await asked(live)
         desk = live.hub.desk
-        assert desk.snooze(reply(prompt_id), 5).reason is Refusal.BAD_VALUE
-        assert desk.snooze(reply(prompt_id), 86_401).reason is Refusal.BAD_VALUE
-        assert desk.snooze(InboundReply("chat", "chat:9", prompt_id, ""), 900).reason is Refusal.NOT_ALLOWED
-        assert desk.snooze(InboundReply("local", "x", prompt_id, "", kin="s" * 32), 900).reason is Refusal.SELF
+        assert refusal(desk.snooze(reply(prompt_id), 5)) is Refusal.BAD_VALUE
+        assert refusal(desk.snooze(reply(prompt_id), 86_401)) is Refusal.BAD_VALUE
+        assert refusal(desk.snooze(InboundReply("chat", "chat:9", prompt_id, ""), 900)) is Refusal.NOT_ALLOWED
+        assert refusal(desk.snooze(InboundReply("local", "x", prompt_id, "", kin="s" * 32), 900)) is Refusal.SELF
         host.withdraw(prompt_id)
-        await until(lambda: live.hub.ledger.prompt(prompt_id).state is PromptState.WITHDRAWN)
-        assert desk.snooze(reply(prompt_id), 900).reason is Refusal.NOT_OPEN
+        await until(lambda: record_of(live, prompt_id).state is PromptState.WITHDRAWN)
+        assert refusal(desk.snooze(reply(prompt_id), 900)) is Refusal.NOT_OPEN
         host.close()

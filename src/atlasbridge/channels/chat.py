@@ -32,6 +32,7 @@ from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
+from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
 PAUSED = "Replies to this session are paused for a minute: there were too many."
@@ -178,7 +179,7 @@ class ChatChannel(BaseChannel):
         session, places = self._session(event), self._shown.places(event.prompt_id, message_id)
         if receipt.stage == "reminder":
             for place in places:
-                self._remind(place, event, session)
+                self._remind(place, event, session, receipt)
             return
         if receipt.stage in STILL_OPEN:
             for place in places:
@@ -214,9 +215,10 @@ class ChatChannel(BaseChannel):
         _keep(self._told_timers, event.prompt_id, None, KEPT_ENDS)
         return True
 
-    def _remind(self, place: Place, event: PromptRecord, session: SessionRecord) -> None:
+    def _remind(self, place: Place, event: PromptRecord, session: SessionRecord, receipt: Receipt) -> None:
         if not self._commands.is_muted(place[0]):
-            sentence = f"🔔 Still waiting: “{first_line(event.prompt)}” · {session_name(session)}"
+            said = f"🗳 {visible(receipt.sentence, keep_lines=False)}" if receipt.by else "🔔 Still waiting:"
+            sentence = f"{said} “{first_line(event.prompt)}” · {session_name(session)}"
             notice = self._paint_reminder(sentence, event, place[0])
             hushed = self._hushed if self._is_silent(event.prompt_id, place[0]) else {}
             self._outbox.post(place[0], notice | self._beside(place) | hushed, EDIT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -14,7 +14,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 16, 22, 10, tzinfo=BERLIN).timestamp()  # a Monday
 
 
-def _zones(name: str):
+def _zones(name: str) -> tzinfo | None:
     return find_zone(name) if name else BERLIN
 
 
