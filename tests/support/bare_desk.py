@@ -69,6 +69,9 @@ class BareDesk:
     def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
         return []
 
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        return 0.0, False
+
     def tone(self, prompt_id: str, channel: str) -> Tone:
         return Tone()
 

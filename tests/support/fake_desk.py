@@ -40,6 +40,9 @@ class FakeDesk(BareDesk):
         self.answers: dict[str, dict[str, Any]] = {}
         self.told: list[str] = []
         self.asked_again: list[str] = []
+        self.names: dict[str, str] = {}
+        self.holds: list[float] = []
+        self.sleepers: set[str] = set()
         self.kept: list[tuple[InboundReply, str]] = []
         self.snoozed: list[tuple[InboundReply, float]] = []
         self.offers: dict[str, Any] = {}
@@ -63,6 +66,12 @@ class FakeDesk(BareDesk):
     def prompt(self, prompt_id: str) -> PromptRecord | None:
         found = [item for key, item in self.all_prompts.items() if len(prompt_id) >= 8 and key.startswith(prompt_id)]
         return found[0] if len(found) == 1 else None
+
+    def name_of(self, identity: str) -> str:
+        return self.names.get(identity, "")
+
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        return self.holds.pop(0) if self.holds else 0.0, identity in self.sleepers
 
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         return [prompt_id]

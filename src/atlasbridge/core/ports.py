@@ -66,6 +66,10 @@ class Desk(Protocol):
     def tone(self, prompt_id: str, channel: str) -> Tone:
         """To whom this channel is to show that prompt, and for whom without a sound."""
 
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        """For what leaves the desk beside a channel's own messages (a push): seconds for which it is held back because
+        somebody types at the terminal (ask again then), and whether it is to come without a sound."""
+
     def go_away(self, for_s: float | None = None) -> None:
         """Nobody is at the desk: nothing waits for who types there.  None: until `come_back`."""
 

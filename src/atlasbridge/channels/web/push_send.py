@@ -41,6 +41,11 @@ class Message:
     count: int = 1
 
 
+def hushed(message: Message) -> Message:
+    """The same without a sound: for somebody who sleeps, or while something more important waits."""
+    return replace(message, urgent=False, body={**message.body, "silent": True})
+
+
 @dataclass(slots=True)
 class Lane:
     subscription: dict[str, Any]

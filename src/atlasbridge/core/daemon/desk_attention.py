@@ -55,6 +55,10 @@ class DeskAttention:
     def tone(self, prompt_id: str, channel: str) -> Tone:
         return self._router.tone(prompt_id, channel)
 
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        found = self._life.escalation.aside(prompt_id, identity)
+        return found.hold_s, found.silent
+
     def still_waiting(self) -> list[PromptRecord]:
         return self.ledger.still_waiting()
 

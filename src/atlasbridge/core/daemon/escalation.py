@@ -31,6 +31,14 @@ class Presence:
     known_at: float
 
 
+@frozen
+class Aside:
+    """`hold_s`: somebody types at that session's terminal, so wait so long and ask again; `silent`: make no sound."""
+
+    hold_s: float = 0.0
+    silent: bool = False
+
+
 class Escalation:
     def __init__(self, hub: HubParts) -> None:
         self._hub = hub
@@ -75,6 +83,31 @@ class Escalation:
         noted = self._hub.ledger.recall(AWAY_NOTE)
         until = FOR_EVER if noted == "ever" else parse_iso(noted) if noted else 0.0
         return until if until > self._hub.clock.wall() else None
+
+    def aside(self, prompt_id: str, identity: str) -> Aside:
+        """For what leaves the desk beside the channels' own messages, such as a push to that person's browser."""
+        record = self._hub.ledger.prompt(prompt_id)
+        session = self._hub.ledger.session(record.session_id) if record else None
+        if record is None or session is None:
+            return Aside()
+        policy, people = self._hub.router.policy, self._hub.router.policy.attention.people
+        quiet = people.quiet_now(self._hub.clock.wall(), minute_of_day)
+        asleep = people.person_of(identity) in quiet and not decide_ladder(record.prompt, session, policy).urgent
+        return Aside(self._hold_s(record, session), silent=asleep or self._inhibited(record))
+
+    def _hold_s(self, record: PromptRecord, session: SessionRecord) -> float:
+        """As long as for a channel that leaves the desk; the host is asked once more before nothing is held."""
+        known, now = self._presence.get(session.session_id), self._hub.clock.now()
+        if known is None or known.last_key_at is None or not session.attached or self.away_until is not None:
+            return 0.0
+        presence = self._hub.router.policy.attention.presence
+        until = min(known.last_key_at + presence.hold_s, asked_at(record) + presence.longest_hold_s)
+        link = self._hub.hosts.get(session.session_id)
+        if until <= now and now - known.known_at > FRESH_S and link is not None and presence.hold_s:
+            self._presence[session.session_id] = Presence(known.last_key_at, now)
+            link.send("presence")
+            return ANSWER_S
+        return max(0.0, until - now)
 
     # a prompt's way up
 
