@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+import time
 from typing import Any
 
 import http_ece
@@ -26,6 +27,8 @@ class PushService:
         self.location = ""
         self.received: asyncio.Queue[tuple[dict[str, str], bytes]] = asyncio.Queue()
         self.port = 0
+        self.bodies: list[bytes] = []
+        self.times: list[float] = []
 
     async def start(self) -> web.AppRunner:
         app = web.Application()
@@ -38,7 +41,10 @@ class PushService:
         return runner
 
     async def _take(self, request: web.Request) -> web.Response:
-        await self.received.put((dict(request.headers), await request.read()))
+        body = await request.read()
+        self.times.append(time.time())
+        self.bodies.append(body)
+        await self.received.put((dict(request.headers), body))
         headers = {"Location": self.location} if self.location else None
         return web.Response(status=self.status, headers=headers)
 
