@@ -16,12 +16,14 @@ from atlasbridge.channels.words import needs_words, takes_words
 from atlasbridge.core.clock import parse_iso
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.policy.choice import may_be_granted
+from atlasbridge.core.policy.moment import LIMIT
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 
 LABEL_LIMIT = 40
+LIMIT_BUTTON, CONTINUE = "limit", "continue"  # what a button carries, and what it answers when a usage limit is over
 HEADLINE_LIMIT = 110
 LISTED_LIMIT = 200  # of a choice's label, where it is written out
 TOOL_NAMES = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "OpenCode"}
@@ -44,6 +46,7 @@ class Role(StrEnum):
     CANCEL = "cancel"
     SHOW = "show"
     GRANT = "grant"
+    LATER = "later"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +186,16 @@ def render_buttons(prompt: Prompt) -> list[Button]:
             Button("✖ Cancel", "cancel", Role.CANCEL),
         ]
     grant = [Button("⏱ Allow for a while …", "", Role.GRANT)] if may_be_granted(prompt) else []
-    return [*_answer_buttons(prompt), *_default_button(prompt), *grant, *show]
+    return [*_answer_buttons(prompt), *_default_button(prompt), *_limit_button(prompt), *grant, *show]
+
+
+def _limit_button(prompt: Prompt) -> list[Button]:
+    """Where the tool can only wait for its usage limit, going on can be said now for then."""
+    resets = prompt.constraints.get(LIMIT)
+    if not resets or prompt.type is not PromptType.TYPE_FREE_TEXT:
+        return []
+    at = time.strftime("%a %H:%M", time.localtime(parse_iso(str(resets))))
+    return [Button(f"⏰ “{CONTINUE}” when the limit resets, {at}", LIMIT_BUTTON, Role.LATER)]
 
 
 def _answer_buttons(prompt: Prompt) -> list[Button]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from atlasbridge.channels.web import admin_api, body, prompt_api, record_api, rule_api, session_api
+from atlasbridge.channels.web import admin_api, body, later_api, prompt_api, record_api, rule_api, session_api
 from atlasbridge.channels.web.operation import Operation, Param
 
 
@@ -84,6 +84,15 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(
         "POST", "/prompts/{prompt_id}/again", prompt_api.again, "answer", "Ask a prompt whose time is over once more.",
         thing(asked=FLAG), errors=(404, 409),
+    ),
+    Operation(
+        "POST", "/prompts/{prompt_id}/later", later_api.postpone, "answer", "Answer later, or be asked again.",
+        thing(stage=TEXT, message=TEXT, later_id=TEXT), body=body.LaterBody, errors=(403, 404, 409, 429, 503),
+    ),
+    Operation("GET", "/later", later_api.list_later, "read", "What is kept for later.", thing(later=ANYS)),
+    Operation(
+        "DELETE", "/later/{later_id}", later_api.revoke, "answer", "Take back what is kept for later.",
+        thing(stage=TEXT, message=TEXT, later_id=TEXT), errors=(403, 404, 409, 429, 503),
     ),
     Operation(
         "GET", "/prompts/{prompt_id}/outcome", prompt_api.outcome, "answer", "Whether an answer arrived, by its key.",

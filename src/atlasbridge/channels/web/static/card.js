@@ -4,6 +4,7 @@ import { grantPanel, votes } from "/grants.js";
 import { Refused, get, may, me, newKey, post } from "/api.js";
 import { PLAIN, el, speak, svg, toast } from "/dom.js";
 import { changed, learn, myAnswer, receipt, setMine } from "/model.js";
+import { laterBox } from "/later.js";
 import { Screen } from "/screen.js";
 import { quotation, subjectOf } from "/subject.js";
 import { CONFIDENCE, OPEN, by, clock, folder, left, moment, short } from "/words.js";
@@ -157,7 +158,7 @@ export class Card {
     const choice = ways(this.prompt).find((item) => item.value === this.prompt.safe_default);
     const late = this.prompt.safe_default ? `If nobody answers: ${choice ? choice.label : this.prompt.safe_default}` : "If nobody answers, nothing is typed.";
     const report = el("button", { type: "button", cls: "quiet report", on: { click: () => this.report(report) } }, "Not a prompt");
-    return el("div", { cls: "card-foot" }, el("small", { cls: "late" }, late), may("answer") ? report : null, this.prompt.evidence.length ? why : null);
+    return el("div", { cls: "card-foot" }, el("small", { cls: "late" }, late), may("answer") ? report : null, this.prompt.evidence.length ? why : null, laterBox(this.prompt, ways(this.prompt)));
   }
 
   async report(button) {
