@@ -224,7 +224,7 @@ async def test_a_subscription_ends_with_its_login(tmp_path: Path, way: str) -> N
     elif way == "everybody":
         await client.delete(f"{API}/logins")
     else:
-        devices = hub.channel._site.access.devices
+        devices = hub.channel.site.access.devices
         devices._known[login_id] = dataclasses.replace(devices._known[login_id], until=0.0)
         devices.all()
     assert json.loads(hub.desk.notes["web.push"]) == []
