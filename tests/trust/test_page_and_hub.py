@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 from pathlib import Path
@@ -16,6 +15,7 @@ from tests.support.fake_host import SECRET, FakeHost
 from tests.support.hubs import HubProcess, hub_process, wait_until
 from tests.support.page_client import API, LinkLogin, enter, enter_now, greet, signer
 from tests.support.sample_prompt import MENU, YES_NO
+from tests.support.waiting import until
 
 from atlasbridge.channels.web import channel as channel_module
 from atlasbridge.channels.web.proof import proof
@@ -165,9 +165,7 @@ async def test_a_taken_port_is_an_alarm_and_the_page_waits_for_it(
         assert any(str(port) in told for told in hub.desk.told)
         assert [entry["port"] for entry in hub.desk.audit if entry["event"] == "WEB_PORT_TAKEN"] == [port]
         assert not (tmp_path / "web.json").exists()
-    async with asyncio.timeout(10):
-        while hub.channel.url != url:
-            await asyncio.sleep(0.02)
+    await until(lambda: hub.channel.url == url, "the port")
     assert hub.channel.health()["state"] == "ok"
     assert "back" in hub.desk.told[-1]
     await hub.stop()

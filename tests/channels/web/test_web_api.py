@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.channels.web.conftest import bearer
+from tests.support import waiting
 from tests.support.fake_desk import FakeHub
 from tests.support.page_client import greet
 from tests.support.sample_prompt import MENU, SECRET, TEXT, YES_NO
@@ -146,9 +147,7 @@ async def test_a_watched_screen_sends_only_rows_that_changed_and_stops_with_its_
         second = await until(events, "screen")
         assert second["changed"] == {"1": [["three", None, None, 0]]}
         assert hub.desk.watching == 1
-    async with asyncio.timeout(30):
-        while hub.desk.watching:
-            await asyncio.sleep(0.01)
+    await waiting.until(lambda: not hub.desk.watching, "the watching to end")
 
 
 async def test_keys_are_refused_until_typing_is_switched_on_for_that_session(

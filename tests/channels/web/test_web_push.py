@@ -23,6 +23,7 @@ from tests.channels.web.conftest import log_in
 from tests.support.fake_desk import FakeHub
 from tests.support.page_client import signer
 from tests.support.sample_prompt import MENU, SECRET
+from tests.support.waiting import until
 
 from atlasbridge.channels.web.push import is_known_service
 from atlasbridge.channels.web.settings import PUSH_SERVICES
@@ -128,9 +129,7 @@ async def test_a_subscription_that_is_gone_is_forgotten_and_a_secret_is_not_quot
     _, body = await asyncio.wait_for(service.received.get(), 90)
     message = phone.open(body)
     assert (message["body"], message["actions"]) == ("It asks for a secret.", [])
-    async with asyncio.timeout(60):
-        while hub.desk.notes["web.push"] != "[]":
-            await asyncio.sleep(0.02)
+    await until(lambda: hub.desk.notes["web.push"] == "[]", "the device to be forgotten", 60)
     await stop(hub, runner, client)
 
 
