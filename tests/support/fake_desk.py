@@ -41,6 +41,7 @@ class FakeDesk(BareDesk):
         self.told: list[str] = []
         self.asked_again: list[str] = []
         self.offers: dict[str, Any] = {}
+        self.grants: list[dict[str, Any]] = []
         self._queues: list[asyncio.Queue[dict[str, Any]]] = []
 
     @property
@@ -142,8 +143,27 @@ class FakeDesk(BareDesk):
     def grant(self, prompt_id: str, identity: str, **wanted: Any) -> dict[str, Any]:
         if self.prompt(prompt_id) is None:
             return {"ok": False, "reason": "unknown_prompt", "message": "There is no such prompt."}
-        words = {"words": "cargo test with any further words", "would": ["cargo test"], "would_not": ["cargo test; x"]}
+        shape = "cargo test with any further words"
+        words = {
+            "words": f"{shape}, in this session",
+            "shape": shape,
+            "would": ["cargo test"],
+            "would_not": ["cargo test; x"],
+        }
         return {"ok": True, **words, **({} if wanted["preview"] else {"grant_id": "a" * 32, "answered": True})}
+
+    def rules(self) -> dict[str, Any]:
+        rule = {"name": "tests", "verdict": "allow", "command": "cargo test **", "about": "cargo test **", "only": []}
+        rule |= {"approvals": 1, "person": [], "reason": "", "origin": "", "digest": "0" * 32}
+        return {"rules": [rule], "grants": self.grants, "decisions": [], "tell": "digest"}
+
+    def revoke_grant(self, grant_id: str, identity: str) -> bool:
+        before = len(self.grants)
+        self.grants = [item for item in self.grants if item["grant_id"] != grant_id]
+        return len(self.grants) < before
+
+    def agreed(self, prompt_id: str) -> list[str]:
+        return []
 
     async def launch(self, name: str, identity: str) -> str:
         if name != "claude here":

@@ -18,7 +18,8 @@ def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
     rare = [at for at, look in enumerate(looks) if count[look] == 1]
     if len(rare) == 1:
         return rare[0]
-    return -1
+    lit = [at for at, look in enumerate(looks) if look & 0x20 or look >> 34]
+    return lit[0] if len(lit) == 1 else -1  # a bar; the others may have a colour of their own, such as red for a no
 
 
 def _weight(style: int) -> int:

@@ -42,7 +42,7 @@ _HINT = lazy(
     r"|space to|to toggle|esc to cancel|tab to amend",
     re.IGNORECASE,
 )
-_ARROWS = lazy(r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE)
+ARROWS = lazy(r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE)
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
 
 
@@ -153,7 +153,7 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     """A menu of no known tool: the end of the screen, or a hint that arrows choose (`hinted`: it must have one)."""
     around = "\n".join(view.lines[max(0, menu.top - 4) : view.bottom() + 1])
     if hinted:
-        return bool(_ARROWS.search(around))
+        return bool(ARROWS.search(around))
     below = [line for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
     at_the_end = view.bottom() - menu.bottom <= 2 or (menu.how == "pointer" and len(below) <= numbers.STATUS_ROWS)
     return menu.upwards or bool(_HINT.search(around)) or at_the_end or _asked_right_above(view, menu)
@@ -169,4 +169,4 @@ def _asked_below(view: View, menu: Menu) -> bool:
     """The cursor stands behind a question further down: what looks like a menu is what was written before."""
     below = view.cursor_visible and view.row > menu.bottom and not menu.upwards
     asks = re.search(r"[^\W\d_]{3}.*[?:)\]>]", view.before_cursor())  # half an answer may stand behind it
-    return below and asks is not None and not _ARROWS.search("\n".join(view.lines))
+    return below and asks is not None and not ARROWS.search("\n".join(view.lines))
