@@ -74,8 +74,8 @@ def inside(tree: ast.AST) -> Iterator[int]:
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith(("atlasbridge", "ptypool")):
             yield from (node.lineno for alias in node.names if is_private(alias.name))
         elif isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in OF_OTHERS:
-            if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
-                yield node.lineno
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            yield from () if own else (node.lineno,)
 
 
 def is_private(name: str) -> bool:
