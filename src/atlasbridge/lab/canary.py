@@ -241,6 +241,8 @@ def _recover(stage: Stage) -> bool:
     """Leave whatever is open, so that the next dialog can be walked."""
     if stage.named("session.ended"):
         return False
+    if stage.open_idle():
+        return True
     stage.type(b"\x1b")
     try:
         stage.next_prompt(10.0, idle=True)
