@@ -203,9 +203,9 @@ class PromptLife:
         """The host's word on a `type`, an `ask`, or in its `hello`."""
         match outcome:
             case "typed":
-                self._injected(prompt_id)
+                self._injected(prompt_id, detail)
             case "taken" | "still_there":
-                self.effect(prompt_id, outcome)
+                self.effect(prompt_id, outcome, detail)
             case "stale":
                 why = Reject(Refusal.STALE, f"Nothing was typed: {detail}.") if detail else _STALE
                 self.withdraw(prompt_id, "moved_on", why)
@@ -214,8 +214,8 @@ class PromptLife:
             case _:
                 log.warning("a host said %r of prompt %s", outcome, prompt_id)
 
-    def effect(self, prompt_id: str, outcome: str) -> None:
-        self._injected(prompt_id)  # whoever sees an effect has typed, whichever word comes first
+    def effect(self, prompt_id: str, outcome: str, detail: str = "") -> None:
+        self._injected(prompt_id, detail)  # whoever sees an effect has typed, whichever word comes first
         if outcome == "taken":
             self.take(prompt_id)
         else:
@@ -262,12 +262,13 @@ class PromptLife:
         self._watch(record)
         self.escalation.resume(record, session)
 
-    def _injected(self, prompt_id: str) -> None:
-        record = self._hub.ledger.inject(prompt_id)
+    def _injected(self, prompt_id: str, detail: str = "") -> None:
+        way = "hook" if detail == "hook" else "keys"
+        record = self._hub.ledger.inject(prompt_id, way)
         if record is None:
             return
         receipt = self.receipts.typed(record)
-        self._publish("prompt.injected", record, **decision_of(record))
+        self._publish("prompt.injected", record, **decision_of(record), way=way)
         self._hub.router.update(record, receipt)
         self._hub.hosts.tell_word(prompt_id, receipt)
 
