@@ -178,6 +178,33 @@ async def test_only_configured_sessions_can_be_started(hub: FakeHub, page: httpx
     refused = await page.post(f"{API}/sessions", json={"launcher": "rm -rf /"})
     assert started.json()["session_id"] in hub.desk.all_sessions
     assert (refused.status_code, refused.json()["error"]) == (404, "unknown_launcher")
+    elsewhere = await page.post(f"{API}/sessions", json={"launcher": "claude here", "folder": "/etc"})
+    assert (elsewhere.status_code, elsewhere.json()["error"]) == (403, "not_allowed")
+    words = {"launcher": "claude here", "folder": "/home/ada/blog", "arguments": ["-p", "a b"], "name": " blog "}
+    assert (await page.post(f"{API}/sessions", json=words)).status_code == 200
+    assert hub.desk.launched[-1] == ("claude here", "/home/ada/blog", ("-p", "a b"), "blog")
+
+
+async def test_a_session_is_renamed_explained_and_its_past_is_read(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    session = hub.desk.add_session()
+    hub.desk.past[session.session_id] = [[["an earlier line\u202e", 2, None, 0]]]
+    path = f"{API}/sessions/{session.session_id}"
+    renamed = await page.put(f"{path}/name", json={"name": "shop\u202eapi"})
+    assert renamed.json() == {"name": "shop<U+202E>api"}
+    assert (await page.get(path)).json()["label"] == "shop<U+202E>api"
+    assert (await page.get(f"{path}/why")).json()["why"][-1] == "it is busy: no prompt"
+    past = (await page.get(f"{path}/screen?styled=true&past=true")).json()["past"]
+    assert past == [[["an earlier line<U+202E>", 2, None, 0]]]
+    assert "past" not in (await page.get(f"{path}/screen?styled=true")).json()
+    assert (await page.put(f"{API}/sessions/none/name", json={"name": "x"})).status_code == 404
+
+
+async def test_the_pages_files_come_packed_to_who_can_read_that(page: httpx.AsyncClient) -> None:
+    packed = await page.get("/main.js")
+    plain = await page.get("/main.js", headers={"Accept-Encoding": "identity"})
+    assert packed.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
+    assert packed.content == plain.content
+    assert int(packed.headers["content-length"]) < len(plain.content) / 2
 
 
 @pytest.mark.parametrize(("verdict", "where"), [("not_a_prompt", "prompts"), ("missed", "sessions")])

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.alarm import StoreAlarm
-from atlasbridge.core.daemon.desk import HubDesk, Launcher
+from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.later_desk import LaterDesk
+from atlasbridge.core.daemon.launching import Launcher
 from atlasbridge.core.daemon.operations import Operations
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
