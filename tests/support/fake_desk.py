@@ -42,6 +42,11 @@ class FakeDesk(BareDesk):
         self.answers: dict[str, dict[str, Any]] = {}
         self.told: list[str] = []
         self.asked_again: list[str] = []
+        self.names: dict[str, str] = {}
+        self.holds: list[float] = []
+        self.sleepers: set[str] = set()
+        self.kept: list[tuple[InboundReply, str]] = []
+        self.snoozed: list[tuple[InboundReply, float]] = []
         self.offers: dict[str, Any] = {}
         self.grants: list[dict[str, Any]] = []
         self._queues: list[asyncio.Queue[dict[str, Any]]] = []
@@ -63,6 +68,12 @@ class FakeDesk(BareDesk):
     def prompt(self, prompt_id: str) -> PromptRecord | None:
         found = [item for key, item in self.all_prompts.items() if len(prompt_id) >= 8 and key.startswith(prompt_id)]
         return found[0] if len(found) == 1 else None
+
+    def name_of(self, identity: str) -> str:
+        return self.names.get(identity, "")
+
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        return self.holds.pop(0) if self.holds else 0.0, identity in self.sleepers
 
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         return [prompt_id]
@@ -179,7 +190,13 @@ class FakeDesk(BareDesk):
         return {"ok": True, **words, **({} if wanted["preview"] else {"grant_id": "a" * 32, "answered": True})}
 
     def rules(self) -> dict[str, Any]:
-        rule = {"name": "tests", "verdict": "allow", "command": "cargo test **", "about": "cargo test **", "only": []}
+        rule: dict[str, Any] = {
+            "name": "tests",
+            "verdict": "allow",
+            "command": "cargo test **",
+            "about": "cargo test **",
+            "only": [],
+        }
         rule |= {"approvals": 1, "person": [], "reason": "", "origin": "", "digest": "0" * 32}
         return {"rules": [rule], "grants": self.grants, "decisions": [], "tell": "digest"}
 
@@ -210,6 +227,43 @@ class FakeDesk(BareDesk):
     def ask_again(self, prompt_id: str) -> bool:
         self.asked_again.append(prompt_id)
         return any(item.prompt_id == prompt_id for item in self.still_waiting())
+
+    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
+        if when not in ("06:00", "in 2h", "limit-resets"):
+            return Reject(Refusal.BAD_VALUE, "Say when: 06:00.")
+        self.kept.append((reply, when))
+        return Receipt("postponed", f"{reply.identity} answers {reply.value!r} at {when} (1a2b3c4d).", reply.identity)
+
+    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
+        self.snoozed.append((reply, for_s))
+        return Receipt("snoozed", f"{reply.identity} wants to be asked again.", reply.identity)
+
+    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
+        if later_id != "1a2b3c4d" or not self.kept:
+            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such answer.")
+        self.kept.clear()
+        return Receipt("revoked", "Taken back.", reply.identity)
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        return [
+            {
+                "later_id": "1a2b3c4d" * 4,
+                "prompt_id": reply.prompt_id,
+                "kind": "answer",
+                "due_at": iso(self.clock.wall() + 60),
+                "value": reply.value,
+                "place": reply.place,
+                "created_at": iso(self.clock.wall()),
+                "by": reply.identity,
+                "by_name": "Ada",
+                "when": when,
+                "session_id": reply.session_id,
+                "name": "project",
+                "excerpt": "?",
+            }
+            for reply, when in self.kept
+            if prompt_id in ("", reply.prompt_id)
+        ]
 
     def tell(self, message: str) -> None:
         self.told.append(message)

@@ -229,7 +229,7 @@ class AtlasBridgeConfig(Table):
     retention: Retention = Field(default=Retention(), description="What is kept for how long.")
     policy: Rules = Field(default=Rules(), description="Rules that answer for you; see docs/howto/policy.md.")
     grants: list[Grant] = Field(
-        default=[], description="No longer used; write a rule instead (`atlasbridge policy suggest`)."
+        default=[], description="No longer used; rules took their place (`atlasbridge policy migrate`)."
     )
     launchers: list[Launcher] = Field(default=[], description="Sessions that may be started from afar.")
     attention: Attention = Field(default=Attention(), description="How people are told, and how much.")

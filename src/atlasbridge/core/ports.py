@@ -66,6 +66,10 @@ class Desk(Protocol):
     def tone(self, prompt_id: str, channel: str) -> Tone:
         """To whom this channel is to show that prompt, and for whom without a sound."""
 
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        """For what leaves the desk beside a channel's own messages (a push): seconds for which it is held back because
+        somebody types at the terminal (ask again then), and whether it is to come without a sound."""
+
     def go_away(self, for_s: float | None = None) -> None:
         """Nobody is at the desk: nothing waits for who types there.  None: until `come_back`."""
 
@@ -126,6 +130,18 @@ class Desk(Protocol):
 
     def ask_again(self, prompt_id: str) -> bool:
         """Have such a prompt raised once more, under a new id.  False: it is not waiting, or its session is away."""
+
+    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
+        """The same reply at a later moment: "06:00", "in 2h", "limit-resets".  The receipt's `answer` is its id."""
+
+    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
+        """Its sender wants to be asked again in so many seconds; the reply's value does not matter."""
+
+    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
+        """Take back what was kept for later; the reply says who wants that."""
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        """What is kept for later, of one prompt or of all: {"later_id", "prompt_id", "kind", "due_at", "when", ...}."""
 
     def tell(self, message: str) -> None:
         """Tell every channel something that a person should know, such as an alarm."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.support.session_fakes import Bench
-from tests.support.terminal import wait_for
+from tests.support.waiting import wait_for
 
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock

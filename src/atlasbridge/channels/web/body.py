@@ -41,6 +41,17 @@ class ReplyBody(Body):
     )
 
 
+class LaterBody(Body):
+    """An answer for a later moment, or, with `snooze_s`, the wish to be asked again."""
+
+    value: Annotated[str, StringConstraints(max_length=8192)] = ""
+    as_text: bool = Field(default=False, description="never read the value as a choice")
+    when: Annotated[str, StringConstraints(max_length=64)] = Field(
+        default="", description='"06:00", "tomorrow 9am", "in 2h", "limit-resets"'
+    )
+    snooze_s: Annotated[float, Field(ge=60, le=86_400)] | None = Field(default=None, description="ask again then")
+
+
 class GrantBody(Body):
     """Allow what a prompt asks, and what looks like it, for a while."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from atlasbridge.channels.web import admin_api, body, prompt_api, record_api, rule_api, session_api
+from atlasbridge.channels.web import admin_api, body, later_api, prompt_api, record_api, rule_api, session_api
 from atlasbridge.channels.web.operation import Operation, Param
 
 
@@ -83,7 +83,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation("GET", "/prompts/{prompt_id}", prompt_api.get_prompt, "read", "One prompt.", PROMPT, errors=(404,)),
     Operation(
         "POST", "/prompts/{prompt_id}/reply", prompt_api.reply, "answer", "Answer a prompt.",
-        thing(stage=TEXT, message=TEXT, prompt_id=TEXT, prompt=PROMPT), body=body.ReplyBody,
+        thing(stage=TEXT, message=TEXT, prompt_id=TEXT, audit_head=TEXT, prompt=PROMPT), body=body.ReplyBody,
         errors=(403, 404, 409, 429, 503),
     ),
     Operation(
@@ -91,8 +91,18 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         thing(asked=FLAG), errors=(404, 409),
     ),
     Operation(
+        "POST", "/prompts/{prompt_id}/later", later_api.postpone, "answer", "Answer later, or be asked again.",
+        thing(stage=TEXT, message=TEXT, later_id=TEXT), body=body.LaterBody, errors=(403, 404, 409, 429, 503),
+    ),
+    Operation("GET", "/later", later_api.list_later, "read", "What is kept for later.", thing(later=ANYS)),
+    Operation(
+        "DELETE", "/later/{later_id}", later_api.revoke, "answer", "Take back what is kept for later.",
+        thing(stage=TEXT, message=TEXT, later_id=TEXT), errors=(403, 404, 409, 429, 503),
+    ),
+    Operation(
         "GET", "/prompts/{prompt_id}/outcome", prompt_api.outcome, "answer", "Whether an answer arrived, by its key.",
-        thing(arrived=FLAG, refused=FLAG, message=TEXT, prompt=PROMPT), query=(REQUEST_KEY,), errors=(404,),
+        thing(arrived=FLAG, refused=FLAG, message=TEXT, audit_head=TEXT, prompt=PROMPT), query=(REQUEST_KEY,),
+        errors=(404,),
     ),
     Operation(
         "POST", "/prompts/{prompt_id}/grant", prompt_api.grant, "answer", "Allow what it asks for a while.",

@@ -4,6 +4,7 @@ import { give } from "/answering.js";
 import { get, may, post } from "/api.js";
 import { PLAIN, el, svg, toast } from "/dom.js";
 import { grantPanel, votes } from "/grants.js";
+import { laterBox } from "/later.js";
 import { myAnswer, receipt } from "/model.js";
 import { Screen } from "/screen.js";
 import { asked } from "/subject.js";
@@ -152,7 +153,7 @@ export class Card {
     const choice = ways(this.prompt).find((item) => item.value === this.prompt.safe_default);
     const late = this.prompt.safe_default ? `If nobody answers: ${choice ? choice.label : this.prompt.safe_default}` : "If nobody answers, nothing is typed.";
     const report = el("button", { type: "button", cls: "quiet report", on: { click: () => this.report(report) } }, "Not a prompt");
-    return el("div", { cls: "card-foot" }, el("small", { cls: "late" }, late), may("answer") ? report : null, this.prompt.evidence.length ? why : null);
+    return el("div", { cls: "card-foot" }, el("small", { cls: "late" }, late), may("answer") ? report : null, this.prompt.evidence.length ? why : null, laterBox(this.prompt, ways(this.prompt)));
   }
 
   async report(button) {
@@ -208,7 +209,10 @@ function mineLost(prompt) {
   return el("div", { cls: "word bad", role: "status" }, `Your answer “${own.label}” was not used.${winner}`);
 }
 
-export function overCard({ prompt, sentence, stage }) {
+// Whoever keeps the log's head can tell later that the log was not written anew.
+const anchor = (head) => head ? el("small", { cls: "anchor", title: "The audit log when this was settled: entries and hash" }, `audit ${head}`) : null;
+
+export function overCard({ prompt, sentence, stage, head }) {
   const session = prompt.session || {};
   const who = by(prompt.decided_by);
   const bad = ["still_there", "failed", "expired"].includes(stage);
@@ -220,7 +224,7 @@ export function overCard({ prompt, sentence, stage }) {
     el("div", { cls: "about" }, ...asked(prompt)), verdict(prompt), mineLost(prompt),
     reached >= 0 ? el("ol", { cls: "stages", "aria-label": "What became of the answer" },
       ...STAGES.map((name, at) => el("li", { cls: at <= reached ? "done" : "" }, name))) : null,
-    words ? el("div", { cls: `word ${bad ? "bad" : ""}`, role: "status" }, words) : null);
+    words ? el("div", { cls: `word ${bad ? "bad" : ""}`, role: "status" }, words) : null, anchor(head));
 }
 
 // Its time is over, nothing was typed, and it still stands on the screen.

@@ -23,29 +23,6 @@ STATIC = Path(access_module.__file__).parent / "static"
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[webdriver.Chrome]:
-    browser = open_browser()
-    yield browser
-    browser.quit()
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[ThreadedHub]:
-    running = ThreadedHub(tmp_path)
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def browser(chromium: webdriver.Chrome, hub: ThreadedHub) -> Iterator[webdriver.Chrome]:
-    chromium.get(hub.link())
-    wait_text(chromium, "#link", "live")
-    yield chromium
-    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    chromium.get("data:text/html,done")
-
-
 def own_port(hub: ThreadedHub) -> int:
     return int(hub.url.rpartition(":")[2])
 
