@@ -35,6 +35,13 @@ class Desk:
         outcome = self._person.request(self.hub.home, "reply", prompt_id=prompt_id, value=value, **how)
         assert outcome["ok"], outcome
 
+    def try_reply(self, prompt_id: str, value: str) -> bool:
+        """Whether it was taken; a hub that dies meanwhile has not said so."""
+        try:
+            return bool(self._person.request(self.hub.home, "reply", prompt_id=prompt_id, value=value)["ok"])
+        except (OSError, ValueError):
+            return False
+
     def wait_quiet(self) -> None:
         wait_until(lambda: not self.prompts())
 

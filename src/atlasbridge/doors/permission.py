@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from atlasbridge.core.prompt.model import Answer, Choice, Prompt
+from atlasbridge.core.prompt.question import BadQuestion, Question, prompt_of
 from atlasbridge.core.values import frozen, replace
-from atlasbridge.doors.question import BadQuestion, Question, prompt_of
 from atlasbridge.doors.tool_use import about_tool
 
 

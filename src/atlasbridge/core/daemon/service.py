@@ -17,6 +17,7 @@ from atlasbridge.core.daemon.operations import Operations
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.refusals import RefusalLog
+from atlasbridge.core.daemon.remote_doors import RemoteDoors
 from atlasbridge.core.daemon.replies import ReplyDesk
 from atlasbridge.core.daemon.rule_desk import HubRules, RuleDesk
 from atlasbridge.core.daemon.rule_digest import RuleDigest
@@ -84,10 +85,11 @@ class Hub:
         self.sessions = SessionLife(parts, self.life, settings)
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
         self.desk.serve(self.life, self.router)
+        self.desk.doors = RemoteDoors(parts, self.sessions)
         ledger.name_people_by(self.desk.name_of)
         self.replies.person_of = lambda identity: self.router.policy.attention.people.person_of(identity)
         self.desk.tell_people = self.router.notify
-        self.kinship = Kinship(parts, refusals)
+        self.kinship = self.desk.kinship = Kinship(parts, refusals)
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
         self.desk.give_grant = self.rule_operations.add
         self.operations = Operations(
@@ -101,7 +103,9 @@ class Hub:
             self._stop_once,
             self.rule_operations,
         )
-        self.server = HubServer(home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.guests)
+        self.server = HubServer(
+            home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.guests, self.kinship
+        )
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()
