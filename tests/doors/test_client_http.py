@@ -16,7 +16,7 @@ from tests.doors.conftest import Desk
 from tests.support.hubs import HubProcess, hub_process, wait_until
 from tests.support.person import Person
 
-from atlasbridge.client import AsyncClient, Client, Refused
+from atlasbridge.client import AsyncClient, Client, Question, Refused
 from atlasbridge.core.errors import ConfigError, HubUnavailable
 
 
@@ -36,7 +36,7 @@ def desk() -> Iterator[Desk]:
 
 
 def address(hub: HubProcess) -> str:
-    wait_until(lambda: "web" in hub.ask("status")["channels"] and (hub.home.root / "web.json").exists())
+    wait_until((hub.home.root / "web.json").exists)
     return str(json.loads((hub.home.root / "web.json").read_text())["url"])
 
 
@@ -85,9 +85,7 @@ def test_who_leaves_withdraws_and_who_dies_does_so_soon(desk: Desk, client: Clie
 
 
 @pytest.mark.parametrize("after_claim", [False, True])
-def test_a_hub_that_is_killed_asks_the_same_question_and_loses_no_answer(
-    desk: Desk, client: Client, after_claim: bool
-):
+def test_a_hub_that_is_killed_asks_the_same_question_and_loses_no_answer(desk: Desk, client: Client, after_claim: bool):
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(client.ask, "Which?", choices=["first", "second"])
         before = desk.next()
@@ -144,7 +142,7 @@ def test_nobody_hears_the_answer_to_anothers_question(desk: Desk, client: Client
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(client.ask, "Mine?")
         question_id = desk.next()["session_id"]
-        prompt, door = other.door_of(__import__("atlasbridge.client").client.Question("Mine?"))
+        prompt, door = other.door_of(Question("Mine?"))
         door._id = question_id  # type: ignore[attr-defined]
         with pytest.raises(Refused) as refused:
             door.ask(prompt)

@@ -41,6 +41,23 @@ class FakeDesk:
         self.offers: dict[str, Any] = {}
         self._queues: list[asyncio.Queue[dict[str, Any]]] = []
 
+    @property
+    def doors(self) -> FakeDesk:
+        """Nobody asks anything over HTTP here: that is tried with a real hub."""
+        return self
+
+    def owner(self, session_id: str) -> str:
+        return ""
+
+    def is_foreign(self, session_id: str, identity: str) -> bool:
+        return True
+
+    async def kin_of(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+        return ""
+
+    def mark_asker(self, label: str, kin: str) -> str:
+        return label
+
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         return [item for item in self.all_sessions.values() if include_ended or item.state is SessionState.ACTIVE]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, Protocol
 
 from atlasbridge.core.daemon.request import HubClient
@@ -110,15 +111,15 @@ class WebLine:
         last_id, again = "", False
         while True:
             try:
-                connection = self._line.connect(REQUEST_S)
-                if again:
-                    yield dict(AGAIN)
-                again = True
-                for said in self._line.stream(connection, "GET", "/events", last_id=last_id):
-                    last_id = said.event_id or last_id
-                    yield from (event for event in _told(said.data) if _is_of(event, session))
+                with closing(self._line.connect(REQUEST_S)) as connection:
+                    if again:
+                        yield dict(AGAIN)
+                    again = True
+                    for said in self._line.stream(connection, "GET", "/events", last_id=last_id):
+                        last_id = said.event_id or last_id
+                        yield from (event for event in _told(said.data) if _is_of(event, session))
             except HubUnavailable:
-                pass
+                pass  # it is coming back
             again = True
             _pause()
 
