@@ -12,7 +12,7 @@ import pytest
 from tests.support import door_inside, self_answer
 from tests.support.hubs import hub_process, wait_until
 
-from atlasbridge.core.kin_tcp import Socket, find_socket, parse_address
+from atlasbridge.core.daemon.kin_tcp import Socket, find_socket, parse_address
 
 ROOT = Path(__file__).parents[2]
 

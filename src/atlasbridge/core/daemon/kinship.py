@@ -9,11 +9,11 @@ import asyncio
 import os
 from typing import Final
 
+from atlasbridge.core.daemon.kin_tcp import find_kin
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.kin import Household, Look, decide_kin, look_at, trace_line
-from atlasbridge.core.kin_tcp import find_kin
 from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.gate import OTHER_USER, UNTRACED, refuse_kin
 from atlasbridge.core.prompt.model import Reject
