@@ -21,8 +21,8 @@ from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.question import Handed, Question, prompt_of, refuses, words_of
 from atlasbridge.core.values import frozen
 from atlasbridge.doors.http_line import HttpLine, Refused
-from atlasbridge.doors.lines import AnyDoor, Line, SocketLine, WebLine
 from atlasbridge.doors.waiting import ask_async
+from atlasbridge.doors.ways import AnyDoor, Line, SocketLine, WebLine
 
 __all__ = ["Answered", "AsyncClient", "AtlasBridgeError", "Client", "Question", "Refused"]
 

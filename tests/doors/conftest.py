@@ -22,7 +22,7 @@ class Desk:
         return found
 
     def next(self) -> dict[str, Any]:
-        wait_until(lambda: bool(self.prompts()))
+        wait_until(lambda: bool(self.prompts()), 90)
         return self.prompts()[0]
 
     def answer(self, value: str, **how: Any) -> dict[str, Any]:

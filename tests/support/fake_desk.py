@@ -17,6 +17,7 @@ from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.ids import new_id, new_nonce
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Refusal, Reject
+from atlasbridge.core.prompt.question import RemoteQuestion
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
@@ -43,14 +44,21 @@ class FakeDesk:
 
     @property
     def doors(self) -> FakeDesk:
-        """Nobody asks anything over HTTP here: that is tried with a real hub."""
+        """Nobody answers here what is asked over HTTP: that is tried with a real hub."""
         return self
+
+    async def ask(self, asked: RemoteQuestion) -> AsyncGenerator[dict[str, Any], None]:
+        yield {"event": "raised", "prompt_id": new_id()}
+        yield {"event": "expired", "outcome": "expired"}
+
+    def withdraw(self, session_id: str) -> bool:
+        return False
 
     def owner(self, session_id: str) -> str:
         return ""
 
     def is_foreign(self, session_id: str, identity: str) -> bool:
-        return True
+        return False
 
     async def kin_of(self, client: tuple[str, int], server: tuple[str, int]) -> str:
         return ""

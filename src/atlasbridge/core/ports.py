@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from atlasbridge.core.detection.events import ProbeAnswer
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.prompt.model import PromptRecord, Reject
-from atlasbridge.core.prompt.question import Asked
+from atlasbridge.core.prompt.question import RemoteQuestion
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
@@ -34,7 +34,7 @@ class Channel(Protocol):
 class Doors(Protocol):
     """Questions that a channel carries in.  A question's id is the asker's own choice; who asked it is proven."""
 
-    def ask(self, asked: Asked) -> AsyncGenerator[dict[str, Any], None]:
+    def ask(self, asked: RemoteQuestion) -> AsyncGenerator[dict[str, Any], None]:
         """{"event": "raised", "prompt_id"}, then one with its outcome.  Closing it leaves the question open for a
         moment: whoever asked may come back with the same id."""
 

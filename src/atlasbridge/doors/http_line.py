@@ -35,7 +35,7 @@ class Refused(AtlasBridgeError):
 
 
 @frozen
-class Said:
+class StreamEvent:
     """One event of a stream."""
 
     event_id: str
@@ -69,7 +69,7 @@ class HttpLine:
 
     def stream(
         self, connection: http.client.HTTPConnection, method: str, path: str, body: Any = None, last_id: str = ""
-    ) -> Iterator[Said]:
+    ) -> Iterator[StreamEvent]:
         """Events until the hub ends them; a broken connection is HubUnavailable."""
         more = {"Last-Event-ID": last_id} if last_id else {}
         try:
@@ -81,7 +81,7 @@ class HttpLine:
                 if name == "id":
                     event_id = value
                 elif name == "data":
-                    yield Said(event_id, json.loads(value))
+                    yield StreamEvent(event_id, json.loads(value))
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise HubUnavailable(f"the hub went away: {error}") from error
 

@@ -7,7 +7,7 @@ import threading
 
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.question import Handed
-from atlasbridge.doors.lines import AnyDoor
+from atlasbridge.doors.ways import AnyDoor
 
 
 async def ask_async(door: AnyDoor, prompt: Prompt, ttl_s: float | None = None) -> Handed:

@@ -16,7 +16,7 @@ from atlasbridge.channels.web.operation import Call, problem
 from atlasbridge.channels.web.prompt_api import is_private
 from atlasbridge.channels.web.site import Site
 from atlasbridge.channels.web.stream import HEARTBEAT_S, encode_event, event_stream, until_cut
-from atlasbridge.core.prompt.question import Asked, BadQuestion, Question, prompt_of
+from atlasbridge.core.prompt.question import BadQuestion, Question, RemoteQuestion, prompt_of
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.visible import visible
 
@@ -49,7 +49,7 @@ async def ask(site: Site, call: Call) -> Response:
         return problem(503, "unavailable", "too many questions are waiting")
     kin = await kin_of(site, call.request)
     label = site.desk.mark_asker(body.label or call.caller.identity.partition(":")[2], kin)
-    asked = Asked(body.question_id, call.caller.identity, question, label, body.ttl_s)
+    asked = RemoteQuestion(body.question_id, call.caller.identity, question, label, body.ttl_s)
     return event_stream(_pour(site, until_cut(site.desk.doors.ask(asked), site.broadcast.cut)))
 
 

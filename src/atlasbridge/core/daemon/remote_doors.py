@@ -16,7 +16,7 @@ from atlasbridge.core.daemon.sessions import SessionLife
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState
-from atlasbridge.core.prompt.question import Asked, prompt_of, refuses, words_of
+from atlasbridge.core.prompt.question import RemoteQuestion, prompt_of, refuses, words_of
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.visible import visible
 
@@ -43,7 +43,7 @@ class RemoteDoors:
         """Whether this id belongs to something else, or to somebody else's question."""
         return self._hub.ledger.session(session_id) is not None and self.owner(session_id) != identity
 
-    async def ask(self, asked: Asked) -> AsyncGenerator[Told, None]:
+    async def ask(self, asked: RemoteQuestion) -> AsyncGenerator[Told, None]:
         """ "raised" first, then nothing until the last one, which has an outcome.  It ends without one where the same
         question was asked again by another connection, or the hub stops."""
         prompt = prompt_of(asked.question)
@@ -81,7 +81,7 @@ class RemoteDoors:
         link.send("closed", prompt_id="", outcome="withdrawn")
         return True
 
-    def _hello(self, asked: Asked, prompt: Prompt, prompt_id: str) -> dict[str, Any]:
+    def _hello(self, asked: RemoteQuestion, prompt: Prompt, prompt_id: str) -> dict[str, Any]:
         session = SessionRecord(
             session_id=asked.session_id,
             tool="ask",

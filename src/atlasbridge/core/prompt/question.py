@@ -39,7 +39,7 @@ class Question:
 
 
 @frozen
-class Asked:
+class RemoteQuestion:
     """A question that came over the network.  `identity` is proven, the label its own words; it chose the id itself."""
 
     session_id: str
