@@ -55,8 +55,9 @@ def test_every_question_from_inside_says_so_and_one_from_outside_does_not(asked:
     assert labels.pop("Outside?") == "a cron job"
     assert len(labels) == 2 * len(self_answer.MANNERS)
     for excerpt, label in labels.items():
-        assert "asked from inside session greedy (" in label, (excerpt, label)
-        assert label.startswith(("script ", "program "))
+        mark, _, own = label.partition(": ")
+        assert mark.startswith("in session ") and mark.endswith(" (greedy)"), (excerpt, label)
+        assert own.startswith(("script ", "program "))
 
 
 def test_the_attempts_are_audited_and_a_person_answers_what_was_asked(asked: Any):

@@ -51,13 +51,14 @@ class Kinship:
         return UNTRACED if found is None else found
 
     def mark(self, label: str, kin: str) -> str:
-        """The mark is ours: what comes from inside a session says so, whatever it calls itself."""
+        """The mark is ours, and first: what comes from inside a session says so, whatever and however long it calls
+        itself."""
         label = visible(label, keep_lines=False)[:LONGEST_LABEL]
         if not kin or kin == UNTRACED:
             return label
         session = self._hub.ledger.session(kin)
-        name = f"{session.label or session.tool} ({short_id(kin)})" if session else short_id(kin)
-        return f"{label + ', ' if label else ''}asked from inside session {name}"
+        name = f" ({visible(session.label or session.tool, keep_lines=False)})" if session else ""
+        return f"in session {short_id(kin)}{name}{': ' + label if label else ''}"
 
     def _households(self) -> list[Household]:
         return [self._household(session) for session in self._hub.ledger.sessions()]
