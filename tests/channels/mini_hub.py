@@ -10,6 +10,8 @@ import itertools
 from collections.abc import AsyncIterator
 from typing import Any
 
+from tests.support.bare_desk import BareDesk
+
 from atlasbridge.core.clock import Clock, SystemClock, iso
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.ids import new_id, new_nonce
@@ -24,7 +26,7 @@ from atlasbridge.core.values import replace
 UPDATE_TRIES = 100
 
 
-class MiniHub:
+class MiniHub(BareDesk):
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock = clock or SystemClock()
         self.records: dict[str, PromptRecord] = {}

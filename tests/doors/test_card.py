@@ -25,13 +25,13 @@ def session(tool: str, label: str) -> SessionRecord:
         ("acp", "gemini", "an editor's agent · gemini · desk · /src/shop"),
     ],
 )
-def test_a_chats_card_names_the_door_and_who_stands_before_it(tool: str, label: str, said: str):
+def test_a_chats_card_names_the_door_and_who_stands_before_it(tool: str, label: str, said: str) -> None:
     asked = session(tool, label)
     assert render_header(PROMPT, asked, "desk") == f"{said} · {asked.session_id[:8]}"
     assert label in render_headline(PROMPT, asked)
 
 
-async def test_no_label_is_long_enough_to_hide_the_session_it_comes_from():
+async def test_no_label_is_long_enough_to_hide_the_session_it_comes_from() -> None:
     async with live_hub() as live:
         kin = session("claude", "")
         live.hub.ledger.start_session(kin)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 from tests.doors.conftest import Desk
@@ -40,7 +40,12 @@ def address(hub: HubProcess) -> str:
     return str(json.loads((hub.home.root / "web.json").read_text())["url"])
 
 
-def credentials(hub: HubProcess, scope: str, name: str = "") -> dict[str, str]:
+class Credentials(TypedDict):
+    url: str
+    token: str
+
+
+def credentials(hub: HubProcess, scope: str, name: str = "") -> Credentials:
     url = address(hub)
     made = hub.cli("token", "create", name or f"a-{scope}", "--scope", scope)
     assert made.returncode == 0, made.stderr
@@ -52,7 +57,7 @@ def client(desk: Desk) -> Client:
     return Client(label="nightly", **credentials(desk.hub, "ask"))
 
 
-def test_an_answer_over_http_is_true_only_if_a_person_agreed(desk: Desk, client: Client):
+def test_an_answer_over_http_is_true_only_if_a_person_agreed(desk: Desk, client: Client) -> None:
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(client.ask, "Go on?")
         prompt = desk.answer("y")
@@ -65,7 +70,7 @@ def test_an_answer_over_http_is_true_only_if_a_person_agreed(desk: Desk, client:
     assert client.ask("Anybody?", ttl_s=0.3, default="no").words == "no"
 
 
-def test_a_secret_is_handed_over_and_kept_nowhere(desk: Desk, client: Client):
+def test_a_secret_is_handed_over_and_kept_nowhere(desk: Desk, client: Client) -> None:
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(client.ask, "Token?", secret=True)
         desk.answer("hunter2-hunter2", as_text=True)
@@ -74,7 +79,7 @@ def test_a_secret_is_handed_over_and_kept_nowhere(desk: Desk, client: Client):
     assert b"hunter2" not in kept
 
 
-def test_who_leaves_withdraws_and_who_dies_does_so_soon(desk: Desk, client: Client):
+def test_who_leaves_withdraws_and_who_dies_does_so_soon(desk: Desk, client: Client) -> None:
     leave = threading.Event()
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(client.ask, "Go on?", leave=leave)
@@ -85,7 +90,9 @@ def test_who_leaves_withdraws_and_who_dies_does_so_soon(desk: Desk, client: Clie
 
 
 @pytest.mark.parametrize("after_claim", [False, True])
-def test_a_hub_that_is_killed_asks_the_same_question_and_loses_no_answer(desk: Desk, client: Client, after_claim: bool):
+def test_a_hub_that_is_killed_asks_the_same_question_and_loses_no_answer(
+    desk: Desk, client: Client, after_claim: bool
+) -> None:
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(client.ask, "Which?", choices=["first", "second"])
         before = desk.next()
@@ -100,7 +107,7 @@ def test_a_hub_that_is_killed_asks_the_same_question_and_loses_no_answer(desk: D
         assert asked.result().words in (("first",) if taken else ("first", "second"))
 
 
-def test_a_program_sees_what_is_open_and_answers_it(desk: Desk):
+def test_a_program_sees_what_is_open_and_answers_it(desk: Desk) -> None:
     client = Client(**credentials(desk.hub, "answer"))
     asking = desk.hub.popen("ask", "Deploy?", "--label", "release")
     prompt = desk.next()
@@ -113,7 +120,7 @@ def test_a_program_sees_what_is_open_and_answers_it(desk: Desk):
     assert asking.communicate(timeout=30)[0] == "yes\n"
 
 
-def test_who_asked_cannot_answer_with_the_same_token(desk: Desk):
+def test_who_asked_cannot_answer_with_the_same_token(desk: Desk) -> None:
     client = Client(**credentials(desk.hub, "answer"))
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(client.ask, "May I?")
@@ -127,7 +134,7 @@ def test_who_asked_cannot_answer_with_the_same_token(desk: Desk):
     assert any(entry["event"] == "SELF_REFUSED" for entry in desk.audit())
 
 
-def test_a_token_that_may_ask_may_not_answer_and_one_that_may_look_may_not_ask(desk: Desk, client: Client):
+def test_a_token_that_may_ask_may_not_answer_and_one_that_may_look_may_not_ask(desk: Desk, client: Client) -> None:
     asking = desk.hub.popen("ask", "Deploy?")
     with pytest.raises(Refused, match="answer"):
         client.reply(desk.next()["prompt_id"], "y")
@@ -137,7 +144,7 @@ def test_a_token_that_may_ask_may_not_answer_and_one_that_may_look_may_not_ask(d
     asking.communicate(timeout=30)
 
 
-def test_nobody_hears_the_answer_to_anothers_question(desk: Desk, client: Client):
+def test_nobody_hears_the_answer_to_anothers_question(desk: Desk, client: Client) -> None:
     other = Client(**credentials(desk.hub, "ask", "another"))
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(client.ask, "Mine?")
@@ -151,7 +158,7 @@ def test_nobody_hears_the_answer_to_anothers_question(desk: Desk, client: Client
         assert asked.result(30)
 
 
-def test_events_go_on_after_a_restart_of_the_hub_and_say_so(desk: Desk, client: Client):
+def test_events_go_on_after_a_restart_of_the_hub_and_say_so(desk: Desk, client: Client) -> None:
     asking = desk.hub.popen("ask", "Deploy?", "--label", "release")
     prompt = desk.next()
     events = client.events()
@@ -170,7 +177,7 @@ def test_events_go_on_after_a_restart_of_the_hub_and_say_so(desk: Desk, client: 
     asking.communicate(timeout=30)
 
 
-async def test_the_async_client_asks_tells_and_withdraws(desk: Desk):
+async def test_the_async_client_asks_tells_and_withdraws(desk: Desk) -> None:
     client = AsyncClient(**(await asyncio.to_thread(credentials, desk.hub, "ask")))
     asked = [asyncio.create_task(client.ask(f"Number {n}?", choices=["even", "odd"])) for n in range(10)]
 
@@ -191,7 +198,7 @@ async def test_the_async_client_asks_tells_and_withdraws(desk: Desk):
     await asyncio.to_thread(desk.wait_quiet)
 
 
-def test_a_revoked_token_hears_nothing_more(desk: Desk, client: Client):
+def test_a_revoked_token_hears_nothing_more(desk: Desk, client: Client) -> None:
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(client.ask, "Go on?")
         desk.next()
@@ -201,7 +208,7 @@ def test_a_revoked_token_hears_nothing_more(desk: Desk, client: Client):
     assert refused.value.status == 401
 
 
-def test_the_token_is_shown_to_nobody_who_cannot_prove_to_be_the_hub(desk: Desk):
+def test_the_token_is_shown_to_nobody_who_cannot_prove_to_be_the_hub(desk: Desk) -> None:
     seen: list[str] = []
 
     class Impostor(BaseHTTPRequestHandler):
@@ -231,7 +238,7 @@ def test_the_token_is_shown_to_nobody_who_cannot_prove_to_be_the_hub(desk: Desk)
         server.server_close()
 
 
-def test_what_cannot_work_is_said_at_once():
+def test_what_cannot_work_is_said_at_once() -> None:
     with pytest.raises(ConfigError, match="open wire"):
         Client(url="http://desk.example:8484", token="ab_1_2")
     with pytest.raises(ConfigError, match="no token"):

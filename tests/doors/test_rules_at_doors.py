@@ -73,27 +73,27 @@ async def shown(live: LiveHub, count: int = 1, name: str = "memory") -> PromptRe
     return person.shown[count - 1]
 
 
-async def test_a_rule_allows_once_and_nobody_is_asked():
+async def test_a_rule_allows_once_and_nobody_is_asked() -> None:
     async with ruled_hub() as live:
         handed = await ask(live, "npm run test:unit")
         assert words("", handed) == "Allow" and handed.by == "rule:tests"
         assert live.person.shown == []
 
 
-async def test_a_rule_for_one_door_says_nothing_of_another():
+async def test_a_rule_for_one_door_says_nothing_of_another() -> None:
     async with ruled_hub() as live:
         asked = ask(live, "npm run test:unit", "ask")
         live.person.say(await shown(live), "2", identity="memory:anna")
         assert words("", await asked) == "Deny"
 
 
-async def test_a_rule_refuses_and_its_reason_reaches_the_agent():
+async def test_a_rule_refuses_and_its_reason_reaches_the_agent() -> None:
     async with ruled_hub() as live:
         handed = await ask(live, "ls; rm -rf /")
         assert words("", handed) == "use the bin" and handed.by == "rule:no-rm"
 
 
-async def test_two_people_must_agree_and_one_refusal_is_enough():
+async def test_two_people_must_agree_and_one_refusal_is_enough() -> None:
     async with ruled_hub() as live:
         asked = ask(live, "git push")
         first = await shown(live)
@@ -103,13 +103,14 @@ async def test_two_people_must_agree_and_one_refusal_is_enough():
         live.people["other"].say(first, "1", identity="other:bert")
         handed = await asked
         assert words("", handed) == "Allow"
-        assert live.hub.desk.prompt(first.prompt_id).decided_by == "memory:anna, other:bert"
+        decided = live.hub.desk.prompt(first.prompt_id)
+        assert decided is not None and decided.decided_by == "memory:anna, other:bert"
         again = ask(live, "git push --tags")
         live.person.say(await shown(live, 2), "2", identity="memory:anna")
         assert words("", await again) == "Deny"
 
 
-async def test_a_grant_for_the_folder_answers_the_next_question_of_that_door():
+async def test_a_grant_for_the_folder_answers_the_next_question_of_that_door() -> None:
     async with ruled_hub() as live:
         asked = ask(live, "cargo test --all")
         first = await shown(live)
@@ -125,7 +126,7 @@ async def test_a_grant_for_the_folder_answers_the_next_question_of_that_door():
         assert words("", await third) == "Deny"
 
 
-async def test_a_ladder_says_who_is_asked_first_about_a_script():
+async def test_a_ladder_says_who_is_asked_first_about_a_script() -> None:
     ladder = Ladder((Rung(0, ("Ana",), ("chat",)), Rung(60)), "own", tool="ask")
     chat = channel_named("chat", remote=True)
     attention = AttentionSettings(PeopleBook.of(Person("Ana", ("chat:1",))), (ladder,))
@@ -134,7 +135,7 @@ async def test_a_ladder_says_who_is_asked_first_about_a_script():
         asked = ask_about(live, Question("Deploy?"), "ask")
         first = await shown(live, name="chat")
         assert not live.person.shown
-        assert live.hub.desk.tone(first.prompt_id, "chat").only == {"chat:1"}
+        assert live.hub.desk.tone(first.prompt_id, "chat").only == frozenset({"chat:1"})
         live.advance(61)
         await shown(live)
         live.people["chat"].say(first, "n", identity="chat:1")

@@ -131,7 +131,7 @@ class AcpDoor:
         self._reading = threading.Thread(target=self._read, daemon=True)  # an editor that does nothing
         self._reading.start()
         self.answering = Answering(hub, lambda attempt: str(attempt), as_text=False)
-        self._name = lambda attempt: f"w{number}-{attempt}"
+        self._number = number
 
     def _read(self) -> None:
         assert self.caller.stdout is not None
@@ -156,7 +156,7 @@ class AcpDoor:
             assert self.caller.returncode == 0, self.caller.returncode
         lines = self._heard.read_text().splitlines(keepends=True) if self._heard.exists() else []
         chosen = [json.loads(line)["result"]["outcome"]["optionId"] for line in lines if line.endswith("\n")]
-        return [word.rpartition("-")[2] for word in chosen if word == self._name(word.rpartition("-")[2])] or chosen
+        return [word.rpartition("-")[2] for word in chosen if word.startswith(f"w{self._number}-")] or chosen
 
 
 def kill_rounds(hub: HubProcess, rounds: int, chance: Random) -> Counter[str]:
@@ -164,7 +164,8 @@ def kill_rounds(hub: HubProcess, rounds: int, chance: Random) -> Counter[str]:
     ended: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(rounds):
-            kind = chance.choice([AskDoor, AcpDoor])
+            kinds: tuple[type[AskDoor] | type[AcpDoor], ...] = (AskDoor, AcpDoor)
+            kind = chance.choice(kinds)
             victim = chance.choice(kind.victims)
             died = _round(hub, kind(hub, number, Path(folder)), victim, chance)
             ended[f"{kind.__name__[:3].lower()}, {victim} killed, {'left' if died else 'answered'}"] += 1

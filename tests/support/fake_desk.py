@@ -11,21 +11,22 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from tests.support.bare_desk import BareDesk
+
 from atlasbridge.channels.web import WebChannel
 from atlasbridge.core.clock import Clock, SystemClock, iso
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.ids import new_id, new_nonce
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Refusal, Reject
-from atlasbridge.core.prompt.question import RemoteQuestion
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
 
 
-class FakeDesk:
+class FakeDesk(BareDesk):
     def __init__(self, home: Path, clock: Clock) -> None:
-        self.home = home
+        self._home = home
         self.clock = clock
         self.all_sessions: dict[str, SessionRecord] = {}
         self.all_prompts: dict[str, PromptRecord] = {}
@@ -40,31 +41,12 @@ class FakeDesk:
         self.told: list[str] = []
         self.asked_again: list[str] = []
         self.offers: dict[str, Any] = {}
+        self.grants: list[dict[str, Any]] = []
         self._queues: list[asyncio.Queue[dict[str, Any]]] = []
 
     @property
-    def doors(self) -> FakeDesk:
-        """Nobody answers here what is asked over HTTP: that is tried with a real hub."""
-        return self
-
-    async def ask(self, asked: RemoteQuestion) -> AsyncGenerator[dict[str, Any], None]:
-        yield {"event": "raised", "prompt_id": new_id()}
-        yield {"event": "expired", "outcome": "expired"}
-
-    def withdraw(self, session_id: str) -> bool:
-        return False
-
-    def owner(self, session_id: str) -> str:
-        return ""
-
-    def is_foreign(self, session_id: str, identity: str) -> bool:
-        return False
-
-    async def kin_of(self, client: tuple[str, int], server: tuple[str, int]) -> str:
-        return ""
-
-    def mark_asker(self, label: str, kin: str) -> str:
-        return label
+    def home(self) -> Path:
+        return self._home
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         return [item for item in self.all_sessions.values() if include_ended or item.state is SessionState.ACTIVE]
@@ -161,8 +143,27 @@ class FakeDesk:
     def grant(self, prompt_id: str, identity: str, **wanted: Any) -> dict[str, Any]:
         if self.prompt(prompt_id) is None:
             return {"ok": False, "reason": "unknown_prompt", "message": "There is no such prompt."}
-        words = {"words": "cargo test with any further words", "would": ["cargo test"], "would_not": ["cargo test; x"]}
+        shape = "cargo test with any further words"
+        words = {
+            "words": f"{shape}, in this session",
+            "shape": shape,
+            "would": ["cargo test"],
+            "would_not": ["cargo test; x"],
+        }
         return {"ok": True, **words, **({} if wanted["preview"] else {"grant_id": "a" * 32, "answered": True})}
+
+    def rules(self) -> dict[str, Any]:
+        rule = {"name": "tests", "verdict": "allow", "command": "cargo test **", "about": "cargo test **", "only": []}
+        rule |= {"approvals": 1, "person": [], "reason": "", "origin": "", "digest": "0" * 32}
+        return {"rules": [rule], "grants": self.grants, "decisions": [], "tell": "digest"}
+
+    def revoke_grant(self, grant_id: str, identity: str) -> bool:
+        before = len(self.grants)
+        self.grants = [item for item in self.grants if item["grant_id"] != grant_id]
+        return len(self.grants) < before
+
+    def agreed(self, prompt_id: str) -> list[str]:
+        return []
 
     async def launch(self, name: str, identity: str) -> str:
         if name != "claude here":

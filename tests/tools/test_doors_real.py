@@ -77,7 +77,7 @@ def model(tmp_path: Path) -> Iterator[MockModel]:
         yield server
 
 
-def test_headless_claude_runs_what_a_person_allowed(desk: Desk, model: MockModel, tmp_path: Path):
+def test_headless_claude_runs_what_a_person_allowed(desk: Desk, model: MockModel, tmp_path: Path) -> None:
     claude = Headless(desk, tmp_path, model)
     prompt = desk.answer("y")
     claude.end()
@@ -85,21 +85,21 @@ def test_headless_claude_runs_what_a_person_allowed(desk: Desk, model: MockModel
     assert claude.made.exists()
 
 
-def test_headless_claude_does_not_run_what_a_person_refused(desk: Desk, model: MockModel, tmp_path: Path):
+def test_headless_claude_does_not_run_what_a_person_refused(desk: Desk, model: MockModel, tmp_path: Path) -> None:
     claude = Headless(desk, tmp_path, model)
     desk.answer("not today", as_text=True)
     claude.end()
     assert not claude.made.exists()
 
 
-def test_headless_claude_tells_the_model_what_the_person_said(desk: Desk, model: MockModel, tmp_path: Path):
+def test_headless_claude_tells_the_model_what_the_person_said(desk: Desk, model: MockModel, tmp_path: Path) -> None:
     claude = Headless(desk, tmp_path, model)
     desk.answer("not today, use make", as_text=True)
     claude.end()
     assert any("not today, use make" in heard for heard in model.heard)
 
 
-def test_nobody_in_time_is_a_denial(model: MockModel, tmp_path: Path):
+def test_nobody_in_time_is_a_denial(model: MockModel, tmp_path: Path) -> None:
     person = Person()
     with hub_process(f"{NO_WEB}[prompts]\ntimeout_seconds = 2\n") as hub:
         claude = Headless(Desk(hub, person), tmp_path, model)
@@ -110,7 +110,9 @@ def test_nobody_in_time_is_a_denial(model: MockModel, tmp_path: Path):
     person.close()
 
 
-def test_a_hub_that_was_killed_meanwhile_still_brings_a_persons_yes(desk: Desk, model: MockModel, tmp_path: Path):
+def test_a_hub_that_was_killed_meanwhile_still_brings_a_persons_yes(
+    desk: Desk, model: MockModel, tmp_path: Path
+) -> None:
     claude = Headless(desk, tmp_path, model)
     desk.next()
     desk.hub.kill_9()
@@ -120,7 +122,7 @@ def test_a_hub_that_was_killed_meanwhile_still_brings_a_persons_yes(desk: Desk, 
     assert claude.made.exists()
 
 
-def test_a_hub_that_is_killed_meanwhile_allows_nothing(desk: Desk, model: MockModel, tmp_path: Path):
+def test_a_hub_that_is_killed_meanwhile_allows_nothing(desk: Desk, model: MockModel, tmp_path: Path) -> None:
     claude = Headless(desk, tmp_path, model)
     desk.next()
     desk.hub.kill_9()
@@ -179,7 +181,9 @@ ACP_AGENTS = {"gemini": ("--acp",), "qwen": ("--acp",), "opencode": ("acp",)}
 
 
 @pytest.mark.parametrize("tool", MCP_TOOLS)
-def test_a_tool_asks_a_person_through_mcp_and_hears_the_answer(desk: Desk, model: MockModel, tmp_path: Path, tool: str):
+def test_a_tool_asks_a_person_through_mcp_and_hears_the_answer(
+    desk: Desk, model: MockModel, tmp_path: Path, tool: str
+) -> None:
     binary = find_tool(tool)
     assert binary is not None, f"{tool} is missing: run tools/install-extras tools-all"
     launch = prepare_launch(tool, binary, tmp_path, model.address)
@@ -209,7 +213,7 @@ def test_a_tool_asks_a_person_through_mcp_and_hears_the_answer(desk: Desk, model
 @pytest.mark.parametrize("agent", ACP_AGENTS)
 def test_an_agents_permission_in_an_editor_is_answered_at_the_desk(
     desk: Desk, model: MockModel, tmp_path: Path, agent: str, value: str, made: bool
-):
+) -> None:
     binary = find_tool(agent)
     assert binary is not None, f"{agent} is missing: run tools/install-extras tools-all"
     launch = prepare_launch(agent, binary, tmp_path, model.address)

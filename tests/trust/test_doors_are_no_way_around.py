@@ -44,13 +44,13 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("manner", self_answer.MANNERS)
-def test_what_asks_from_inside_a_session_answers_neither_itself_nor_others(asked: Any, manner: str):
+def test_what_asks_from_inside_a_session_answers_neither_itself_nor_others(asked: Any, manner: str) -> None:
     told = asked[0][manner]
     assert len(told) == 6
     assert told == dict.fromkeys(told, "self")
 
 
-def test_every_question_from_inside_says_so_and_one_from_outside_does_not(asked: Any):
+def test_every_question_from_inside_says_so_and_one_from_outside_does_not(asked: Any) -> None:
     labels = {prompt["excerpt"]: prompt["label"] for prompt in asked[1]}
     assert labels.pop("Outside?") == "a cron job"
     assert len(labels) == 2 * len(self_answer.MANNERS)
@@ -60,7 +60,7 @@ def test_every_question_from_inside_says_so_and_one_from_outside_does_not(asked:
         assert own.startswith(("script ", "program "))
 
 
-def test_the_attempts_are_audited_and_a_person_answers_what_was_asked(asked: Any):
+def test_the_attempts_are_audited_and_a_person_answers_what_was_asked(asked: Any) -> None:
     assert {entry["op"] for entry in asked[2]} == {"reply"}
     assert asked[3] == [["no", "no"]] * len(self_answer.MANNERS)
 
@@ -72,12 +72,12 @@ TABLE = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when re
 """
 
 
-def test_the_clients_own_end_of_a_connection_is_found_and_not_the_hubs():
+def test_the_clients_own_end_of_a_connection_is_found_and_not_the_hubs() -> None:
     assert find_socket([TABLE], ("127.0.0.1", 0xD431), ("127.0.0.1", 0x2124)) == Socket(1000, 222)
     assert find_socket([TABLE], ("127.0.0.1", 0xD431), ("127.0.0.2", 0x2124)) is None
 
 
-def test_addresses_are_read_as_the_kernel_writes_them():
+def test_addresses_are_read_as_the_kernel_writes_them() -> None:
     assert parse_address("0000000000000000FFFF00000100007F:1F90") == ("127.0.0.1", 8080)
     assert parse_address("00000000000000000000000001000000:0016") == ("::1", 22)
     assert parse_address("0100007F:0050") == ("127.0.0.1", 80)

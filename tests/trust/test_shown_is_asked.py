@@ -5,6 +5,8 @@ The long form, with a hundred thousand cases, is `python -m tests.torture shown_
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from tests.support.shown_is_asked import compared, many
 
@@ -20,5 +22,5 @@ def test_what_arrives_at_the_far_end_is_what_was_drawn_or_says_that_it_is_cut(nu
 
 @pytest.mark.parametrize("number", range(3))
 def test_one_changed_cell_between_showing_and_typing_means_that_nothing_is_typed(number: int) -> None:
-    compared_with = sum(compared(seed) for seed in range(number * 60, (number + 1) * 60))
-    assert compared_with > 15
+    changed = Counter(compared(seed) for seed in range(number * 60, (number + 1) * 60))
+    assert min(changed[part] for part in ("subject", "question", "choice")) > 3, changed

@@ -31,6 +31,7 @@ from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
 PAUSED = "Replies to this session are paused for a minute: there were too many."
@@ -177,7 +178,7 @@ class ChatChannel(BaseChannel):
         session, places = self._session(event), self._shown.places(event.prompt_id, message_id)
         if receipt.stage == "reminder":
             for place in places:
-                self._remind(place, event, session)
+                self._remind(place, event, session, receipt)
             return
         outcome = self._judge(event, receipt)
         if is_end(receipt):
@@ -209,9 +210,10 @@ class ChatChannel(BaseChannel):
         _keep(self._told_timers, event.prompt_id, None, KEPT_ENDS)
         return True
 
-    def _remind(self, place: Place, event: PromptRecord, session: SessionRecord) -> None:
+    def _remind(self, place: Place, event: PromptRecord, session: SessionRecord, receipt: Receipt) -> None:
         if not self._commands.is_muted(place[0]):
-            sentence = f"🔔 Still waiting: “{first_line(event.prompt)}” · {session_name(session)}"
+            said = f"🗳 {visible(receipt.sentence, keep_lines=False)}" if receipt.by else "🔔 Still waiting:"
+            sentence = f"{said} “{first_line(event.prompt)}” · {session_name(session)}"
             notice = self._paint_notice(sentence, None, place[0])
             hushed = self._hushed if self._is_silent(event.prompt_id, place[0]) else {}
             self._outbox.post(place[0], notice | self._beside(place) | hushed, EDIT)

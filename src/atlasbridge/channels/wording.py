@@ -15,6 +15,7 @@ from atlasbridge.channels.quoting import ask_verb, cut_to, first_line, is_ambigu
 from atlasbridge.channels.words import needs_words, takes_words
 from atlasbridge.core.clock import parse_iso
 from atlasbridge.core.ids import short_id
+from atlasbridge.core.policy.choice import may_be_granted
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
 from atlasbridge.core.session.model import SessionRecord
@@ -43,6 +44,7 @@ class Role(StrEnum):
     DEFAULT = "default"
     CANCEL = "cancel"
     SHOW = "show"
+    GRANT = "grant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,8 @@ def render_buttons(prompt: Prompt) -> list[Button]:
             Button("🔎 Show last output", "", Role.SHOW),
             Button("✖ Cancel", "cancel", Role.CANCEL),
         ]
-    return [*_answer_buttons(prompt), *_default_button(prompt), *show]
+    grant = [Button("⏱ Allow for a while …", "", Role.GRANT)] if may_be_granted(prompt) else []
+    return [*_answer_buttons(prompt), *_default_button(prompt), *grant, *show]
 
 
 def _answer_buttons(prompt: Prompt) -> list[Button]:

@@ -94,7 +94,7 @@ def decide_key(key: str, prompt: dict[str, Any] | None) -> Intention:
     choice = _decide_choice(key, prompt) if prompt["type"] == "multiple_choice" else Intention("")
     if choice.do:
         return choice  # a menu's own letters come first: what stands beside them is what they do
-    plain = {"t": "text", " ": "mark", "a": "attach", "v": "view"}
+    plain = {"t": "text", " ": "mark", "a": "attach", "v": "view", "g": "grant"}
     if key in plain:
         return Intention(plain[key])
     if key == "c":

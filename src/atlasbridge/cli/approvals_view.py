@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any, Final
 
+from atlasbridge.cli import approvals_grant
 from atlasbridge.cli.approvals_board import Board, OnScreen, name_of
 from atlasbridge.cli.columns import cells, clip, fold, pad
 from atlasbridge.cli.printing import ago
@@ -15,7 +16,10 @@ from atlasbridge.core.session.naming import DOORS
 from atlasbridge.core.values import frozen
 from atlasbridge.core.visible import visible
 
-KEYS: Final = "↑↓ choose  y n 1-9 Enter answer  t text  c leave  d default  Space mark  / search  a attach  v screen  q"
+KEYS: Final = (
+    "↑↓ choose  y n 1-9 Enter answer  t text  c leave  d default  g allow for a while  Space mark  / search"
+    "  a attach  v screen  q"
+)
 NAME_COLS: Final = 18
 SMALL: Final = 12  # rows: below, one line for messages and keys must do
 STYLES: Final = {"": "", "bold": "1", "dim": "2", "chosen": "7", "warn": "33", "choice": "36", "said": "1"}
@@ -134,6 +138,8 @@ def _asked(board: Board, cols: int) -> list[Line]:
     prompt = board.current
     if prompt is None:
         return []
+    if board.offer is not None:
+        return _wrapped(board.offer.text, cols, "")
     if board.whole_screen:
         return _wrapped(prompt["screen"] or "(its screen is not known)", cols, "")
     return _whole(prompt, cols)
@@ -170,6 +176,8 @@ def _foot(board: Board, rows: int, cols: int) -> list[Line]:
     keys = KEYS
     if board.reviewing:
         keys = "the same key again answers all of them; any other key: back"
+    elif board.offer is not None:
+        keys = approvals_grant.KEYS
     elif not board.prompts:
         keys = "q quit"
     if rows <= SMALL:

@@ -13,6 +13,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from atlasbridge.cli.approvals_board import Board, Editing, same_meaning
+from atlasbridge.cli.approvals_grant import Offer, meant_span, read_offer
 from atlasbridge.cli.approvals_keys import Intention, Key, KeyReader, decide_key
 from atlasbridge.cli.approvals_view import paint, render_frame
 from atlasbridge.cli.full_screen import FullScreen
@@ -115,6 +116,8 @@ class Watch:
             self._say("pasted text answers nothing: press t first")
         elif board.reviewing:
             self._confirm(board.reviewing, key.text)
+        elif board.offer is not None:
+            self._grant(board.offer, key.text)
         else:
             self._obey(decide_key(key.text, board.current))
 
@@ -145,6 +148,8 @@ class Watch:
                 self._attach()
             case "text" | "choose":
                 self._begin(intention)
+            case "grant":
+                self._offer()
             case "answer":
                 self._answer(intention.value)
 
@@ -158,6 +163,42 @@ class Watch:
         secret = bool(current["constraints"].get("secret")) and intention.do == "text"
         line = Editing(intention.do, intention.value, current["prompt_id"], secret)
         self._board = replace(self._board, editing=line, message="")
+
+    def _offer(self) -> None:
+        """What the hub would allow for a while stands in the place of the question until a key decides."""
+        board, now = self._board, self._clock.now()
+        hindrance = board.hindrance(now)
+        if board.current is None or hindrance:
+            self._say(hindrance)
+            return
+        prompt_id = board.current["prompt_id"]
+        made = self._ask_grant(prompt_id, preview=True)
+        if made["ok"]:
+            self._board = board.offering(read_offer(prompt_id, made), now)
+        else:
+            self._say(visible(made["message"], keep_lines=False))
+
+    def _ask_grant(self, prompt_id: str, **wanted: Any) -> dict[str, Any]:
+        try:
+            self._hub = self._hub or hub_client()
+            return self._hub.request("grant.add", prompt_id=prompt_id, **wanted)
+        except HubUnavailable:
+            self._hang_up()
+            return {"ok": False, "message": "the hub is away: nothing was granted"}
+
+    def _grant(self, offer: Offer, key: str) -> None:
+        now = self._clock.now()
+        intention, span = decide_key(key, None), meant_span(key)
+        if intention.do in ("page_up", "page_down"):
+            self._board = self._board.scrolled(-1 if intention.do == "page_up" else 1)
+        elif span is None:
+            self._board = self._board.leave_offer(now, "nothing was granted")
+        elif hindrance := self._board.hindrance(now):
+            self._say(hindrance.replace("answered", "granted"))
+        else:
+            made = self._ask_grant(offer.prompt_id, for_s=span.for_s, times=span.times, folder=span.folder)
+            said = f"granted: {made['words']}" if made["ok"] else made["message"]
+            self._board = self._board.leave_offer(now, visible(said, keep_lines=False))
 
     def _edit(self, line: Editing, key: Key) -> None:
         now = self._clock.now()

@@ -153,6 +153,15 @@ class Desk(Protocol):
         """Allow what a prompt asks, and what looks like it, for a while; with `preview` only say what that would be:
         {"ok", "words", "would", "would_not", "grant_id", "answered"}, or {"ok": False, "reason", "message"}."""
 
+    def rules(self) -> dict[str, Any]:
+        """{"rules", "grants", "decisions", "tell"}: what rules there are, what is granted, and what they answered."""
+
+    def revoke_grant(self, grant_id: str, identity: str) -> bool:
+        """End a grant at once, by its id or the first eight characters of it.  False: there is none."""
+
+    def agreed(self, prompt_id: str) -> list[str]:
+        """Who has agreed so far, where several people must."""
+
     async def launch(self, name: str, identity: str) -> str:
         """Start a configured session without a terminal and return its id.  ConfigError: there is no such launcher."""
 

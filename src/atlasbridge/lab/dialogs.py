@@ -272,6 +272,21 @@ COPILOT = (
     Walk("trust: y", (Dialog("trust: y", "", ("y",)),), first_run="folder"),
     Walk("trust: n", (Dialog("trust: n", "", ("n",), ends=True),), first_run="folder"),
 )
+VIBE = (
+    Walk(
+        "main",
+        (
+            *permissions(many="of many"),
+            *ASKED,
+            *QUIET,
+            TWO_LINES,
+            RUNNING,
+        ),
+    ),
+    Walk("trust: y", (Dialog("trust: y", "", ("y",)),), first_run="folder"),
+    Walk("trust: n", (Dialog("trust: n", "", ("n",)),), first_run="folder"),
+)
+GROK = (Walk("main", (*permissions(many="of many"), *QUIET, RUNNING)),)
 WALKS: dict[str, tuple[Walk, ...]] = {
     "claude": CLAUDE,
     "claude-2.1.197": CLAUDE_BEFORE,
@@ -283,4 +298,6 @@ WALKS: dict[str, tuple[Walk, ...]] = {
     "cn": CONTINUE,
     "kimi": KIMI,
     "copilot": COPILOT,
+    "vibe": VIBE,
+    "grok": GROK,
 }

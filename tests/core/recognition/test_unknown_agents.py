@@ -118,3 +118,51 @@ def test_a_choice_of_two_rows_may_stand_out_of_line() -> None:
     second = play.prompt.choices[1]
     assert (second.label, second.detail) == ("Yes, and approve all of them for the rest of", "the running session")
     assert second.always
+
+
+LIT_ROWS = ("Yes", "Yes, and don't ask again this session", "No", "No, with feedback")
+
+
+def counted(lit: int, hint: str = "↑↓ navigate • Enter select • Esc cancel", framed: bool = False) -> str:
+    """A list whose highlight is a colour, as Grok and Vibe draw theirs."""
+    rows = [
+        f"  \x1b[{44 if at == lit else 49}m{at + 1}. {label}\x1b[0m{' ' * (70 - len(label))}"
+        for at, label in enumerate(LIT_ROWS)
+    ]
+    rows = ["Permission for the bash tool", "touch made.txt", "", *rows, "", hint]
+    if framed:
+        rows = [f"┌{EDGE}┐", *(f"│ {row}\x1b[80G│" for row in rows), f"└{EDGE}┘", "~/work        0/200k tokens"]
+    return "\r\n".join(rows)
+
+
+@pytest.mark.parametrize("framed", [False, True])
+@pytest.mark.parametrize("lit", [0, 2])
+def test_a_counted_list_that_arrows_choose_is_walked_by_arrows_and_never_typed_into(lit: int, framed: bool) -> None:
+    """A digit may do nothing there, and the Enter behind it would take the highlighted Yes."""
+    play = Playbook(TICKING) >> HIDE + counted(lit, framed=framed) >> 3.0 << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == list(LIT_ROWS)
+    assert [choice.refuses for choice in play.prompt.choices] == [False, False, True, True]
+    answer = decide_answer(play.prompt, "n")
+    assert isinstance(answer, Answer)
+    steps = encode_answer(play.prompt, answer)
+    assert b"".join(step.keys for step in steps).strip(b"\r") == b"\x1b[B" * (2 - lit)
+    assert lit == 2 or isinstance(steps[-2].until, Shows)
+
+
+def test_a_counted_list_without_a_highlight_that_can_be_seen_is_for_a_person_to_look_at() -> None:
+    play = Playbook(TICKING) >> HIDE + counted(-1) >> 5.0 << Raised("unknown")
+    assert not play.prompt.choices
+
+
+def test_what_turns_above_a_box_is_no_part_of_the_question_in_it() -> None:
+    play = Playbook(TICKING) >> HIDE + "I will use bash.\r\n\r\nRunning command (1s)\r\n" + counted(0, framed=True)
+    for second in range(2, 9):
+        play = play >> 0.4 >> f"\x1b7\x1b[3;1HRunning command ({second}s)\x1b8"
+    play = play << Raised("multiple_choice")
+    assert play.prompt.question == "Permission for the bash tool\ntouch made.txt"
+
+
+def test_a_refusal_in_a_colour_of_its_own_does_not_hide_the_highlight() -> None:
+    lit = counted(0, framed=True).replace("\x1b[49m3.", "\x1b[31m3.")
+    play = Playbook(TICKING) >> HIDE + lit >> 3.0 << Raised("multiple_choice")
+    assert [choice.default for choice in play.prompt.choices] == [True, False, False, False]

@@ -85,7 +85,10 @@ class MatrixChannel(BaseChannel):
             return
         if receipt.stage == "reminder":
             loud = self.desk.tone(event.prompt_id, self.name).loud
-            await self._say(looks.reply_message(message_id, "🔔 Still waiting.", loud), f"remind.{new_id()}")
+            await self._say(
+                looks.reply_message(message_id, f"🗳 {receipt.sentence}" if receipt.by else "🔔 Still waiting.", loud),
+                f"remind.{new_id()}",
+            )
             return
         by, at = receipt.by or event.decided_by, receipt.at or event.decided_at
         moment = parse_iso(at) if at else self.clock.wall()

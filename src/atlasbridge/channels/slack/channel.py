@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from atlasbridge.channels import granting
 from atlasbridge.channels.chat import ChatChannel
 from atlasbridge.channels.commands import Command
 from atlasbridge.channels.outbox import Params, Place
@@ -163,6 +164,18 @@ class SlackChannel(ChatChannel):
 
     def ask_again(self, origin: Origin, record: PromptRecord) -> None:
         self.say(origin, self.request_again(record))
+
+    def grant(self, origin: Origin, place: Place, record: PromptRecord, value: str) -> None:
+        """The offer stands in the question's thread; what becomes of it takes its place."""
+        told = granting.press(self.desk, record, value, f"slack:{self._own.team_id}/{origin.user}")
+        if isinstance(told, str):
+            self.say(origin, told)
+            return
+        params = blocks.render_granting(record, told.text, told.buttons)
+        if told.beside:
+            self._outbox.post(place[0], params | {"thread_ts": place[1]}, EDIT)
+        else:
+            self._outbox.edit(place, params)
 
     def show_more(self, place: Place, record: PromptRecord) -> None:
         thread, again = {"thread_ts": place[1]}, offers_again(record)

@@ -14,6 +14,7 @@ from atlasbridge.channels.people import People
 from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.slack.actions import (
     AGAIN,
+    GRANT,
     PICK,
     SHOW,
     SIGN,
@@ -67,6 +68,7 @@ class Doors(Protocol):
     def show_more(self, place: Place, record: PromptRecord) -> None: ...
     def ask_which(self, origin: Origin, doubt: Doubt) -> None: ...
     def ask_again(self, origin: Origin, record: PromptRecord) -> None: ...
+    def grant(self, origin: Origin, place: Place, record: PromptRecord, value: str) -> None: ...
     def settle_which(self, place: Place, record: PromptRecord) -> None: ...
     def tidy(self, place: Place, record: PromptRecord) -> None: ...
     async def open_modal(self, origin: Origin, trigger_id: str, record: PromptRecord, label: str) -> None: ...
@@ -169,6 +171,8 @@ class Inbound:
             self._doors.show_more(place, record)
         elif action.verb == AGAIN:
             self._doors.ask_again(origin, record)
+        elif action.verb == GRANT:
+            self._on_grant(origin, place, action, record)
         elif action.verb == WRITE or self._wants_words(action, record):
             await self._doors.open_modal(origin, trigger, record, _label(record, full_value(action, record)))
         elif action.verb == PICK:
@@ -178,6 +182,12 @@ class Inbound:
         else:
             return self._pass_click(origin, place, action, record)
         return False
+
+    def _on_grant(self, origin: Origin, place: Place, action: Action, record: PromptRecord) -> None:
+        if (action.session_id, action.nonce) != (record.session_id, record.nonce):
+            self._doors.say(origin, NOT_OURS)
+        elif self._is_within_limit(origin, record):
+            self._doors.grant(origin, place, record, action.value)
 
     def _wants_words(self, action: Action, record: PromptRecord) -> bool:
         live = record.state in OPEN and action.nonce == record.nonce and action.verb not in (THIS, PICK)

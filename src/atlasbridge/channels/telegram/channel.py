@@ -10,6 +10,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from atlasbridge.channels import granting
 from atlasbridge.channels.chat import ChatChannel
 from atlasbridge.channels.commands import Command, describe_commands
 from atlasbridge.channels.outbox import Params, Place
@@ -17,7 +18,7 @@ from atlasbridge.channels.outcome import Outcome
 from atlasbridge.channels.telegram import templates
 from atlasbridge.channels.telegram.api import BotApi
 from atlasbridge.channels.telegram.inbound import Inbound, Memory
-from atlasbridge.channels.telegram.keyboard import pages_of, render_ask_again
+from atlasbridge.channels.telegram.keyboard import pages_of, render_ask_again, render_granting
 from atlasbridge.channels.telegram.poller import Batch, Poller
 from atlasbridge.channels.telegram.settings import TelegramSettings
 from atlasbridge.channels.telegram.voice import Origin, Voice, in_topic, reply_to
@@ -170,6 +171,20 @@ class TelegramChannel(ChatChannel):
 
     def ask_again(self, origin: Origin, record: PromptRecord) -> None:
         self._voice.say(origin, self.request_again(record))
+
+    def grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None:
+        """The offer stands beside the question; what becomes of it takes its place."""
+        told = granting.press(self.desk, record, value, identity)
+        self._voice.say(origin, told if isinstance(told, str) else told.toast)
+        if isinstance(told, str):
+            return
+        params = templates.render_notice(told.text, None, self._host)
+        keyboard = render_granting(record, told.buttons)
+        params |= {"reply_markup": {"inline_keyboard": keyboard}} if keyboard else {}
+        if told.beside:
+            self._voice.answer(origin, params | reply_to(origin.message_id))
+        else:
+            self._outbox.edit(origin.place, params)
 
     def member_changed(self, chat_id: int, present: bool) -> None:
         """Blocked, or back: whoever comes back is shown what is open."""

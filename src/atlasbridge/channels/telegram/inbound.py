@@ -18,6 +18,7 @@ from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.target import GONE, NOT_OPEN, Doubt, Held, find_target, offer, refuse_secret
 from atlasbridge.channels.telegram.callbacks import (
     AGAIN,
+    GRANT,
     PAGE,
     SEND,
     SHOW,
@@ -56,6 +57,7 @@ class Doors(Protocol):
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None: ...
     def turn_page(self, origin: Origin, record: PromptRecord, page: int) -> None: ...
     def ask_again(self, origin: Origin, record: PromptRecord) -> None: ...
+    def grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None: ...
     def settle_which(self, place: Place, record: PromptRecord) -> None: ...
     def tidy(self, place: Place, record: PromptRecord) -> None: ...
     def warn(self, record: PromptRecord) -> None: ...
@@ -163,10 +165,12 @@ class Inbound:
         known = self._shown.prompt_at(origin.place)
         if callback is None or (known and (record is None or known != record.prompt_id)):
             self._voice.say(origin, NOT_OURS)
-        elif record is None or callback.verb not in (SHOW, PAGE, AGAIN, TOGGLE, SEND, THIS):
+        elif record is None or callback.verb not in (SHOW, PAGE, AGAIN, TOGGLE, SEND, THIS, GRANT):
             return self._pass_tap(origin, callback, record, int(query["from"]["id"]))
         elif callback.verb in (TOGGLE, SEND):
             return self._on_mark(origin, callback, record, int(query["from"]["id"]))
+        elif callback.verb == GRANT:
+            self._on_grant(origin, callback, record, int(query["from"]["id"]))
         elif callback.verb == THIS:
             return self._on_which(origin, callback, record, int(query["from"]["id"]))
         else:
@@ -182,6 +186,13 @@ class Inbound:
             self._doors.turn_page(origin, record, int(callback.value))
         else:
             self._voice.say(origin, NOT_OPEN)
+
+    def _on_grant(self, origin: Origin, callback: Callback, record: PromptRecord, user_id: int) -> None:
+        session_id, nonce, value = expand_callback(callback, record)
+        if (session_id, nonce) != (record.session_id, record.nonce):
+            self._voice.say(origin, NOT_OURS)
+        elif self._is_within_limit(origin, record):
+            self._doors.grant(origin, record, value, f"telegram:{user_id}")
 
     def _on_which(self, origin: Origin, callback: Callback, record: PromptRecord, user_id: int) -> bool:
         """The person has said which prompt an earlier text meant."""

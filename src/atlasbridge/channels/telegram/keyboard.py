@@ -6,7 +6,16 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from atlasbridge.channels import wording
-from atlasbridge.channels.telegram.callbacks import AGAIN, ANSWER, PAGE, SHOW, THIS, encode_callback, encode_verb
+from atlasbridge.channels.telegram.callbacks import (
+    AGAIN,
+    ANSWER,
+    GRANT,
+    PAGE,
+    SHOW,
+    THIS,
+    encode_callback,
+    encode_verb,
+)
 from atlasbridge.channels.wording import Button, Role
 from atlasbridge.core.prompt.model import Choice, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
@@ -41,6 +50,12 @@ def render_which(records: Iterable[tuple[PromptRecord, SessionRecord]], message_
         [{"text": wording.render_brief(record.prompt, session), "callback_data": _this(record, message_id)}]
         for record, session in records
     ]
+
+
+def render_granting(record: PromptRecord, buttons: Sequence[tuple[str, str]]) -> Keyboard:
+    """Two in a row: how long it is to be allowed, and the way out."""
+    shown = [{"text": label, "callback_data": encode_verb(record, GRANT, value)} for label, value in buttons]
+    return [shown[place : place + 2] for place in range(0, len(shown), 2)]
 
 
 def render_ask_again(record: PromptRecord) -> Keyboard:
@@ -81,7 +96,7 @@ def _this(record: PromptRecord, message_id: int) -> str:
 
 
 def _data(record: PromptRecord, button: Button) -> str:
-    verb = SHOW if button.role is Role.SHOW else ANSWER
+    verb = {Role.SHOW: SHOW, Role.GRANT: GRANT}.get(button.role, ANSWER)
     return encode_callback(record, button.value, verb)
 
 

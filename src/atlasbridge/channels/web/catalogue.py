@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from atlasbridge.channels.web import admin_api, body, prompt_api, question_api, record_api, session_api
+from atlasbridge.channels.web import admin_api, body, prompt_api, question_api, record_api, rule_api, session_api
 from atlasbridge.channels.web.operation import Operation, Param
 
 
@@ -21,6 +21,7 @@ TEXT: Final = {"type": "string"}
 FLAG: Final = {"type": "boolean"}
 TEXTS: Final = {"type": "array", "items": {"type": "string"}}
 ANY: Final[dict[str, Any]] = {"type": "object"}
+ANYS: Final = {"type": "array", "items": ANY}
 PROMPT: Final = {"$ref": "#/components/schemas/Prompt"}
 SESSION: Final = {"$ref": "#/components/schemas/Session"}
 TOKEN: Final = thing(token_id=TEXT, name=TEXT, scope=TEXT, created_at=TEXT)
@@ -90,8 +91,16 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "POST", "/prompts/{prompt_id}/grant", prompt_api.grant, "answer", "Allow what it asks for a while.",
-        thing(words=TEXT, would=TEXTS, would_not=TEXTS, grant_id=TEXT, answered=FLAG), body=body.GrantBody,
+        thing(words=TEXT, shape=TEXT, would=TEXTS, would_not=TEXTS, grant_id=TEXT, answered=FLAG), body=body.GrantBody,
         errors=(404, 409),
+    ),
+    Operation(
+        "GET", "/rules", rule_api.rules, "read", "Rules, grants, and what they decided.",
+        thing(rules=ANYS, grants=ANYS, decisions=ANYS, tell=TEXT),
+    ),
+    Operation(
+        "DELETE", "/grants/{grant_id}", rule_api.revoke_grant, "answer", "End a grant at once.",
+        thing(revoked=FLAG), errors=(404,),
     ),
     Operation(
         "POST", "/prompts/{prompt_id}/report", prompt_api.report_prompt, "answer", "Report that this is no prompt.",

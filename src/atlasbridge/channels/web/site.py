@@ -19,6 +19,7 @@ from atlasbridge.channels.web.stream import Broadcast
 from atlasbridge.channels.web.typing_stream import PageTyping
 from atlasbridge.channels.web.view import render_answer, render_prompt, render_session
 from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.policy.quorum import QUORUM
 from atlasbridge.core.ports import Desk
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, Reject
@@ -117,7 +118,8 @@ class Site:
     def show(self, record: PromptRecord) -> dict[str, Any]:
         answer = None if record.state in OPEN else self.desk.answer(record.prompt_id)
         shown = render_prompt(record, self.desk.session(record.session_id))
-        return {**shown, "answer": render_answer(record, answer) if answer else None}
+        agreed = self.desk.agreed(record.prompt_id) if QUORUM in record.prompt.constraints else []
+        return {**shown, "answer": render_answer(record, answer) if answer else None, "agreed": agreed}
 
     def snapshot(self) -> dict[str, Any]:
         """The first event of every stream: all that a page needs to draw itself."""

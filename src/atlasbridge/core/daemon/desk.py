@@ -13,18 +13,21 @@ from atlasbridge.core.daemon.desk_attention import DeskAttention
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.remote_doors import RemoteDoors
+from atlasbridge.core.daemon.rule_operations import RuleOperations
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.discreet import discreet_words
+from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.verify import AuditVerdict
 from atlasbridge.core.values import frozen, replace
 
-RECENT = 200  # prompts that are looked through for those that still wait
+SHORTEST_ID = 8  # of a grant that a button ends
 
 
 @frozen
@@ -60,7 +63,7 @@ class HubDesk(DeskAttention):
         self._launchers = {launcher.name: launcher for launcher in launchers}
         self.offers: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]] = {}
         self.tell_people: Callable[[str], None] = lambda message: None
-        self.give_grant: Callable[[dict[str, Any]], dict[str, Any]] = lambda _: {"ok": False}  # see `service`
+        self.rule_operations: RuleOperations  # see `service`
 
     @property
     def home(self) -> Path:
@@ -203,7 +206,10 @@ class HubDesk(DeskAttention):
     def grant(
         self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
     ) -> dict[str, Any]:
-        return self.give_grant(
+        refusal = self._refuse_grant(prompt_id, identity)
+        if refusal:
+            return {"ok": False, "reason": "cannot_grant", "message": refusal}
+        return self.rule_operations.add(
             {
                 "op": "grant.add",
                 "prompt_id": prompt_id,
@@ -214,6 +220,25 @@ class HubDesk(DeskAttention):
                 "preview": preview,
             }
         )
+
+    def _refuse_grant(self, prompt_id: str, identity: str) -> str:
+        """A card's button counts while its question is open, and for who may answer it."""
+        record, channel = self.ledger.prompt(prompt_id), identity.partition(":")[0]
+        if record is None or record.state not in OPEN:
+            return "This prompt is no longer open." if record else "There is no such prompt."
+        remote, policy = self._router.remote(channel), self._router.policy
+        if not decide_allowed(channel, identity, remote=remote, prompt=record.prompt, settings=policy):
+            return "You may not answer this prompt."
+        return ""
+
+    def rules(self) -> dict[str, Any]:
+        return self.rule_operations.overview()
+
+    def agreed(self, prompt_id: str) -> list[str]:
+        return self.ledger.voters(prompt_id)
+
+    def revoke_grant(self, grant_id: str, identity: str) -> bool:
+        return bool(len(grant_id) >= SHORTEST_ID and self.rule_operations.revoke(grant_id, identity))
 
     async def launch(self, name: str, identity: str) -> str:
         launcher = self._launchers.get(name)

@@ -121,7 +121,7 @@ class ReplyDesk:
             self._hub.stream.publish(
                 "reply.voted", session_id=record.session_id, prompt_id=record.prompt_id, by=person, sentence=sentence
             )
-            self._hub.router.update(record, Receipt("reminder", sentence))
+            self._hub.router.update(record, Receipt("reminder", sentence, reply.identity))
             return Receipt("voted", sentence, reply.identity)
         together = Decider(", ".join(agreed), reply.place, request=_request(reply) if reply.request_key else "")
         return self._write(record, reply, answer, together)

@@ -91,7 +91,7 @@ class Hub:
         self.desk.tell_people = self.router.notify
         self.kinship = self.desk.kinship = Kinship(parts, refusals)
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
-        self.desk.give_grant = self.rule_operations.add
+        self.desk.rule_operations = self.rule_operations
         self.operations = Operations(
             self.desk,
             self.replies,

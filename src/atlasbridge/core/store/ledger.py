@@ -246,6 +246,10 @@ class Ledger(Archive):
                 moves.audit_prompt(work, AuditEvent.VOTE_CAST, record, person=person, decided_by=identity)
             return votes.people(work.connection, record.prompt_id, answer)
 
+    def voters(self, prompt_id: str) -> list[str]:
+        with self._journal.reading() as connection:
+            return votes.everybody(connection, prompt_id)
+
     def expire(self, prompt_id: str, default: Answer | None) -> PromptRecord | None:
         """None before its time.  `default` is kept as the answer to type, never for an unknown or a secret prompt."""
         with self._journal.write() as work:

@@ -1,5 +1,6 @@
 // One prompt as a card: our header, the tool's question as a quotation, and the ways to answer it.
 
+import { grantPanel, votes } from "/grants.js";
 import { Refused, get, may, me, newKey, post } from "/api.js";
 import { PLAIN, el, speak, svg, toast } from "/dom.js";
 import { changed, learn, myAnswer, receipt, setMine } from "/model.js";
@@ -57,7 +58,7 @@ export class Card {
     this.ring = ring(prompt);
     this.word = el("div", { cls: "word", role: "status", hidden: true });
     this.stages = el("ol", { cls: "stages", hidden: true, "aria-label": "What became of your answer" });
-    this.answers = el("div", { cls: "stack" }, this.choices(), this.textField());
+    this.answers = el("div", { cls: "stack" }, votes(prompt), this.choices(), this.textField(), grantPanel(prompt));
     if (!may("answer")) this.answers = el("p", { cls: "word" }, "This browser may only look. A link that may answer is made with: atlasbridge web");
     this.node = el("article", { cls: "card", tabindex: "-1", "aria-labelledby": `h-${prompt.prompt_id}`, "data-prompt": prompt.prompt_id },
       el("div", { cls: "card-top" }, heading(prompt, host), this.ring.node),

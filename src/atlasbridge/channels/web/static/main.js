@@ -5,11 +5,12 @@ import { el, toast } from "/dom.js";
 import { setLink, subscribe, take } from "/model.js";
 import { renew, startTelling, worker } from "/notify.js";
 import { promptsView } from "/prompts.js";
+import { rulesView } from "/rules.js";
 import { auditView, figuresView, historyView } from "/records.js";
 import { sessionView, sessionsView } from "/sessions.js";
 import { login, loginView, settingsView } from "/settings.js";
 
-const VIEWS = { prompts: promptsView, prompt: promptsView, sessions: sessionsView, session: sessionView, history: historyView, audit: auditView, figures: figuresView, settings: settingsView };
+const VIEWS = { prompts: promptsView, prompt: promptsView, sessions: sessionsView, session: sessionView, history: historyView, audit: auditView, rules: rulesView, figures: figuresView, settings: settingsView };
 const PARENTS = { session: "sessions", prompt: "prompts" };
 const OUT = "This browser is not let in (any more): its login was ended, or something else answers at this address.";
 const STRANGER = "Something else than your hub answers at this address. Nothing was sent to it. Ask on the computer: atlasbridge hub status";

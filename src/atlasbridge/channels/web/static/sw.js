@@ -2,8 +2,8 @@
 // begun from the kept files, and they are renewed only when the hub has proved itself to the page: whoever else listens at
 // this address cannot put another page in its place so.  It never keeps a prompt: answers of the API are not touched here.
 const SHELL = "atlasbridge-shell";
-const FILES = ["/", "/api.js", "/app.webmanifest", "/base.css", "/card.js", "/dom.js", "/icon-192.png", "/icon-512.png", "/icon.svg", "/keys.js",
-  "/main.js", "/model.js", "/notify.js", "/page.css", "/prompts.js", "/proof.js", "/records.js", "/screen.js", "/sessions.js", "/settings.js",
+const FILES = ["/", "/api.js", "/app.webmanifest", "/base.css", "/card.js", "/dom.js", "/grants.js", "/icon-192.png", "/icon-512.png", "/icon.svg", "/keys.js",
+  "/main.js", "/model.js", "/notify.js", "/page.css", "/prompts.js", "/proof.js", "/records.js", "/rules.css", "/rules.js", "/screen.js", "/sessions.js", "/settings.js",
   "/subject.js", "/words.js"];
 
 const policy = self.trustedTypes?.createPolicy("atlasbridge", { createScriptURL: (url) => { if (url !== "/proof.js") throw new TypeError(url); return url; } });
