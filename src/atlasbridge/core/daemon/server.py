@@ -14,7 +14,7 @@ from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.sessions import SessionLife
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.kin import look_at, started_at
+from atlasbridge.core.kin import look_at, own_tool, started_at
 from atlasbridge.core.peer import Peer, read_peer
 from atlasbridge.core.values import replace
 
@@ -102,7 +102,8 @@ class HubServer:
         session["host_pid"] = peer.pid or int(session["host_pid"])
         if hello.get("door"):
             session["label"] = self._kinship.mark(str(session.get("label", "")), self._kinship.whence(peer))
-        tool = look_at(int(session["pid"]))
+        session["pid"] = own_tool(int(session["pid"]), session["host_pid"], hello.get("door"))
+        tool = look_at(session["pid"])
         link = HostLink(
             str(session["session_id"]), session["host_pid"], writer, peer.started, tool.tty if tool is not None else ""
         )
