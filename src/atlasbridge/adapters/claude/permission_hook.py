@@ -22,6 +22,9 @@ def main(door: str) -> None:
             connection.settimeout(TIMEOUT_S)
             connection.connect(door)
             connection.sendall(line)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(4096):  # until it was heard: the session asks the kernel who this is
+                pass
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return  # no session, or a hook of another version: the screen decides
 
