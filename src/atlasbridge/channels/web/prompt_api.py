@@ -29,18 +29,23 @@ STATUS = {
 NO_PROMPT = (404, "unknown_prompt", "there is no such prompt")
 
 
+def _asked(site: Site, call: Call) -> PromptRecord | None:
+    """The prompt that the request is about."""
+    return site.desk.prompt(call.request.path_params["prompt_id"])
+
+
 async def list_prompts(site: Site, call: Call) -> Response:
     prompts = [site.show(record) for record in site.desk.open_prompts()]
     return JSONResponse({"now": iso(site.clock.wall()), "prompts": prompts})
 
 
 async def get_prompt(site: Site, call: Call) -> Response:
-    record = site.desk.prompt(call.path("prompt_id"))
+    record = _asked(site, call)
     return JSONResponse(site.show(record)) if record else problem(*NO_PROMPT)
 
 
 async def reply(site: Site, call: Call) -> Response:
-    record = site.desk.prompt(call.path("prompt_id"))
+    record = _asked(site, call)
     if record is None:
         return problem(*NO_PROMPT)
     if record.prompt.secret and not is_private(call):
@@ -73,7 +78,7 @@ def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Response:
 
 
 async def again(site: Site, call: Call) -> Response:
-    record = site.desk.prompt(call.path("prompt_id"))
+    record = _asked(site, call)
     if record is None:
         return problem(*NO_PROMPT)
     asked = site.desk.ask_again(record.prompt_id)
@@ -82,7 +87,7 @@ async def again(site: Site, call: Call) -> Response:
 
 async def outcome(site: Site, call: Call) -> Response:
     """For a sender that lost its connection: whether that answer arrived, and what became of the prompt."""
-    record = site.desk.prompt(call.path("prompt_id"))
+    record = _asked(site, call)
     if record is None:
         return problem(*NO_PROMPT)
     key = (call.caller.key, record.prompt_id, call.query["request_key"])
@@ -97,7 +102,7 @@ async def outcome(site: Site, call: Call) -> Response:
 
 
 async def grant(site: Site, call: Call) -> Response:
-    record = site.desk.prompt(call.path("prompt_id"))
+    record = _asked(site, call)
     if record is None:
         return problem(*NO_PROMPT)
     given = call.body
@@ -136,7 +141,7 @@ def is_private(call: Call) -> bool:
 
 
 async def report_prompt(site: Site, call: Call) -> Response:
-    record = site.desk.prompt(call.path("prompt_id"))
+    record = _asked(site, call)
     if record is None:
         return problem(*NO_PROMPT)
     shown = record.prompt

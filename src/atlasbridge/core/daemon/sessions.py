@@ -106,7 +106,7 @@ class SessionLife:
             case "typed":
                 self._of_this(link, message, self._life.typed, "outcome", "detail")
             case "effect":
-                self._of_this(link, message, self._life.effect, "outcome")
+                self._of_this(link, message, self._life.effect, "outcome", "detail")
             case "state":
                 self._changed(link, message)
             case "presence":

@@ -1,7 +1,7 @@
 // What this page knows: open prompts, sessions, what became of the prompts it has seen, and whether it is connected at all.
 // Views subscribe to changes.
 
-import { OPEN, setServerTime } from "/words.js";
+import { OPEN, learnNames, setServerTime } from "/words.js";
 
 const KEEP = 6; // settled cards that stay in sight
 
@@ -69,6 +69,7 @@ function dropWaiting(sessionId) {
 
 // A prompt as the hub has it now; `heard` is a receipt that came with it.
 export function learn(prompt, heard = null) {
+  learnNames(prompt.names);
   if (OPEN.has(prompt.state)) {
     dropWaiting(prompt.session_id);
     prompts.set(prompt.prompt_id, prompt);
