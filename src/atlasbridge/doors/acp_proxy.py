@@ -68,7 +68,10 @@ class AcpProxy:
             return
         door = self._open_door(self._origin)
         with self._lock:
+            before = self._pending.get(permission.key)
             self._pending[permission.key] = _Pending(permission, door)
+        if before is not None:
+            before.door.withdraw()
         self._to_editor.write(line)
         asking = threading.Thread(target=self._ask, args=(permission, door), name="permission", daemon=True)
         self._asking = [*(other for other in self._asking if other.is_alive()), asking]
@@ -104,8 +107,10 @@ class AcpProxy:
         except AtlasBridgeError:
             return  # no desk to be had; the editor has the question
         with self._lock:
-            if handed.answer is None or self._pending.pop(permission.key, None) is None:
-                return  # nobody said anything here, or the editor was first
+            pending = self._pending.get(permission.key)
+            if handed.answer is None or pending is None or pending.door is not door:
+                return  # nobody said anything here, the editor was first, or the agent asked anew under the same number
+            del self._pending[permission.key]
             self._settled.add(permission.key)
         self._to_agent.write(permission.answer_line(handed.answer))
         self._to_editor.write(permission.cancel_line())

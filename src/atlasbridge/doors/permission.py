@@ -12,7 +12,7 @@ from typing import Any
 from atlasbridge.core.prompt.model import Answer, Choice, Prompt
 from atlasbridge.core.prompt.question import BadQuestion, Question, prompt_of
 from atlasbridge.core.values import frozen, replace
-from atlasbridge.doors.tool_use import about_tool
+from atlasbridge.doors.tool_use import about_tool, beside_command
 
 
 @frozen
@@ -56,14 +56,17 @@ def _prompt(params: Mapping[str, Any], options: list[tuple[str, str, str]]) -> P
     call = params.get("toolCall") or {}
     title = str(call.get("title") or call.get("kind") or "The agent asks for a permission")
     arguments = call.get("rawInput")
-    about, kind, target = title, None, ""
+    about, kind, target, more = title, None, "", ""
     if isinstance(arguments, Mapping) and arguments:
         kind, about, target = about_tool(arguments)
+        more = beside_command(kind, arguments)
+    said = title if about == title else f"{title}\n{about}"
     question = Question(
-        text=title if about == title else f"{title}\n{about}",
+        text=f"{said}\n\n{more}" if more else said,
         choices=_labels([name for _, name, _ in options]),
         about=about,
         target=target,
+        complete=not more,
     )
     prompt = prompt_of(question if kind is None else replace(question, kind=kind))
     return replace(prompt, choices=tuple(map(_of_kind, prompt.choices, (kind for _, _, kind in options))))
