@@ -164,6 +164,10 @@ class Launcher(Table):
     name: str = Field(min_length=1, max_length=40, description="What it is called there.")
     command: list[str] = Field(min_length=1, description="The command line, word by word.")
     cwd: str = Field(default="~", description="The folder it starts in.")
+    folders: list[str] = Field(
+        default=[], description="Where else it may be started, as a person chooses: each with all that is below it."
+    )
+    arguments: bool = Field(default=False, description="Whether a person may add words to the command line.")
 
 
 class PersonEntry(Table):

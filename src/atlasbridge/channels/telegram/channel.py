@@ -18,7 +18,7 @@ from atlasbridge.channels.outcome import Outcome
 from atlasbridge.channels.telegram import templates
 from atlasbridge.channels.telegram.api import BotApi
 from atlasbridge.channels.telegram.inbound import Inbound, Memory
-from atlasbridge.channels.telegram.keyboard import pages_of, render_ask_again, render_granting
+from atlasbridge.channels.telegram.keyboard import pages_of, render_ask_again, render_granting, render_snooze
 from atlasbridge.channels.telegram.poller import Batch, Poller
 from atlasbridge.channels.telegram.settings import TelegramSettings
 from atlasbridge.channels.telegram.voice import Origin, Voice, in_topic, reply_to
@@ -119,6 +119,9 @@ class TelegramChannel(ChatChannel):
     def _paint_notice(self, message: str, session: SessionRecord | None, chat: str) -> Params:
         return templates.render_notice(message, session, self._host) | in_topic(self._topics.get(chat))
 
+    def _paint_reminder(self, sentence: str, event: PromptRecord, chat: str) -> Params:
+        return self._paint_notice(sentence, None, chat) | {"reply_markup": {"inline_keyboard": render_snooze(event)}}
+
     def _owner(self, chat: str) -> str:
         return "" if chat in self._topics else f"telegram:{chat}"
 
@@ -151,7 +154,7 @@ class TelegramChannel(ChatChannel):
         self._tasks.hold(self._obey(origin, command, identity))
 
     async def _obey(self, origin: Origin, command: Command, identity: str) -> None:
-        spoken = await self._commands.run(str(origin.chat_id), command, identity)
+        spoken = await self._commands.run(str(origin.chat_id), command, identity, origin)
         if spoken.screen is None:
             self._voice.answer(origin, templates.render_notice(spoken.text, None, ""))
         else:
