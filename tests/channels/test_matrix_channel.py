@@ -175,3 +175,14 @@ async def test_a_real_synapse_carries_question_reaction_reply_and_edit(desk: Min
             await fake.until(lambda: [e for e in ada.reads(room) if "m.new_content" in e["content"]], "the edit")
         for account in (bot, ada, eve):
             account.close()
+
+
+async def test_nobody_is_asked_in_an_encrypted_room_and_the_hub_hears_why(home: FakeMatrix, desk: MiniHub) -> None:
+    home.encrypted = True
+    channel, record = opened(home, desk), desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    async with serving(desk, channel):
+        with pytest.raises(ChannelError, match="this room is encrypted"):
+            await desk.ask(channel, record)
+        await home.until(lambda: channel.health()["state"] == "fault", "the fault")
+        assert "encrypted" in channel.health()["detail"]
+    assert home.calls_of("send") == []
