@@ -35,6 +35,7 @@ CHANNEL_SETTINGS = {
     "ntfy": "atlasbridge.channels.ntfy.settings:NtfySettings",
     "matrix": "atlasbridge.channels.matrix.settings:MatrixSettings",
     "tell": "atlasbridge.channels.tell.settings:TellSettings",
+    "desktop": "atlasbridge.channels.desktop.settings:DesktopSettings",
 }
 
 
