@@ -67,9 +67,14 @@ def session_name(session: SessionRecord) -> str:
     return (label or folder or tool_name(session))[:LABEL_LIMIT]
 
 
+def wanted_next(prompt: Prompt) -> str:
+    """What a tool at rest waits for: a shell runs what it is told."""
+    return "command" if prompt.constraints.get("commands") else "instruction"
+
+
 def render_brief(prompt: Prompt, session: SessionRecord) -> str:
     """A prompt on a button, or in a list: its session and how it begins."""
-    asked = "the next instruction" if prompt.idle else short_label(first_line(prompt))
+    asked = f"the next {wanted_next(prompt)}" if prompt.idle else short_label(first_line(prompt))
     return f"{session_name(session)}: {asked}"
 
 
@@ -84,7 +89,7 @@ def render_headline(prompt: Prompt, session: SessionRecord) -> str:
     if prompt.secret:
         return f"🔒 A secret is asked for · {name}"
     if prompt.idle:
-        return f"💬 {name} waits for your next instruction"
+        return f"💬 {name} waits for your next {wanted_next(prompt)}"
     verb = ask_verb(prompt)
     return f"❓ {verb}“{cut_to(first_line(prompt), HEADLINE_LIMIT - len(name) - len(verb), len)}” · {name}"
 
@@ -98,7 +103,7 @@ def render_header(prompt: Prompt, session: SessionRecord, host: str) -> str:
 
 
 def render_kind(prompt: Prompt, session: SessionRecord) -> str:
-    if prompt.secret or prompt.idle:
+    if prompt.secret or (prompt.idle and not is_ambiguous(prompt)):
         return ""
     if is_ambiguous(prompt):
         return f"AtlasBridge detected a possible input request of {tool_name(session)}. Last output:"
@@ -135,8 +140,8 @@ def render_hint(prompt: Prompt, prompt_id: str) -> str:
             "Chat never carries secrets. Answer at the terminal, on the local web page (atlasbridge web), "
             f"or with: atlasbridge reply {short_id(prompt_id)} -"
         )
-    if prompt.idle:
-        return "Reply to this message with the next instruction."
+    if prompt.idle and not is_ambiguous(prompt):
+        return f"Reply to this message with the next {wanted_next(prompt)}."
     if prompt.type is PromptType.TYPE_FREE_TEXT:
         limit = prompt.constraints.get("max_length")
         return "Reply to this message with the text." + (f" At most {limit} characters." if limit else "")

@@ -75,7 +75,12 @@ class Desk(Protocol):
 
     def come_back(self) -> None: ...
 
-    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None: ...
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        """`past`: also what scrolled off it, as `past`; with `why` it says what was judged, where not `styled`."""
+
+    def rename(self, session_id: str, label: str, by: str) -> bool:
+        """Give a session another name; False: there is no such session."""
+
     async def kill(self, session_id: str, force: bool = False) -> bool: ...
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool: ...
     def events(self) -> AsyncIterator[dict[str, Any]]:
@@ -92,20 +97,30 @@ class Desk(Protocol):
         """The styled screen at once and after every change, at most `fps` times a second.  Costs nothing before it is
         iterated; closing it stops the host from sending.  Ends when the session does."""
 
-    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
-        """Prompts of every state, newest first; `before` is the id of the last one of the page before."""
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
+        """Prompts, newest first; `before` is the id of the last one of the page before."""
 
     def statistics(self) -> dict[str, Any]:
         """Counts over all prompts, and per day and person: the store's `statistics` and `figures`."""
 
-    def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
-        """The audit log's entries, newest first; `before` is a `seq`."""
+    def audit_entries(
+        self,
+        limit: int = 100,
+        before: int | None = None,
+        events: tuple[str, ...] = (),
+        session_id: str = "",
+        prompt_id: str = "",
+    ) -> list[dict[str, Any]]:
+        """The audit log's entries, newest first; `before` is a `seq`.  Without `events` all kinds of them."""
 
     async def audit_state(self) -> dict[str, Any]:
         """{"count", "hash", "ok", "detail"}: the chain's head, and whether the whole chain is whole."""
 
     def launchers(self) -> list[dict[str, Any]]:
-        """What may be started from afar, as configured: [{"name", "command": [...], "cwd"}, ...]."""
+        """What may be started from afar, as configured: [{"name", "command": [...], "cwd", "folders", "arguments",
+        "recent"}, ...]."""
 
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
         """{"kind", "value", "by", "at", "source"} of the answer that was accepted; the value of a secret is None."""
@@ -149,8 +164,11 @@ class Desk(Protocol):
     def agreed(self, prompt_id: str) -> list[str]:
         """Who has agreed so far, where several people must."""
 
-    async def launch(self, name: str, identity: str) -> str:
-        """Start a configured session without a terminal and return its id.  ConfigError: there is no such launcher."""
+    async def launch(
+        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
+    ) -> str:
+        """Start a configured session without a terminal and return its id.  ConfigError: there is no such launcher, or
+        it does not allow this folder or further words."""
 
 
 class WaitingProbe(Protocol):

@@ -20,6 +20,7 @@ from tests.support.fake_desk import FakeHub
 from tests.support.fake_push import PushService, Subscriber
 from tests.support.page_client import signer
 from tests.support.sample_prompt import MENU, SECRET
+from tests.support.waiting import until
 
 from atlasbridge.channels.web.push import is_known_service
 from atlasbridge.channels.web.settings import PUSH_SERVICES
@@ -80,9 +81,7 @@ async def test_a_subscription_that_is_gone_is_forgotten_and_a_secret_is_not_quot
     _, body = await asyncio.wait_for(service.received.get(), 90)
     message = phone.open(body)
     assert (message["body"], message["actions"]) == ("It asks for a secret.", [])
-    async with asyncio.timeout(60):
-        while hub.desk.notes["web.push"] != "[]":
-            await asyncio.sleep(0.02)
+    await until(lambda: hub.desk.notes["web.push"] == "[]", "the device to be forgotten", 60)
     await stop(hub, runner, client)
 
 
@@ -176,7 +175,7 @@ async def test_a_subscription_ends_with_its_login(tmp_path: Path, way: str) -> N
     elif way == "everybody":
         await client.delete(f"{API}/logins")
     else:
-        devices = hub.channel._site.access.devices
+        devices = hub.channel.site.access.devices
         devices._known[login_id] = dataclasses.replace(devices._known[login_id], until=0.0)
         devices.all()
     assert json.loads(hub.desk.notes["web.push"]) == []

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from atlasbridge.channels import granting
+from atlasbridge.channels import grant_card
 from atlasbridge.channels.chat import ChatChannel
 from atlasbridge.channels.commands import Command
 from atlasbridge.channels.outbox import Params, Place
@@ -171,7 +171,7 @@ class SlackChannel(ChatChannel):
 
     def grant(self, origin: Origin, place: Place, record: PromptRecord, value: str) -> None:
         """The offer stands in the question's thread; what becomes of it takes its place."""
-        told = granting.press(self.desk, record, value, f"slack:{self._own.team_id}/{origin.user}")
+        told = grant_card.press(self.desk, record, value, f"slack:{self._own.team_id}/{origin.user}")
         if isinstance(told, str):
             self.say(origin, told)
             return

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from atlasbridge.channels import granting
+from atlasbridge.channels import grant_card
 from atlasbridge.channels.chat import ChatChannel
 from atlasbridge.channels.commands import Command, describe_commands
 from atlasbridge.channels.outbox import Params, Place
@@ -177,7 +177,7 @@ class TelegramChannel(ChatChannel):
 
     def grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None:
         """The offer stands beside the question; what becomes of it takes its place."""
-        told = granting.press(self.desk, record, value, identity)
+        told = grant_card.press(self.desk, record, value, identity)
         self._voice.say(origin, told if isinstance(told, str) else told.toast)
         if isinstance(told, str):
             return

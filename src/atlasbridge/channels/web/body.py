@@ -85,6 +85,17 @@ class EndBody(Body):
 
 class LaunchBody(Body):
     launcher: Annotated[str, StringConstraints(min_length=1, max_length=64)]
+    folder: Annotated[str, StringConstraints(max_length=4096)] = Field(
+        default="", description="one that the launcher allows; empty: its own"
+    )
+    arguments: Annotated[list[Annotated[str, StringConstraints(max_length=4096)]], Field(max_length=64)] = Field(
+        default=[], description="further words, where the launcher takes them"
+    )
+    name: Annotated[str, StringConstraints(max_length=80)] = ""
+
+
+class SessionNameBody(Body):
+    name: Annotated[str, StringConstraints(max_length=80)] = Field(description="empty: no name of its own")
 
 
 class TokenBody(Body):

@@ -283,7 +283,6 @@ class Operations:
         if len(label) > LONGEST_NAME:
             return _refuse("bad_value", f"a name has at most {LONGEST_NAME} characters")
         self._desk.rename(session.session_id, label, "cli:local")
-        self._stream.publish("session.changed", session_id=session.session_id, label=label)
         return {"ok": True, "session_id": session.session_id, "label": label}
 
     async def _screen(self, message: dict[str, Any]) -> dict[str, Any]:

@@ -55,7 +55,6 @@ class PromptLife:
         self._hub = hub
         self.receipts = Receipts(hub.ledger)
         self._ttl: dict[str, float] = {}
-        self._typing: dict[str, asyncio.Future[Receipt | Reject]] = {}
         self._again: dict[str, asyncio.Future[PromptRecord]] = {}
         self.escalation = Escalation(hub)
         self.on_end: Callable[[str], None] = lambda prompt_id: None  # what was for later is not any more
@@ -152,7 +151,7 @@ class PromptLife:
         self._hub.router.update(claimed, self.receipts.received(claimed))
         if self._hub.rules.rules.tell == "at_once":
             self._hub.router.notify(describe_decision(claimed, session, verdict), session)
-        return self.send(claimed, answer)
+        return self._hub.hosts.order(claimed, answer)
 
     def delivered(self, record: PromptRecord, channel: str) -> None:
         self._publish("prompt.routed", record, channel=channel)
@@ -167,7 +166,7 @@ class PromptLife:
         if record is None:
             return
         self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
-        self._tell_waiter(prompt_id, refusal)
+        self._hub.hosts.tell_word(prompt_id, refusal)
 
     def cancel(self, prompt_id: str, decider: Decider) -> Receipt | None:
         record = self._hub.ledger.cancel(prompt_id, decider.identity, decider.place, decider.request)
@@ -190,17 +189,9 @@ class PromptLife:
         said = record.prompt.safe_default if default else ""
         self._finish(expired, "prompt.expired", self.receipts.expired(expired), default=said or None)
         if default is not None:
-            self.send(expired, default)
+            self._hub.hosts.order(expired, default)
         else:
             self._tell_host(expired)
-
-    def send(self, record: PromptRecord, answer: Answer, by: str = "") -> bool:
-        """Tell the host to type.  The host compares and types once; its `typed` comes back to `typed`."""
-        link = self._hub.hosts.get(record.session_id)
-        if link is None:
-            return False
-        link.send("type", prompt_id=record.prompt_id, answer=answer.to_json(), by=by or record.decided_by)
-        return True
 
     def _tell_host(self, record: PromptRecord) -> None:
         """It ended here and nothing will be typed.  A terminal does not mind; a caller without one waits for it."""
@@ -208,24 +199,13 @@ class PromptLife:
         if link is not None:
             link.send("closed", prompt_id=record.prompt_id, outcome=record.state.value)
 
-    async def wait_typed(self, prompt_id: str, timeout_s: float) -> Receipt | Reject | None:
-        """What the host said of a `type`; None: it has not said anything yet."""
-        future = self._typing.setdefault(prompt_id, asyncio.get_running_loop().create_future())
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await asyncio.shield(future)
-        except TimeoutError:
-            return None
-        finally:
-            self._typing.pop(prompt_id, None)
-
     def typed(self, prompt_id: str, outcome: str, detail: str = "") -> None:
         """The host's word on a `type`, an `ask`, or in its `hello`."""
         match outcome:
             case "typed":
-                self._injected(prompt_id)
+                self._injected(prompt_id, detail)
             case "taken" | "still_there":
-                self.effect(prompt_id, outcome)
+                self.effect(prompt_id, outcome, detail)
             case "stale":
                 why = Reject(Refusal.STALE, f"Nothing was typed: {detail}.") if detail else _STALE
                 self.withdraw(prompt_id, "moved_on", why)
@@ -234,8 +214,8 @@ class PromptLife:
             case _:
                 log.warning("a host said %r of prompt %s", outcome, prompt_id)
 
-    def effect(self, prompt_id: str, outcome: str) -> None:
-        self._injected(prompt_id)  # whoever sees an effect has typed, whichever word comes first
+    def effect(self, prompt_id: str, outcome: str, detail: str = "") -> None:
+        self._injected(prompt_id, detail)  # whoever sees an effect has typed, whichever word comes first
         if outcome == "taken":
             self.take(prompt_id)
         else:
@@ -256,7 +236,7 @@ class PromptLife:
         record = self._hub.ledger.fail(prompt_id, reason)
         if record is not None:
             self._end(record, "prompt.failed", "failed", f"It cannot be answered any more: {reason}.", reason=reason)
-            self._tell_waiter(prompt_id, Reject(Refusal.UNAVAILABLE, f"It was not answered: {reason}."))
+            self._hub.hosts.tell_word(prompt_id, Reject(Refusal.UNAVAILABLE, f"It was not answered: {reason}."))
 
     def close(self, record: PromptRecord, reason: str) -> None:
         """The ledger has ended this prompt together with its session."""
@@ -267,7 +247,7 @@ class PromptLife:
                 self._end(record, "prompt.failed", "failed", f"Nothing was typed: {reason}.", reason=reason)
             case _:
                 self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
-        self._tell_waiter(record.prompt_id, _STALE)
+        self._hub.hosts.tell_word(record.prompt_id, _STALE)
 
     def prolonged(self, record: PromptRecord) -> None:
         """It has another deadline, and perhaps other people to tell."""
@@ -282,14 +262,15 @@ class PromptLife:
         self._watch(record)
         self.escalation.resume(record, session)
 
-    def _injected(self, prompt_id: str) -> None:
-        record = self._hub.ledger.inject(prompt_id)
+    def _injected(self, prompt_id: str, detail: str = "") -> None:
+        way = "hook" if detail == "hook" else "keys"
+        record = self._hub.ledger.inject(prompt_id, way)
         if record is None:
             return
         receipt = self.receipts.typed(record)
-        self._publish("prompt.injected", record, **decision_of(record))
+        self._publish("prompt.injected", record, **decision_of(record), way=way)
         self._hub.router.update(record, receipt)
-        self._tell_waiter(prompt_id, receipt)
+        self._hub.hosts.tell_word(prompt_id, receipt)
 
     def _default(self, record: PromptRecord) -> Answer | None:
         if not decide_timer_default(record.prompt, self._hub.router.policy):
@@ -300,11 +281,6 @@ class PromptLife:
     def _watch(self, record: PromptRecord) -> None:
         prompt_id = record.prompt_id
         self._hub.scheduler.set(f"expire:{prompt_id}", record.deadline, lambda: self.expire(prompt_id))
-
-    def _tell_waiter(self, prompt_id: str, outcome: Receipt | Reject) -> None:
-        future = self._typing.get(prompt_id)
-        if future is not None and not future.done():
-            future.set_result(outcome)
 
     def _end(self, record: PromptRecord, event: str, stage: str, sentence: str, **fields: Any) -> None:
         self._finish(record, event, self.receipts.make(stage, sentence, record), **fields)

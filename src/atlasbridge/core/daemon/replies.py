@@ -48,7 +48,7 @@ class ReplyDesk:
             return self._refused(record, reply, outcome)
         if isinstance(outcome, Receipt):
             return outcome
-        self._life.send(record, outcome, reply.identity)
+        self._hub.hosts.order(record, outcome, reply.identity)
         typed = await self._await_typed(record.prompt_id)
         return self._refused(record, reply, typed) if isinstance(typed, Reject) else typed
 
@@ -77,7 +77,7 @@ class ReplyDesk:
         return decide_reply(record, reply, allowed=allowed, now=now, private=private)
 
     async def _await_typed(self, prompt_id: str) -> Receipt | Reject:
-        typed = await self._life.wait_typed(prompt_id, self.settings.type_timeout_s)
+        typed = await self._hub.hosts.wait_word(prompt_id, self.settings.type_timeout_s)
         if typed is not None:
             return typed
         record = self._hub.ledger.prompt(prompt_id)

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.alarm import StoreAlarm
-from atlasbridge.core.daemon.desk import HubDesk, Launcher
+from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.later_desk import LaterDesk
+from atlasbridge.core.daemon.launching import Launcher
 from atlasbridge.core.daemon.operations import Operations
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
@@ -141,6 +142,7 @@ class Hub:
         self.later.recover()
         self._schedule_upkeep()
         self.digest.start()
+        self.rules.get_ready()
         await self.server.start()
         log.info("the hub listens")
 
@@ -196,6 +198,7 @@ class Hub:
         self.replies.settings = self.sessions.settings = self.desk.settings = plan.settings
         self.desk.use_launchers(plan.launchers)
         self.rules.use(plan.rules)
+        self.rules.get_ready()
         self._add_channels()
         self.router.start()
         for record in self.ledger.open_prompts():

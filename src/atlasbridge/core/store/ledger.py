@@ -255,9 +255,9 @@ class Ledger(Postponed):
         with self._journal.write() as work:
             return moves.expire(work, prompt_id, default, self._boot_id)
 
-    def inject(self, prompt_id: str) -> PromptRecord | None:
+    def inject(self, prompt_id: str, way: str = "keys") -> PromptRecord | None:
         with self._journal.write() as work:
-            return moves.inject(work, prompt_id)
+            return moves.inject(work, prompt_id, way)
 
     def resolve(self, prompt_id: str) -> PromptRecord | None:
         return self._move(prompt_id, PromptMoved.RESOLVE)

@@ -80,7 +80,8 @@ export function learn(prompt, heard = null) {
   const at = settled.findIndex((item) => item.prompt.prompt_id === prompt.prompt_id);
   if (!seen && at < 0 && !mine.has(prompt.prompt_id)) return;
   const before = at >= 0 ? settled.splice(at, 1)[0] : { sentence: "", stage: "" };
-  settled.unshift({ prompt, sentence: heard ? heard.sentence : before.sentence, stage: heard ? heard.stage : before.stage });
+  const { sentence, stage, audit_head: head } = heard || { ...before, audit_head: before.head };
+  settled.unshift({ prompt, sentence, stage, head });
   settled.length = Math.min(settled.length, KEEP);
 }
 
