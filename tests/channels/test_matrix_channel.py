@@ -12,7 +12,7 @@ from tests.channels.mini_hub import MiniHub
 from tests.support.fake_matrix import BOT, ROOM, TOKEN, FakeMatrix
 
 from atlasbridge.channels.matrix.channel import MatrixChannel
-from atlasbridge.channels.matrix.looks import reactions, strip_quote
+from atlasbridge.channels.matrix.looks import parse_target, reactions, strip_quote
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.policy.attention import Tone
@@ -38,7 +38,7 @@ async def listening(home: FakeMatrix) -> None:
     await home.until(lambda: [one for one in home.calls_of("sync") if one.params["since"]], "the second sync")
 
 
-async def test_a_reaction_answers_and_the_message_says_what_became_of_it(home: FakeMatrix, desk: MiniHub):
+async def test_a_reaction_answers_and_the_message_says_what_became_of_it(home: FakeMatrix, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     channel = opened(home, desk)
     async with serving(desk, channel):
@@ -48,12 +48,15 @@ async def test_a_reaction_answers_and_the_message_says_what_became_of_it(home: F
         await home.until(lambda: record.prompt_id in desk.answers, "the answer")
         assert desk.answers[record.prompt_id].identity == f"matrix:{ADA}"
         moved = desk.move(record, PromptState.RESOLVED, f"matrix:{ADA}")
-        await channel.update_prompt(message_id, moved, Receipt("taken", "Taken.", f"matrix:{ADA}", "Yes"))
-        await home.until(lambda: "✅ Yes" in str(home.events[-1]["content"].get("m.new_content")), "the edit")
+        await channel.update_prompt(
+            message_id, moved, Receipt("taken", "Taken.", f"matrix:{ADA}", "Yes", audit_head="7:ab12cd34")
+        )
+        await home.until(lambda: "audit 7:ab12cd34" in str(home.events[-1]["content"].get("m.new_content")), "the edit")
+        assert "✅ Yes" in home.events[-1]["content"]["m.new_content"]["body"]
         assert home.events[-1]["content"]["m.relates_to"] == {"rel_type": "m.replace", "event_id": message_id}
 
 
-async def test_a_reply_answers_in_words_and_a_loose_text_is_not_guessed(home: FakeMatrix, desk: MiniHub):
+async def test_a_reply_answers_in_words_and_a_loose_text_is_not_guessed(home: FakeMatrix, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.TEXT)
     channel = opened(home, desk)
     async with serving(desk, channel):
@@ -67,7 +70,7 @@ async def test_a_reply_answers_in_words_and_a_loose_text_is_not_guessed(home: Fa
         assert desk.replies[0].value == "main"
 
 
-async def test_strangers_and_our_own_reactions_answer_nothing(home: FakeMatrix, desk: MiniHub):
+async def test_strangers_and_our_own_reactions_answer_nothing(home: FakeMatrix, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     channel = opened(home, desk)
     async with serving(desk, channel):
@@ -84,7 +87,7 @@ async def test_strangers_and_our_own_reactions_answer_nothing(home: FakeMatrix, 
         assert [e for e in home.events if e["sender"] == BOT and e["type"] == "m.reaction"]
 
 
-async def test_a_lost_answer_of_the_server_makes_no_second_question(home: FakeMatrix, desk: MiniHub):
+async def test_a_lost_answer_of_the_server_makes_no_second_question(home: FakeMatrix, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     channel = opened(home, desk)
     async with serving(desk, channel):
@@ -92,11 +95,12 @@ async def test_a_lost_answer_of_the_server_makes_no_second_question(home: FakeMa
         assert await desk.ask(channel, record) == first and len(home.asked()) == 1
 
 
-async def test_a_short_flood_limit_is_waited_for_and_a_fault_is_named(home: FakeMatrix, desk: MiniHub):
+async def test_a_short_flood_limit_is_waited_for_and_a_fault_is_named(home: FakeMatrix, desk: MiniHub) -> None:
     channel = opened(home, desk)
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    session = desk.add_session()
+    record = desk.add_prompt(session, prompts.YES_NO)
     home.fail("send", "status", status=429, retry_after=20)
-    assert await channel.send_prompt(record, desk.session(record.session_id))
+    assert await channel.send_prompt(record, session)
     home.fail("send", "status", status=429, retry_after=60_000)
     with pytest.raises(ChannelError, match="429 M_LIMIT_EXCEEDED"):
         await channel.notify("x")
@@ -108,7 +112,7 @@ async def test_a_short_flood_limit_is_waited_for_and_a_fault_is_named(home: Fake
     assert "syt_other" not in str(caught.value)
 
 
-async def test_what_was_said_over_a_restart_is_heard_once(home: FakeMatrix, desk: MiniHub):
+async def test_what_was_said_over_a_restart_is_heard_once(home: FakeMatrix, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     async with serving(desk, first := opened(home, desk)):
         message_id = await desk.ask(first, record)
@@ -122,7 +126,7 @@ async def test_what_was_said_over_a_restart_is_heard_once(home: FakeMatrix, desk
     assert len(desk.replies) == 1
 
 
-async def test_a_silent_prompt_is_a_notice_and_an_encrypted_room_is_named(home: FakeMatrix, desk: MiniHub):
+async def test_a_silent_prompt_is_a_notice_and_an_encrypted_room_is_named(home: FakeMatrix, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     desk.tones[record.prompt_id] = Tone(loud=False)
     channel = opened(home, desk)
@@ -144,7 +148,7 @@ def test_a_quote_is_taken_off_and_nothing_else() -> None:
 
 
 @pytest.mark.heavy
-async def test_a_real_synapse_carries_question_reaction_reply_and_edit(desk: MiniHub):
+async def test_a_real_synapse_carries_question_reaction_reply_and_edit(desk: MiniHub) -> None:
     from tests.support.synapse import Synapse
 
     with Synapse() as server:
@@ -174,3 +178,22 @@ async def test_a_real_synapse_carries_question_reaction_reply_and_edit(desk: Min
             await fake.until(lambda: [e for e in ada.reads(room) if "m.new_content" in e["content"]], "the edit")
         for account in (bot, ada, eve):
             account.close()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"msgtype": "m.image", "body": "y"},
+        {"msgtype": "m.file", "body": "yes"},
+        {"msgtype": "m.notice", "body": "y"},
+        {"msgtype": "m.text", "body": ""},
+        {"msgtype": "m.text", "body": "> <@atlas:fake> Press Enter to continue"},
+        {"msgtype": "m.text", "body": "y", "m.relates_to": {"rel_type": "m.replace", "event_id": "$e0"}},
+        {"body": "y"},
+        {},
+    ],
+)
+def test_a_picture_s_name_a_mere_quote_and_an_edit_are_no_answer(content: dict[str, Any]) -> None:
+    relates = {"m.in_reply_to": {"event_id": "$e0"}, **content.get("m.relates_to", {})}
+    event = {"type": "m.room.message", "sender": ADA, "content": {**content, "m.relates_to": relates}}
+    assert parse_target(event)[0] == ""

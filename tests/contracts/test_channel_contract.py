@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.channels import prompts
 from tests.channels.mini_hub import MiniHub
 from tests.contracts.channel_drivers import DRIVERS, Driver
 from tests.support.hubs import short_home
+from tests.support.waiting import until
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.registry import BUILT_IN, ChannelRegistry
@@ -30,7 +32,15 @@ CALL_LIMIT_S = 10.0  # what the hub gives a channel
 class HomeHub(MiniHub):
     """The page keeps files in the home folder and follows events."""
 
-    async def events(self) -> AsyncIterator[dict]:  # type: ignore[type-arg]
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    @property
+    def home(self) -> Path:
+        return self._folder
+
+    async def events(self) -> AsyncIterator[dict[str, Any]]:
         while True:
             await asyncio.sleep(3600)
             yield {}
@@ -51,9 +61,7 @@ class HomeHub(MiniHub):
 @pytest.fixture
 async def hub() -> AsyncIterator[HomeHub]:
     with short_home() as home:
-        made = HomeHub()
-        made.home = home.root  # type: ignore[attr-defined]
-        yield made
+        yield HomeHub(home.root)
 
 
 @pytest.fixture(params=DRIVERS, ids=lambda driver: driver.name)
@@ -164,5 +172,4 @@ async def test_closing_ends_every_task_of_the_channel(driver: Driver, hub: HomeH
     await asyncio.wait_for(channel.close(), CALL_LIMIT_S)
     await driver.stop_service()
     left = {task for task in asyncio.all_tasks() - before if not task.done()}
-    await asyncio.sleep(0.05)
-    assert {task for task in left if not task.done()} == set()
+    await until(lambda: all(task.done() for task in left), "the tasks to end", CALL_LIMIT_S)

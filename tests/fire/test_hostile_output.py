@@ -9,7 +9,8 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from tests.support.arena import Arena, arena, wait_for
+from tests.support.arena import Arena, arena
+from tests.support.waiting import wait_for
 
 HOSTILE = (
     "\x1b]0;owned\x07\x1b]52;c;cm0gLXJm\x07\x1b[31m\x1b[?1049l\x9b2J"
@@ -43,7 +44,7 @@ def raw_characters(text: str) -> set[str]:
 
 
 @pytest.mark.timeout(200)
-def test_hostile_output_reaches_no_command_no_log_and_no_channel_raw(tmp_path: Path):
+def test_hostile_output_reaches_no_command_no_log_and_no_channel_raw(tmp_path: Path) -> None:
     script = tmp_path / "tool.py"
     script.write_text(TOOL.format(hostile=HOSTILE))
     with arena() as place:

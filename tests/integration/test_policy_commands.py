@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ RULE = '[[rule]]\nname = "tests"\nverdict = "allow"\ncommand = ["npm", "run", "t
 
 
 @pytest.fixture
-def hub():
+def hub() -> Iterator[HubProcess]:
     with hub_process() as made:
         yield made
 
@@ -34,7 +36,7 @@ def answer(hub: HubProcess, host: FakeHost, text: str, value: str = "1") -> str:
     return prompt_id
 
 
-def test_the_first_rule_as_the_howto_tells_it(hub, monkeypatch):
+def test_the_first_rule_as_the_howto_tells_it(hub: HubProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         for _ in range(3):
             answer(hub, host, "npm run test")
@@ -57,7 +59,7 @@ def test_the_first_rule_as_the_howto_tells_it(hub, monkeypatch):
         assert entries[0]["source"].startswith("rule:")
 
 
-def test_explain_says_verdict_rule_and_reason_as_json(hub, tmp_path):
+def test_explain_says_verdict_rule_and_reason_as_json(hub: HubProcess, tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     file.write_text(RULE)
     found = hub.json("policy", "explain", "--command", "npm run test:unit", "--policy", str(file))
@@ -66,7 +68,7 @@ def test_explain_says_verdict_rule_and_reason_as_json(hub, tmp_path):
     assert (found["verdict"], found["rule"]) == ("ask", "") and "reboot" in found["reason"]
 
 
-def test_explain_a_prompt(hub):
+def test_explain_a_prompt(hub: HubProcess) -> None:
     (hub.home.root / "policy.toml").write_text(RULE.replace("allow", "deny"))
     with FakeHost(hub.home, tool="claude") as host:
         prompt_id = answer(hub, host, "npm run test")
@@ -75,7 +77,7 @@ def test_explain_a_prompt(hub):
         assert [(row["verdict"], row["against"]) for row in rows] == [("deny", True)]
 
 
-def test_a_wrong_file_is_said_with_its_line_and_the_old_rules_stand(hub):
+def test_a_wrong_file_is_said_with_its_line_and_the_old_rules_stand(hub: HubProcess) -> None:
     path = hub.home.root / "policy.toml"
     path.write_text(RULE)
     assert hub.cli("hub", "reload").returncode == 0
@@ -87,14 +89,14 @@ def test_a_wrong_file_is_said_with_its_line_and_the_old_rules_stand(hub):
     assert [rule["name"] for rule in hub.ask("policy.rules")["rules"]] == ["tests"]
 
 
-def test_a_hub_does_not_start_with_rules_that_are_wrong():
+def test_a_hub_does_not_start_with_rules_that_are_wrong() -> None:
     with hub_process(start=False) as hub:
         (hub.home.root / "policy.toml").write_text("[[rule]]\n")
         done = hub.cli("hub", "start")
         assert done.returncode != 0 and "policy.toml:1:" in done.stderr
 
 
-def test_edit_keeps_the_old_rules_when_the_draft_is_wrong(hub, tmp_path):
+def test_edit_keeps_the_old_rules_when_the_draft_is_wrong(hub: HubProcess, tmp_path: Path) -> None:
     path = hub.home.root / "policy.toml"
     path.write_text(RULE)
     editor = tmp_path / "editor"
@@ -106,10 +108,14 @@ def test_edit_keeps_the_old_rules_when_the_draft_is_wrong(hub, tmp_path):
     assert path.read_text() == RULE
 
 
-def test_grants_are_added_listed_used_and_revoked(hub):
+def test_grants_are_added_listed_used_and_revoked(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude") as host:
-        prompt_id = host.raise_prompt(asking("cargo test --all"))
+        first = host.raise_prompt(asking("npm run test"))
         wait_until(hub.is_asked)
+        told = hub.cli("grants", "add", first, "--for", "30m", "--preview").stdout.replace("would grant", "granted")
+        assert told.strip() in HOWTO.read_text(encoding="utf-8")
+        prompt_id = host.raise_prompt(asking("cargo test --all"))
+        wait_until(lambda: hub.ask("prompts")["prompts"][0]["prompt_id"] == prompt_id)
         preview = hub.json("grants", "add", prompt_id, "--for", "30m", "--preview")
         assert preview["words"] == "cargo test with any further words, for 30 minutes in this session"
         assert hub.json("grants", "list") == []
@@ -126,7 +132,7 @@ def test_grants_are_added_listed_used_and_revoked(hub):
         assert hub.cli("grants", "revoke", "ffffffff").returncode == 1
 
 
-def test_what_cannot_be_granted_says_why(hub):
+def test_what_cannot_be_granted_says_why(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         prompt_id = host.raise_prompt(asking("ls $(x)"))
         wait_until(hub.is_asked)
@@ -135,7 +141,7 @@ def test_what_cannot_be_granted_says_why(hub):
         assert json.loads(done.stdout)["reason"] == "cannot_grant"
 
 
-def test_grants_survive_the_hub_but_not_another_use(hub):
+def test_grants_survive_the_hub_but_not_another_use(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         prompt_id = host.raise_prompt(asking("cargo test"))
         wait_until(hub.is_asked)
@@ -149,11 +155,45 @@ def test_grants_survive_the_hub_but_not_another_use(hub):
         wait_until(hub.is_asked)
 
 
-def test_old_grants_in_the_configuration_are_told_and_used_no_more():
-    grant = '[[grants]]\ntool = "claude"\nquestion = "Do you want to proceed?"\nanswer = "1"\n'
-    config = f"[channels.web]\nenabled = false\n{grant}"
-    with hub_process(config) as hub, FakeHost(hub.home, tool="claude") as host:
-        host.raise_prompt(asking("ls"))
+OLD_GRANTS = """
+[channels.web]
+enabled = false
+
+[[grants]]                      # from last year
+tool = "claude"
+question = "npm run lint"
+answer = "1"
+
+[[grants]]
+tool = "claude"
+question = "Do you want to proceed?"
+answer = "y"
+
+[prompts]
+timeout_seconds = 300
+"""
+
+
+def test_old_grants_are_used_no_more_and_migrate_to_rules() -> None:
+    with hub_process(OLD_GRANTS) as hub, FakeHost(hub.home, tool="claude") as host:
+        host.raise_prompt(asking("npm run lint"))
         wait_until(hub.is_asked)
-        done = hub.cli("policy", "check")
-        assert "no longer used" in done.stderr and "policy suggest" in done.stderr
+        assert "policy migrate" in hub.cli("policy", "check").stderr
+        shown = hub.cli("policy", "migrate").stdout
+        assert 'command = ["npm", "run", "lint"]' in shown and "# no rule: its question is no command" in shown
+        assert not (hub.home.root / "policy.toml").exists()
+
+        done = hub.cli("policy", "migrate", "--write")
+        assert done.returncode == 0, done.stderr
+        assert (
+            json.loads(hub.cli("policy", "explain", "--command", "npm run lint", "--json").stdout)["rule"]
+            == "npm-run-lint-1"
+        )
+        assert (
+            json.loads(hub.cli("policy", "explain", "--command", "npm run lint x", "--json").stdout)["verdict"] == "ask"
+        )
+        config = hub.home.config.read_text()
+        assert "# [[grants]]" in config and tomllib.loads(config)["prompts"] == {"timeout_seconds": 300}
+        host.raise_prompt(asking("npm run lint"))
+        assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}
+        assert "nothing to migrate" in hub.cli("policy", "migrate").stdout

@@ -66,6 +66,11 @@ class FakeHost:
     def session_id(self) -> str:
         return self.record.session_id
 
+    @property
+    def open_id(self) -> str:
+        assert self.open is not None, "nothing was raised"
+        return str(self.open["prompt_id"])
+
     def __enter__(self) -> FakeHost:
         return self
 
@@ -108,6 +113,10 @@ class FakeHost:
 
     def say(self, kind: str, **fields: Any) -> None:
         self._socket.sendall(wire.encode({"m": kind, **fields}))
+
+    def be_patient(self, seconds: float) -> None:
+        """So long is the hub given to say something."""
+        self._socket.settimeout(seconds)
 
     def hear(self, kind: str) -> dict[str, Any]:
         """The next message of this kind; others before it are dropped."""

@@ -15,9 +15,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Self
 
-from tests.support.arena import Arena, Fighter, exists, wait_for
+from tests.support.arena import Arena, Fighter, exists
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import HubUnavailable
@@ -39,7 +40,7 @@ class Rounds:
     slowest_s: float = 0.0
 
     @classmethod
-    def begin(cls, place: Arena) -> Rounds:
+    def begin(cls, place: Arena) -> Self:
         place.start_hub()
         fighter = place.start_session()
         wait_for(lambda: fighter.question(0), "the first question")

@@ -8,11 +8,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from functools import partial
 from random import Random
 from typing import Any
 
-from tests.support.arena import Arena, Fighter, recorder, wait_for
+from tests.support.arena import Arena, Fighter, recorder
 from tests.support.terminal import ATLASBRIDGE, Terminal
+from tests.support.waiting import wait_for
 
 
 def race_keyboard(place: Arena, rounds: int, random: Random, name: str = "desk") -> Counter[str]:
@@ -73,7 +75,7 @@ def race_two_people(place: Arena, fighter: Fighter, rounds: int) -> Counter[str]
     outcomes: Counter[str] = Counter()
     for _ in range(rounds):
         number = len(fighter.received())
-        prompt = wait_for(lambda number=number: fighter.question(number), f"question {number}")
+        prompt = wait_for(partial(fighter.question, number), f"question {number}")
         said: dict[str, dict[str, Any] | None] = {}
         together = threading.Barrier(2)
 
@@ -90,7 +92,7 @@ def race_two_people(place: Arena, fighter: Fighter, rounds: int) -> Counter[str]
         lost = [answer for answer in said.values() if answer and not answer["ok"]]
         assert len(won) == len(lost) == 1, said
         assert "It was already answered with" in lost[0]["message"] and "by cli:local" in lost[0]["message"], lost
-        wait_for(lambda number=number: len(fighter.received()) > number, "the answer")
+        wait_for(partial(fighter.has_received, number + 1), "the answer")
         assert fighter.received()[number:] == [f"{number}\t{won[0]}"]
         outcomes[won[0]] += 1
     return outcomes

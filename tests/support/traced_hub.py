@@ -11,9 +11,11 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
-from tests.support.arena import Arena, wait_for
+from tests.support.arena import Arena
+from tests.support.waiting import wait_for
 
 CALLS = (
     "write", "pwrite64", "fsync", "fdatasync", "ftruncate", "unlink", "rename", "flock", "fcntl", "fchmod", "openat",
@@ -42,10 +44,14 @@ def start_traced(
             stderr=subprocess.DEVNULL,
             cwd="/",
         )
-        wait_for(lambda process=process: place.listens() or process.poll() is not None, "the traced hub to listen")
+        wait_for(partial(_listens_or_ended, place, process), "the traced hub to listen")
         if process.poll() != 0:  # 0: a session was faster and has started a hub of its own
             return process
         place.kill_hub()
+
+
+def _listens_or_ended(place: Arena, process: subprocess.Popen[bytes]) -> bool:
+    return bool(place.listens()) or process.poll() is not None
 
 
 def count_calls(told: Path) -> Counter[str]:

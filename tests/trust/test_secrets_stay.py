@@ -12,10 +12,12 @@ import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.support.arena import Arena, arena, wait_for
+from tests.support.arena import Arena, arena
 from tests.support.session_fakes import PROMPT
+from tests.support.waiting import wait_for
 
 from atlasbridge.channels.web.report import Reports
 from atlasbridge.cli.debug import collect
@@ -58,7 +60,7 @@ def answered(place: Arena, fighter: object, old: str, value: str, secret: bool) 
     return str(prompt["prompt_id"])
 
 
-def _other(prompt: dict | None, old: str) -> dict | None:
+def _other(prompt: dict[str, Any] | None, old: str) -> dict[str, Any] | None:
     return prompt if prompt and prompt["prompt_id"] != old else None
 
 
@@ -118,12 +120,12 @@ def test_a_secret_typed_at_the_keyboard_is_hidden_too(place: Arena, tmp_path: Pa
         own_python("atlasbridge", "run", "--", sys.executable, str(script)), env=place.environ, size=(24, 80)
     )
     try:
-        prompt = wait_for(lambda: _drain(child.master_fd) or _first(place), "the password prompt")
+        prompt = wait_for(lambda: (_drain(child.master_fd), _first(place))[1], "the password prompt")
         assert prompt["constraints"]["secret"]
         for key in b"swordfisb\x7fh\r":
             os.write(child.master_fd, bytes([key]))
         question = wait_for(
-            lambda: _drain(child.master_fd) or _other(_first(place), prompt["prompt_id"]), "the question"
+            lambda: (_drain(child.master_fd), _other(_first(place), prompt["prompt_id"]))[1], "the question"
         )
         assert "swordfish" not in str(question) and GONE in question["excerpt"]
         os.write(child.master_fd, b"\r")
@@ -134,7 +136,7 @@ def test_a_secret_typed_at_the_keyboard_is_hidden_too(place: Arena, tmp_path: Pa
         os.close(child.master_fd)
 
 
-def _first(place: Arena) -> dict | None:
+def _first(place: Arena) -> dict[str, Any] | None:
     return next(iter(place.ask("prompts")["prompts"]), None)
 
 
@@ -212,7 +214,7 @@ def test_a_bundle_holds_no_arguments_of_launchers_and_no_answers(
     )
 
 
-def record(tmp_path: Path, program: str, typed: list[tuple[str, bytes]], *options: str) -> tuple[Path, list[list]]:
+def record(tmp_path: Path, program: str, typed: list[tuple[str, bytes]], *options: str) -> tuple[Path, list[list[Any]]]:
     """Run `lab record` on a terminal of its own; each answer is typed once its question stands there."""
     path = tmp_path / "made.cast"
     path.write_text("")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import schemathesis
@@ -38,15 +39,15 @@ schema = schemathesis.openapi.from_dict(render_openapi(), config=config).exclude
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHub]:
     running = ThreadedHub(Path(tmp_path_factory.mktemp("schema")))
-    running.hub.channel._site.answers.limit = 1_000_000
-    running.token = running.hub.channel._site.access.create_token("schema", "admin")[1]
+    running.hub.channel.site.answers.limit = 1_000_000
+    running.token = running.hub.channel.site.access.create_token("schema", "admin")[1]
     yield running
     running.stop()
 
 
 @schema.parametrize()
 @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_every_operation_answers_as_documented(case: schemathesis.Case, hub: ThreadedHub) -> None:
+def test_every_operation_answers_as_documented(case: schemathesis.Case[Any], hub: ThreadedHub) -> None:
     if not hub.hub.desk.open_prompts():
         hub.ask(MENU)
     record = hub.hub.desk.open_prompts()[0]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.ladder_life import live, worlds
+from tests.support.ladder_life import World, live, worlds
 from tests.support.sample_prompt import YES_NO
 
 from atlasbridge.core.policy.attention import Bursts, NoticeBudget
@@ -115,16 +116,24 @@ def test_a_ladder_that_reaches_nobody_is_no_reason_to_ask_nobody() -> None:
 def test_the_class_of_a_prompt_is_its_tool_folder_label_and_kind() -> None:
     session = SessionRecord("s", "claude", ("claude",), "/home/a/prod/x", 1, 1, "", label="deploy")
     prompt = replace(YES_NO, subject=Subject(SubjectKind.COMMAND, "make deploy"))
-    for fields in ({"tool": "claude"}, {"folder": "/home/a/prod/*"}, {"label": "dep*"}, {"kind": "command"}, {}):
+    mine: tuple[dict[str, Any], ...] = (
+        {"tool": "claude"},
+        {"folder": "/home/a/prod/*"},
+        {"label": "dep*"},
+        {"kind": "command"},
+        {},
+    )
+    for fields in mine:
         own = Ladder((Rung(5),), "own", **fields)
         assert choose_ladder([own], prompt, session, DEFAULT) is own
-    for fields in ({"tool": "codex"}, {"folder": "/srv/*"}, {"label": "x"}, {"kind": "edit"}):
+    others: tuple[dict[str, Any], ...] = ({"tool": "codex"}, {"folder": "/srv/*"}, {"label": "x"}, {"kind": "edit"})
+    for fields in others:
         assert choose_ladder([Ladder((Rung(5),), "own", **fields)], prompt, session, DEFAULT) is DEFAULT
 
 
 @settings(deadline=None)
 @given(worlds())
-def test_every_prompt_ends_in_an_answer_a_default_or_nobody_and_is_told_of_rightly(world) -> None:
+def test_every_prompt_ends_in_an_answer_a_default_or_nobody_and_is_told_of_rightly(world: World) -> None:
     """Whatever the ladder, the people, the keys, the outages and the restarts are."""
     assert live(world) == []
 
@@ -147,3 +156,23 @@ def test_nobody_gets_more_than_so_many_in_an_hour(moments: list[int], limit: int
             heard.append(now)
     assert all(sum(1 for at in heard if now - 3600 < at <= now) <= limit for now in heard)
     assert not NoticeBudget(0).is_spent("Ana", 0.0)
+
+
+def test_a_ladder_whose_steps_all_come_too_late_asks_everybody_at_once() -> None:
+    lanes = (Outlet("web", False), Outlet("telegram", True))
+    late = Ladder((Rung(600, channels=("telegram",)),))
+    course = decide_course(late, Life(0, 600), lanes, Outlook(0), PresenceSettings())
+    assert {one.channel for one in course.notices} == {"web", "telegram"}
+
+
+def test_who_wants_to_be_asked_again_is_left_alone_until_then_and_told_once_more() -> None:
+    lanes = (Outlet("web", False), Outlet("telegram", True))
+    ladder = Ladder((Rung(), Rung(300)))
+    done = frozenset((0, lane.name) for lane in lanes)
+    put_off = Life(0, 2000, done, wakes=(900,), held_until=900)
+    assert decide_course(ladder, put_off, lanes, Outlook(899), PresenceSettings()) == Course(look_at=900)
+    woken = decide_course(ladder, put_off, lanes, Outlook(900), PresenceSettings())
+    assert [(one.channel, one.steps, one.reminder) for one in woken.notices] == [
+        ("web", (1, 1000), True),
+        ("telegram", (1, 1000), True),
+    ]

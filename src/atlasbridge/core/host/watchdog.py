@@ -79,7 +79,7 @@ class StallWatchdog:
         self._wakeup = Wakeup()
         self._events = events  # bytes are keys of a person; others may append, and call `notice`
         self._pending_since: float | None = None
-        self._wakeup_at: float | None = clock.now()  # a tool may wait without ever having written a byte
+        self.wakeup_at: float | None = clock.now()  # a tool may wait without ever having written a byte
         self._handled_at = 0.0
         self._viewers: list[Viewer] = []
         self._view_at: float | None = None
@@ -172,7 +172,7 @@ class StallWatchdog:
             if self._open_id == prompt_id:
                 self._open_id = ""
                 self._detector.reconsider()
-                self._wakeup_at = self._clock.now()
+                self.wakeup_at = self._clock.now()
                 self.wake()
         return why
 
@@ -219,32 +219,32 @@ class StallWatchdog:
     def run(self, beat: Beat) -> None:
         while not beat.retired:
             beat.rest()
-            self._sleep()
+            self.rest()
             if beat.retired:
                 return
             beat.work()
             with self.lock:
-                self._turn(self._clock.now())
+                self.turn(self._clock.now())
 
-    def _sleep(self) -> None:
+    def rest(self) -> None:
         self._ring.on_output = self.wake  # before looking: output that comes in between wakes us
-        due = self._due(self._clock.now())
+        due = self.due(self._clock.now())
         if self._pending_since is not None:
             self._ring.on_output = None  # it will look soon anyway: no need to be woken for every chunk
         while due is None or due > self._clock.now():
             spare_time = not self._ring.size and compile_next()
             if not spare_time and self._wakeup.wait(None if due is None else due - self._clock.now()):
                 break
-            due = self._due(self._clock.now())
+            due = self.due(self._clock.now())
         self._ring.on_output = None
 
-    def _due(self, now: float) -> float | None:
+    def due(self, now: float) -> float | None:
         if self._ring.size or self._events:
             if self._pending_since is None:
                 self._pending_since = now
             return self._feed_at(now)  # nothing can be judged before the output that waits is fed
         self._pending_since = None
-        judging = () if self._typing else (self._wakeup_at, self._typed.due_at)
+        judging = () if self._typing else (self.wakeup_at, self._typed.due_at)
         due = (*judging, self._view_at)
         moments = [at for at in due if at is not None]
         return min(moments, default=None)
@@ -257,11 +257,11 @@ class StallWatchdog:
         quiet_at = output.last_output_at + settings.quiet_ms / 1000
         return min(quiet_at, (self._pending_since or now) + latest_ms / 1000)
 
-    def _turn(self, now: float) -> None:
+    def turn(self, now: float) -> None:
         if (self._ring.size or self._events) and self._feed_at(now) <= now:
             self.absorb()
-        if self._wakeup_at is not None and now >= self._wakeup_at and not (self._ring.size or self._typing):
-            self._wakeup_at = None
+        if self.wakeup_at is not None and now >= self.wakeup_at and not (self._ring.size or self._typing):
+            self.wakeup_at = None
             self._handle(WakeupDue(), now)
         if not self._typing:  # half an answer has no effect yet
             self._typed.check(now, self._detector.still_shows)
@@ -349,7 +349,7 @@ class StallWatchdog:
             case WithdrawPrompt(digest, reason):
                 self._withdraw(digest, reason)
             case RequestWakeup(at):
-                self._wakeup_at = at
+                self.wakeup_at = at
             case RequestProbe():
                 return self._ask_probe(now)
         return []
@@ -359,7 +359,7 @@ class StallWatchdog:
         answer = self.look()
         if self.behind and self._put_off < _MOST_PUT_OFF:
             self._put_off += 1
-            self._wakeup_at = now + self._settings.quiet_ms / 1000
+            self.wakeup_at = now + self._settings.quiet_ms / 1000
             return []
         self._put_off = 0
         return self._detector.handle(ProbeAnswered(answer), now)

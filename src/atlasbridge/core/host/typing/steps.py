@@ -105,7 +105,9 @@ class Walk:
         """Why the next key would not go where the first one went; "": it would."""
         if not self._same_reader(typing):
             return "another program reads the terminal now"
-        guarded = typed.until in _UNSEEN and not (typing.prompt.constraints.get("idle") or typing.prompt.text_steps)
+        said = typing.prompt.constraints
+        boxed = said.get("idle") and not said.get("commands")  # the input box of an AI CLI
+        guarded = typed.until in _UNSEEN and not (boxed or typing.prompt.text_steps)
         with self.watch.lock:
             self.watch.absorb()
             gone = guarded and self.watch.has_left(typing.prompt.digest)

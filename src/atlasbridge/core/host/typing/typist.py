@@ -31,7 +31,7 @@ class _AtWork(Outcome):
 
 class Typist:
     def __init__(self, walk: Walk, encode: Encode, hook: HookLine | None = None) -> None:
-        self._walk = walk
+        self.walk = walk
         self._encode = encode
         self._hook = hook or HookLine()
         self._watch, self._inlet, self._pty = walk.watch, walk.inlet, walk.pty
@@ -55,7 +55,7 @@ class Typist:
             outcome = self._type_now(prompt_id, answer)
             if not isinstance(outcome, _AtWork):
                 return outcome
-            self._walk.pause(_BUSY_PAUSE_S)  # an event loop may be caught in the middle of a turn
+            self.walk.pause(_BUSY_PAUSE_S)  # an event loop may be caught in the middle of a turn
         return self._watch.refuse(prompt_id, outcome)
 
     def _type_now(self, prompt_id: str, answer: Answer) -> Outcome:
@@ -80,7 +80,7 @@ class Typist:
             reached = self._inlet.send(steps[0].keys)
         outcome = Outcome("failed", "the typing broke off")
         try:
-            outcome = self._walk.go(steps, typing) if reached else GONE
+            outcome = self.walk.go(steps, typing) if reached else GONE
         finally:
             self._watch.end_typing(prompt_id, outcome)
         return outcome
@@ -92,7 +92,7 @@ class Typist:
             compared = self._compare(prompt_id, answer)
             if isinstance(compared, Outcome) or not self._watch.behind:
                 return compared
-            self._walk.pause(LOOK_S)
+            self.walk.pause(LOOK_S)
         return compared
 
     def _compare(self, prompt_id: str, answer: Answer) -> Compared | Outcome:

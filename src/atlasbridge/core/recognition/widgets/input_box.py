@@ -1,0 +1,120 @@
+"""The box at the foot of the screen in which an AI CLI that no dialect knows takes the next instruction.
+
+What stands above it was said: quoted lists and questions in it ask nothing.  Where a list with a pointer stands right
+above the box nobody can tell who gets the keys: a person must look.
+"""
+
+from __future__ import annotations
+
+import re
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.recognition import numbers
+from atlasbridge.core.recognition.asked import block
+from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.finding import Facts, Finding, cut
+from atlasbridge.core.recognition.widgets.buttons import ends_in_buttons
+from atlasbridge.core.recognition.widgets.odd_one import is_faded
+from atlasbridge.core.recognition.widgets.pointed_list import find_menu
+from atlasbridge.core.screen.frames import find_frames, is_rule
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import frozen
+
+_AT_WORK = lazy(
+    r"\besc\b\W{0,3}(?:to )?(?:interrupt|cancel|stop|abort)\b|^\W{0,4}(?:working|thinking)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WHEEL = lazy(r"^\s*+(?:[⠁-⣿◐◓◑◒✶✸✹✺✻✽✢✳]\s+\S.*?(?:…|\.\.\.)|[🌑-🌘])")
+_INVITES = lazy(r"^[>❯›»●*▌](?:\s|$)")
+
+
+@frozen
+class Box:
+    top: int
+    bottom: int
+
+
+def find_input_box(view: View) -> Box | None:
+    """As wide as the screen, a few rows high, near its foot, with a mark that invites to type, and without buttons:
+    with them it is a dialog, and what its text begins with invites to nothing."""
+    foot = view.bottom()
+    wide = view.cols - numbers.BOX_MARGIN
+    for frame in find_frames(view.lines):
+        fits = frame.right - frame.left >= wide and _fits(view, frame.top, frame.bottom, foot, frame.left + 1)
+        if fits and not ends_in_buttons(view, frame):
+            return Box(frame.top, frame.bottom)
+    rules = [at for at, line in enumerate(view.lines) if is_rule(line) and len(line.strip()) >= wide]
+    if len(rules) >= 2 and _fits(view, rules[-2], rules[-1], foot, 0):
+        return Box(rules[-2], rules[-1])
+    return _with_placeholder(view)
+
+
+def _with_placeholder(view: View) -> Box | None:
+    """The cursor stands at the beginning of faded words that say what may be typed, apart from what was said above, and
+    the tool says something of itself below."""
+    row, words = view.row, view.after_cursor().strip()
+    if any(map(str.isalnum, view.before_cursor())) or not any(map(str.isalpha, words)) or row == 0:
+        return None
+    col = view.lines[row].find(words)
+    apart = not any(map(str.isalnum, view.lines[row - 1]))
+    told = any(any(map(str.isalnum, line)) for line in view.lines[row + 1 : row + 1 + numbers.BELOW_BOX_ROWS])
+    return Box(row - 1, row + 1) if apart and told and is_faded(view.style(row, col)) else None
+
+
+def is_at_work(view: View, facts: Facts, dialect: Dialect) -> bool:
+    """An AI CLI that no dialect knows says beside its input box that it can be interrupted, or turns a wheel there."""
+    box = None if dialect.idles or facts.canonical is True else find_input_box(view)
+    if box is None:
+        return False
+    above = view.lines[max(0, box.top - numbers.ABOVE_BOX_ROWS) : box.top]
+    beside = "\n".join([*above, *view.lines[box.bottom + 1 :]])
+    return _AT_WORK.search(beside) is not None or any(_WHEEL.match(row) for row in above)
+
+
+def _fits(view: View, top: int, bottom: int, foot: int, left: int) -> bool:
+    if not 2 <= bottom - top <= numbers.BOX_ROWS + 1 or foot - bottom > numbers.BELOW_BOX_ROWS:
+        return False
+    return _INVITES.match(view.lines[top + 1][left:].strip()) is not None
+
+
+def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    if facts.canonical is True or facts.command in dialect.screen_programs:
+        return None
+    box = find_input_box(view)
+    if box is None:
+        return None
+    menu = find_menu(view, dialect.pointers)
+    if menu and box.top < menu.top:
+        return None  # the "box" is a list
+    said = block(_said(view, box.top))
+    if menu and menu.how == "pointer" and 0 <= box.top - menu.bottom <= numbers.ABOVE_BOX_ROWS:
+        return Finding(
+            "list-above-box",
+            PromptType.TYPE_UNKNOWN,
+            numbers.LOOK,
+            cut(said),
+            said,
+            menu.top,
+            line_mode=False,
+            question=said,
+        )
+    return Finding(
+        "input-box",
+        PromptType.TYPE_FREE_TEXT,
+        numbers.LIKELY,
+        cut(said) or "(it waits for an instruction)",
+        "input-box",
+        box.top,
+        constraints={"idle": True},
+        line_mode=False,
+        question=said,
+    )
+
+
+def _said(view: View, top: int) -> list[str]:
+    """The last paragraphs above the box."""
+    rows = [row.rstrip() for row in view.lines[max(0, top - 12) : top]]
+    while rows and not rows[-1].strip():
+        rows.pop()
+    return rows[-8:]

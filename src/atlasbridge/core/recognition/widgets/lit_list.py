@@ -1,0 +1,125 @@
+"""Menus of full-screen programs whose only mark is the highlight: words below each other, or buttons in a row.
+
+Only small ones: a browser of files, mails or commits also has a highlighted row, and is no question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.recognition import numbers
+from atlasbridge.core.recognition.asked import Asked, question_above
+from atlasbridge.core.recognition.dialect import Dialect, MenuRule
+from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.widgets.list_finding import menu_finding
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu
+from atlasbridge.core.screen.frames import unframed
+from atlasbridge.core.screen.style import REVERSE
+from atlasbridge.core.screen.view import BACKGROUND, View
+
+_PUSHED = lazy(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
+_RULE = MenuRule("lit-list", score=numbers.SURE)
+_BAR_RULE = MenuRule("button-bar", score=numbers.SURE, across=True)
+_WORDS = lazy(r"[^\W\d_]\w*(?: \w+)*")
+_APART = lazy(r"(?<!\S)[^\W\d_]\w*(?: \w+)?(?=\s{3}|\s*$)")
+_BUTTON = lazy(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
+
+
+def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    if not view.alternate:
+        return _in_the_text(view, facts, dialect)
+    menu = None if facts.command in dialect.screen_programs else find_lit_list(view)
+    if menu is not None:
+        asked = question_above(view, menu.top)
+        return menu_finding(view, menu, _RULE, asked, dialect) if asked.text else None
+    bar = find_button_bar(view)
+    if bar is None:
+        return None
+    asked = question_above(view, bar.top)
+    asked = asked if asked.text else Asked(view.lines[bar.top].strip(), asked.row)
+    return menu_finding(view, bar, _BAR_RULE, asked, dialect)
+
+
+def _in_the_text(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """Below the lines that were written before: only where the cursor stands in the list itself."""
+    menu, rule = find_lit_here(view), _RULE
+    if menu is None:
+        menu, rule = find_words_here(view), _BAR_RULE
+    if menu is None or dialect.idles or facts.canonical is not False:
+        return None
+    asked = question_above(view, menu.top)
+    return menu_finding(view, menu, rule, asked, dialect) if asked.text else None
+
+
+def find_lit_here(view: View) -> Menu | None:
+    """Rows below each other around the cursor, down to the last one, of which one is reversed."""
+    for block in _blocks(view):
+        lit = [at for at, item in enumerate(block) if view.style(item.row, item.col) & REVERSE]
+        around = block and block[0].row <= view.row <= block[-1].row and block[-1].row == view.bottom()
+        if around and len(lit) == 1 and 2 <= len(block) <= numbers.LIT_ITEMS:
+            return Menu(tuple(block), lit[0], "colour")
+    return None
+
+
+def find_words_here(view: View) -> Menu | None:
+    """Words side by side in the last row, one of them reversed, and the cursor in front of them."""
+    at = view.row
+    found = [Item(at, match.start(), match.group()) for match in _WORDS.finditer(view.lines[at])]
+    lit = [place for place, item in enumerate(found) if view.style(at, item.col) & REVERSE]
+    ahead = len(found) >= 2 and view.col <= found[0].col and at == view.bottom()
+    return Menu(tuple(found), lit[0], "colour") if ahead and len(lit) == 1 else None
+
+
+def find_button_bar(view: View) -> Menu | None:
+    """`[ New ]  [ Quit ]  [ Help ]` near the foot of the screen, one of them reversed."""
+    for at in range(view.bottom(), max(-1, view.bottom() - numbers.BUTTON_ROWS), -1):
+        found = [Item(at, match.start(1), match[1]) for match in _BUTTON.finditer(view.lines[at])]
+        lit = [place for place, item in enumerate(found) if view.style(at, item.col) & REVERSE]
+        if len(found) >= 2 and len(lit) == 1:
+            return Menu(tuple(found), lit[0], "colour")
+    return _plain_bar(view)
+
+
+def _plain_bar(view: View) -> Menu | None:
+    """`Quit     Cancel` and hardly anything else on the screen, one of them reversed."""
+    rows = [at for at, line in enumerate(unframed(view.lines)) if line.strip()]
+    at = rows[-1] if rows else 0
+    found = [Item(at, match.start(), match.group()) for match in _APART.finditer(unframed(view.lines)[at])]
+    lit = [place for place, item in enumerate(found) if view.style(at, item.col) & REVERSE]
+    few = 2 <= len(found) <= numbers.LIT_BUTTONS and len(rows) - 1 <= numbers.LIT_OTHER_ROWS and not view.cursor_visible
+    return Menu(tuple(found), lit[0], "colour") if few and len(lit) == 1 else None
+
+
+def find_lit_list(view: View) -> Menu | None:
+    rows = sum(bool(line.strip()) for line in view.lines)
+    for block in _blocks(view):
+        if not 2 <= len(block) <= numbers.LIT_ITEMS or rows - len(block) > numbers.LIT_OTHER_ROWS:
+            continue
+        lit = [at for at, item in enumerate(block) if view.style(item.row, item.col) & REVERSE]
+        current = lit[0] if len(lit) == 1 else -1 if lit else _on_a_bar(view, block)
+        if current >= 0:
+            return Menu(tuple(block), current, "colour")
+    return None
+
+
+def _on_a_bar(view: View, block: list[Item]) -> int:
+    """The one of three or more that has a background of its own."""
+    grounds = [view.style(item.row, item.col) >> BACKGROUND for item in block]
+    alone = [at for at, ground in enumerate(grounds) if grounds.count(ground) == 1]
+    return alone[0] if len(alone) == 1 and len(set(grounds)) == 2 else -1
+
+
+def _blocks(view: View) -> Iterator[list[Item]]:
+    """Short labels that begin in the same column of rows below each other."""
+    block: list[Item] = []
+    for at, text in enumerate(unframed(view.lines)):
+        pushed = _PUSHED.fullmatch(text)
+        label, col = (pushed[1], pushed.start(1)) if pushed else (text.strip(), len(text) - len(text.lstrip()))
+        plain = label and len(label) <= numbers.LONGEST_LIT and "  " not in label and not any(map(str.isdigit, label))
+        if block and not (plain and col == block[-1].col):
+            yield block
+            block = []
+        if plain:
+            block.append(Item(at, col, label))
+    yield block

@@ -1,0 +1,183 @@
+"""A numbered or lettered list above a line that asks for one of it.
+
+For: the line's words, or a bare mark right below a list whose head asks.  Against: a shell's prompt, words between
+list and line, a list that has had its answer.  Answered by its number or letter and Enter.
+"""
+
+from __future__ import annotations
+
+import re
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.keys import ENTER
+from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.step import Step, When
+from atlasbridge.core.recognition import numbers
+from atlasbridge.core.recognition.asked import block, compact, question_above
+from atlasbridge.core.recognition.asking_line import Line
+from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.kinds import asks_to_choose, is_always, refuses
+from atlasbridge.core.recognition.widgets.line_finding import default_in, line_finding, typed_key
+from atlasbridge.core.recognition.widgets.shell_line import _BARE, is_shell
+from atlasbridge.core.screen.frames import is_drawn, unframed
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import frozen, replace
+
+_EDGES = ("│", "┃", "║")
+_NUMBERED = lazy(
+    r"(?:^|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+-]?\s*+(?:[\[(]\s?)?(\d{1,3})(?:[\]).:>]|\)\.| [-/=](?=\s))\s++"
+    r"(\S++(?:\s++\S++)*?)(?=\s{2,}+[\[(]?\d{1,3}[\]).:]\s|\s*+$)"
+)
+_TABLED = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s{3,}+(\S.*)$")
+_NUMBER_FIRST = lazy(r"^\s*+[*>]?\s*+(\d{1,3})\s++(\S.*)$")  # believed only where the numbers are complete
+_LETTERED = lazy(
+    r"^\s*[\[(]([A-Za-z])[\])]\s+(\S.*)$|^\s*([A-Za-z])[).:]\s+(\S.*)$|^\s{2,8}([a-zA-Z])\s{2,}(?![:=-]\s)(\S.*)$"
+    r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
+)
+_KEYED = lazy(r"^\s{0,8}[\[(]([A-Za-z]{1,2}|\d)[\])]\s++(\S.*)$")  # `(q)  Quit and do nothing.`
+_CHOOSING = lazy(
+    r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|your answer)\b"
+    r"|\b(?:enter|type) (?:an?|the|one|your)? ?(?:of the )?"
+    r"(?:value|letter|digit|key|item|entry|code|index|id|above)s?\b"
+    r"|#\?|^\w(?:/\w)+>|^\[[\w?]{2,}\]\W*$|\((?:\w/)+\w\)|[\[(]\d+\s*[-–]\s*\d+[\]),]|\bdefault\b|\((?:\w|\d+)\):?$",
+    re.IGNORECASE,
+)
+_CHOSEN = lazy(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
+_HEADS = lazy(r"\b(?:what|how)\b[^?]*\?\W*$|\b(?:options|menu|actions|commands)\W*$", re.IGNORECASE)
+_TAKES_SEVERAL = lazy(r"separated by (?:spaces|blanks)|(?:space|blank)[- ]separated", re.IGNORECASE)
+
+
+@frozen
+class Listed:
+    """`items` are (what is typed, label), in the order of their keys; `current` is the key of the marked one."""
+
+    kind: str  # "numbers" or "letters"
+    items: tuple[tuple[str, str], ...]
+    current: str = ""
+    row: int = 0  # of its first item
+    bottom: int = 0
+
+
+def listed_choices(view: View, row: int, question: str) -> Listed | None:
+    """The list that ends shortly above `row`, if the line or the list's head asks to choose of it."""
+    for pattern, kind in ((_NUMBERED, "numbers"), (_TABLED, "numbers"), (_LETTERED, "letters")):
+        found = _collect(view, row, pattern, kind)
+        if found and _asks_to_choose(view, found, row, question):
+            return found
+    keyed = _collect(view, row, _KEYED, "letters", spread=True)
+    if keyed and _asks_to_choose(view, keyed, row, question):
+        return keyed
+    found = _collect(view, row, _NUMBER_FIRST, "numbers")
+    return found if found and _is_complete(found, row) and _asks_to_choose(view, found, row, question) else None
+
+
+def _is_complete(found: Listed, row: int) -> bool:
+    """Row by row down to the question, none left out."""
+    numbers = [int(key) for key, _ in found.items]
+    return found.row + len(numbers) == row and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str, spread: bool = False) -> Listed | None:
+    """`spread`: every choice may be a paragraph of its own."""
+    items: dict[str, str] = {}
+    gap, top, bottom, current, seen = 0, row, row, "", False
+    for at in range(row - 1, max(-1, row - numbers.LIST_ROWS), -1):
+        text = unframed(view.lines)[at]
+        found = [tuple(part for part in match.groups() if part) for match in pattern.finditer(text)]
+        if found and (kind == "letters" or text[: text.find(found[0][0])].strip(" \t*>+-[(") == ""):
+            for key, label in found:
+                items.setdefault(key, " ".join(label.split()))
+                if re.match(rf"\s*[*>+]\s*\W?{key}\b", text):
+                    current = key
+            top, bottom, seen = at, bottom if seen else at, True
+            continue
+        if seen and not text.startswith("   ") and not (spread and not text.strip()):
+            break
+        if not seen and _CHOSEN.search(text) and _CHOOSING.search(text):
+            break  # that list has had its answer
+        gap += 0 if seen else 1
+        if gap > numbers.GAP_ROWS:
+            break
+    ordered = _in_order(items) if kind == "numbers" else tuple(reversed(items.items()))
+    return Listed(kind, ordered, current, top, bottom) if len(ordered) >= 2 else None
+
+
+def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """By number.  Numbers of several columns must be complete; gaps are for lists that count downwards row by row."""
+    numbers = sorted(int(key) for key in items)
+    found = [int(key) for key in items]  # from the bottom up
+    complete = numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else False
+    if not numbers or numbers[0] > 1 or not (complete or found == numbers[::-1]):
+        return ()
+    by_number = {int(key): (key, label) for key, label in items.items()}
+    return tuple(by_number[number] for number in numbers)
+
+
+def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
+    """The line asks for one of a list; or it is a mark without words, right below a list whose head asks."""
+    if _CHOOSING.search(question) or asks_to_choose(question):
+        return True
+    last_row = bool(found.items) and question.endswith(found.items[-1][1])  # nothing stands below the list
+    if not (_BARE.match(question) or last_row) or any(
+        not is_drawn(view.lines[at]) for at in range(found.bottom + 1, row)
+    ):
+        return False
+    if view.lines[found.row].lstrip()[:1] in _EDGES:
+        return True  # nobody frames what he only tells
+    head = " ".join(view.lines[max(0, found.row - 6) : found.row])
+    if found.kind == "letters" and _HEADS.search(head):
+        return True
+    return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE)) or asks_to_choose(head)
+
+
+def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
+    """A list above, and a line that asks for one of it."""
+    if is_shell(line.text):
+        return None
+    listed = listed_choices(view, view.row if line.detached else line.row, line.text)
+    if not listed and line.filled.isdigit():  # a number stands there already: the default, if the list has it
+        listed = listed_choices(view, line.row, f"{line.text} ({line.filled})")
+        listed = listed if listed and line.filled in dict(listed.items) else None
+    if not listed:
+        return None
+    found = line_finding(view, line, facts, "list-" + listed.kind, PromptType.TYPE_MULTIPLE_CHOICE, numbers.SURE)
+    default = default_in(line.text)
+    # Places; its own numbers where taking one for the other could turn a no into a yes.
+    placed = listed.kind == "numbers" and not any(refuses(label, dialect) for _, label in listed.items)
+    choices = tuple(
+        Choice(
+            str(at) if placed else key,
+            label if not placed or key == str(at) else f"{key}: {label}",
+            (*found.text_steps, *typed_key(key, facts)),
+            refuses=refuses(label, dialect),
+            always=is_always(label, dialect),
+            default=key == default or key == listed.current,
+        )
+        for at, (key, label) in enumerate(listed.items, 1)
+    )
+    head = question_above(view, listed.row)
+    own = block([*_between(view, listed, line), line.text])
+    question = "\n".join(part for part in (head.text, own) if part)
+    core = f"{question}\0" + "\0".join(label for _, label in listed.items)
+    limit = {**found.constraints, "min_choice": 1, "max_choice": len(choices)}
+    found = replace(found, choices=choices, core=core, constraints=limit, structural=True, whole=head.whole)
+    found = replace(found, question=question, excerpt=compact(question))
+    said = " ".join(view.lines[listed.row : line.row + 1])
+    return _several(found, listed) if _TAKES_SEVERAL.search(said) and not line.filled else found
+
+
+def _between(view: View, listed: Listed, line: Line) -> list[str]:
+    """The words between a list and the line that asks for one of it."""
+    rows = view.lines[listed.bottom + 1 : line.row]
+    return [row.rstrip() for row in rows if not is_drawn(row)]
+
+
+def _several(found: Finding, listed: Listed) -> Finding:
+    """The line takes several keys, with blanks between them, and one Enter at its end."""
+    choices = tuple(
+        replace(choice, steps=(Step(f"{key} ".encode(), When.DRAINED),), default=False)
+        for choice, (key, _) in zip(found.choices, listed.items, strict=True)
+    )
+    limit = {**found.constraints, "multi_select": True, "allows_other": True}
+    return replace(found, choices=choices, constraints=limit, end_steps=(Step(ENTER),))
