@@ -101,7 +101,7 @@ class Stage:
             time.sleep(0.5)
 
     def link(self) -> str:
-        return str(self.ask("web", "--no-open", "--scope", "admin", "--name", "Ada's laptop")["links"]["local"])
+        return str(self.ask("web", "--no-open", "--scope", "admin", "--name", "laptop")["links"]["local"])
 
     def stop(self) -> None:
         for session in self.ask("ps"):
@@ -115,7 +115,7 @@ class Stage:
 def on_stage() -> Iterator[Stage]:
     root = Path(tempfile.gettempdir()) / "ada"
     root.mkdir()  # a short name, because it stands in the pictures; who has such a folder keeps it
-    scene.scenes = _scenes  # type: ignore[assignment]
+    scene.scenes = _scenes
     stage = Stage(root)
     try:
         yield stage
@@ -139,8 +139,7 @@ def shoot(stage: Stage, name: str, views: dict[str, str], dark: bool, small: boo
             browser.execute_script(f"location.hash = '#{view}'")
             find(browser, ".rows span" if view.startswith("session/") else "[data-prompt], .facts, details.entry")
             wait(browser, lambda it: not it.execute_script("return document.getAnimations().length"))
-            began = browser.execute_script("return performance.now()")
-            wait(browser, lambda it, began=began: it.execute_script("return performance.now()") > began + 700)
+            time.sleep(0.7)  # for the last frame of the live screen
             data = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
             (IMAGES / f"{name}{picture}.png").write_bytes(base64.b64decode(data))
             print(f"docs/images/{name}{picture}.png")

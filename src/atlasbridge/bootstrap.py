@@ -124,14 +124,7 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
 
     config = load_configuration(home, environ)
     launchers = tuple(
-        Launcher(
-            item.name,
-            tuple(item.command),
-            os.path.expanduser(item.cwd),
-            partial(launch_session, home),
-            tuple(os.path.expanduser(folder) for folder in item.folders),
-            item.arguments,
-        )
+        Launcher.of(item.name, item.command, item.cwd, item.folders, item.arguments, partial(launch_session, home))
         for item in config.general.launchers
     )
     return HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config))
