@@ -103,6 +103,7 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     from atlasbridge.config.rules import plan_rules
     from atlasbridge.core.daemon.desk import Launcher
     from atlasbridge.core.daemon.service import HubPlan
+    from atlasbridge.fleet.with_desk import with_desk
 
     config = load_configuration(home, environ)
     launchers = tuple(
@@ -110,7 +111,8 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
         for item in config.general.launchers
         for folder in [os.path.expanduser(item.cwd)]
     )
-    return HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config))
+    plan = HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config))
+    return with_desk(home, plan)
 
 
 def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:

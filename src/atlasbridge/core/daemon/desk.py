@@ -10,6 +10,7 @@ from typing import Any
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.desk_attention import DeskAttention
+from atlasbridge.core.daemon.desk_outbox import DeskOutbox
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
@@ -35,7 +36,7 @@ class Launcher:
     start: Callable[[], Awaitable[str]]
 
 
-class HubDesk(DeskAttention):
+class HubDesk(DeskAttention, DeskOutbox):
     def __init__(
         self,
         home: Home,
@@ -55,6 +56,7 @@ class HubDesk(DeskAttention):
         self._launchers = {launcher.name: launcher for launcher in launchers}
         self.offers: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]] = {}
         self.tell_people: Callable[[str], None] = lambda message: None
+        self.read_rules = lambda: None  # see `service`
         self.give_grant: Callable[[dict[str, Any]], dict[str, Any]] = lambda _: {"ok": False}  # see `service`
 
     @property

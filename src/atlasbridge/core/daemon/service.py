@@ -11,6 +11,7 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.alarm import StoreAlarm
 from atlasbridge.core.daemon.desk import HubDesk, Launcher
+from atlasbridge.core.daemon.desk_outbox import CHANNEL
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.operations import Operations
@@ -87,6 +88,7 @@ class Hub:
         ledger.name_people_by(self.desk.name_of)
         self.replies.person_of = lambda identity: self.router.policy.attention.people.person_of(identity)
         self.desk.tell_people = self.router.notify
+        self.desk.read_rules = lambda: self.rules.use(self._read_plan().rules)
         self.kinship = Kinship(parts, refusals)
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
         self.desk.give_grant = self.rule_operations.add
@@ -202,6 +204,8 @@ class Hub:
         log.info("the configuration was reloaded")
 
     def _add_channels(self) -> None:
+        if not any(channel.name == CHANNEL for channel in self._plan.channels):
+            self.ledger.membership.end()  # nobody would ever take what is collected
         for channel in self._plan.channels:
             build = channel.build
             self.router.add(

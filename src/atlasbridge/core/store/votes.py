@@ -26,3 +26,8 @@ def people(connection: sqlite3.Connection, prompt_id: str, answer: str) -> list[
         "SELECT person FROM votes WHERE prompt_id = ? AND answer = ? ORDER BY at, person", (prompt_id, answer)
     )
     return [str(row[0]) for row in rows]
+
+
+def everybody(connection: sqlite3.Connection, prompt_id: str) -> list[str]:
+    rows = connection.execute("SELECT person FROM votes WHERE prompt_id = ? ORDER BY at, person", (prompt_id,))
+    return [str(row[0]) for row in rows]
