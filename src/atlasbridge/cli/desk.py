@@ -42,13 +42,13 @@ def serve(
 ) -> None:
     """Serve the desk.  Run as many as you like against one database."""
     with needs("desk"):
-        from atlasbridge.desk.serving import Place
+        from atlasbridge.desk.serving import Address
         from atlasbridge.desk.serving import serve as serve_desk
     import logging
 
     logging.basicConfig(level=os.environ.get("ATLASBRIDGE_LOG_LEVEL", "INFO"), format="%(asctime)s %(message)s")
     token = metrics_token_file.read_text().strip() if metrics_token_file else ""
-    place = Place(host, port, url, cert, key, token, connections)
+    place = Address(host, port, url, cert, key, token, connections)
     asyncio.run(serve_desk(database_url, place, lambda known_as: click.echo(f"the desk is at {known_as}")))
 
 

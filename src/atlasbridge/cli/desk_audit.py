@@ -17,9 +17,9 @@ from atlasbridge.cli.printing import json_option, print_json, print_table
 def show(database_url: str, limit: int) -> None:
     """Print entries of the desk's log, one JSON object per line."""
     with needs("desk"):
-        from atlasbridge.desk import record
+        from atlasbridge.desk import chronicle
 
-    for line in work(database_url, lambda database: record.entries(database, limit)):
+    for line in work(database_url, lambda database: chronicle.entries(database, limit)):
         click.echo(line)
 
 

@@ -13,9 +13,9 @@ from typing import Any
 from atlasbridge.core.audit.chain import Fault, Head, check_entry
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.values import frozen
+from atlasbridge.desk.chronicle import note
 from atlasbridge.desk.database import Connection, Database, row, rows
 from atlasbridge.desk.machines import Entered
-from atlasbridge.desk.record import note
 
 SPARSE = 64  # a head is anchored after so many entries, and with every connection
 

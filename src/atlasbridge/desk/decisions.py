@@ -10,16 +10,16 @@ from typing import Any
 
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.values import frozen
+from atlasbridge.desk.chronicle import note
 from atlasbridge.desk.database import Connection, Database, row
 from atlasbridge.desk.machines import Entered, Refused
 from atlasbridge.desk.people import ALLOWED
-from atlasbridge.desk.record import note
 
 LONGEST_VALUE = 4000
 
 
 @frozen
-class Wish:
+class Proposal:
     """What a person wants answered."""
 
     machine_id: str
@@ -41,7 +41,7 @@ class Decision:
     sentence: str = ""
 
 
-async def propose(database: Database, wish: Wish) -> Decision | Refused:
+async def propose(database: Database, wish: Proposal) -> Decision | Refused:
     now, decision_id = database.now(), new_id()
     if len(wish.value) > LONGEST_VALUE:
         return Refused("bad_value", "That is too long.")
@@ -83,7 +83,7 @@ async def propose(database: Database, wish: Wish) -> Decision | Refused:
     return Decision(decision_id, wish.machine_id)
 
 
-async def _same_request(connection: Connection, wish: Wish) -> Decision | Refused | None:
+async def _same_request(connection: Connection, wish: Proposal) -> Decision | Refused | None:
     if not wish.request_key:
         return None
     known = await row(
@@ -96,7 +96,7 @@ async def _same_request(connection: Connection, wish: Wish) -> Decision | Refuse
     return _decision(known)
 
 
-async def _refuse(connection: Connection, wish: Wish) -> Refused | None:
+async def _refuse(connection: Connection, wish: Proposal) -> Refused | None:
     """Whether there is such a prompt that this person may see, and may answer."""
     given = {"person": wish.person, "machine": wish.machine_id, "prompt": wish.prompt_id}
     for may, reason in (("see", "unknown_prompt"), ("answer", "not_allowed")):
@@ -114,7 +114,7 @@ async def _refuse(connection: Connection, wish: Wish) -> Refused | None:
     return None
 
 
-async def _fate(connection: Connection, wish: Wish) -> str:
+async def _fate(connection: Connection, wish: Proposal) -> str:
     found = await row(
         connection,
         "SELECT p.state, d.person, d.settled_at FROM prompts p LEFT JOIN decisions d ON d.id = p.decision_id"

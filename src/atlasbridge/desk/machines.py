@@ -9,8 +9,8 @@ from atlasbridge.core.fleet_wire import from_text
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.values import frozen
 from atlasbridge.core.visible import visible
+from atlasbridge.desk.chronicle import note
 from atlasbridge.desk.database import Connection, Database, row, rows
-from atlasbridge.desk.record import note
 from atlasbridge.desk.signature import hashed, new_token
 
 EPHEMERAL_S = 600.0  # so long an ephemeral machine may be silent before it is gone

@@ -7,7 +7,7 @@ import logging
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_id
-from atlasbridge.desk import machines, record
+from atlasbridge.desk import chronicle, machines
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.signature import Identity, identity_of
 from atlasbridge.desk.wakeups import BOARD, Wakeups
@@ -47,7 +47,7 @@ class Office:
     async def _seal(self) -> None:
         while True:
             try:
-                while await record.seal(self.database) == record.BATCH:
+                while await chronicle.seal(self.database) == chronicle.BATCH:
                     pass
             except StoreError as error:
                 log.warning("the log is sealed later: %s", error)

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from atlasbridge.desk import decisions, people, screens
-from atlasbridge.desk.decisions import Decision, Wish
-from atlasbridge.desk.listing import list_history, list_machines, list_prompts
+from atlasbridge.desk.decisions import Decision, Proposal
+from atlasbridge.desk.lists import list_history, list_machines, list_prompts
 from atlasbridge.desk.machines import Refused
 from atlasbridge.desk.office import Office
 from atlasbridge.desk.people import Caller
@@ -82,7 +82,7 @@ class PageApi:
 
     async def decide(self, request: Request, caller: Caller) -> Response:
         given = await _body(request)
-        wish = Wish(
+        wish = Proposal(
             str(given.get("machine", "")),
             str(given.get("prompt", "")),
             caller.name,

@@ -7,24 +7,25 @@ from typing import Any
 
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.values import frozen
+from atlasbridge.desk.chronicle import note
 from atlasbridge.desk.database import Connection, Database, row, rows
-from atlasbridge.desk.record import note
 from atlasbridge.desk.signature import hashed, new_token
 
 LINK_S = 900.0
 BROWSER_S = 30 * 86_400.0
 
 # The one place that says what a person may.  `m` is the machine, `p` has the folder; answering includes seeing.
-ALLOWED = """(
+_ALLOWED = """(
     EXISTS (SELECT 1 FROM people who WHERE who.name = %(person)s AND who.gone_at IS NULL AND who.role = 'admin')
     OR EXISTS (
         SELECT 1 FROM rights r JOIN people who ON who.name = %(person)s AND who.gone_at IS NULL
         WHERE (r.holder = who.name OR r.holder IN (SELECT '@' || t.team FROM team_members t WHERE t.person = who.name))
           AND (r.may = 'answer' OR %(may)s = 'see')
-          AND m.name LIKE r.machine_like
-          AND (p.folder LIKE r.folder_like OR p.folder LIKE r.folder_like || '/%%')
+          AND m.name LIKE r.machine_like FOLDER
     )
 )"""
+ALLOWED = _ALLOWED.replace("FOLDER", "AND (p.folder LIKE r.folder_like OR p.folder LIKE r.folder_like || '/%%')")
+ALLOWED_SOMEWHERE = _ALLOWED.replace("FOLDER", "")  # of a machine: at least in one folder
 
 
 @frozen

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from atlasbridge.core.audit.chain import Fault
-from atlasbridge.desk import anchors, machines, record
+from atlasbridge.desk import anchors, chronicle, machines
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.wakeups import CHANNEL
 
@@ -14,7 +14,7 @@ LOOK_S = 0.2
 
 
 async def verify_all(database: Database, wait_s: float) -> dict[str, Any]:
-    own = await record.verify(database)
+    own = await chronicle.verify(database)
     words = f"entry {own.seq} {own.problem}" if isinstance(own, Fault) else f"whole, {own.entries} entries"
     found = await machines.listing(database)
     asked = {one["id"]: await anchors.ask_proof(database, one["id"]) for one in found if one["connected_to"]}

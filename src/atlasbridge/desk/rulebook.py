@@ -7,13 +7,13 @@ from typing import Any
 
 from atlasbridge.core.prompt.subject import digest_text
 from atlasbridge.core.values import frozen
+from atlasbridge.desk.chronicle import note
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.machines import Entered
-from atlasbridge.desk.record import note
 
 
 @frozen
-class Rules:
+class Rulebook:
     digest: str
     body: str
     by: str
@@ -32,9 +32,9 @@ async def set_rules(database: Database, body: str, by: str) -> str:
     return digest
 
 
-async def newest(database: Database) -> Rules | None:
+async def newest(database: Database) -> Rulebook | None:
     found = await database.rows("SELECT digest, body, by_whom FROM rulebook ORDER BY made_at DESC LIMIT 1")
-    return Rules(found[0]["digest"], found[0]["body"], found[0]["by_whom"]) if found else None
+    return Rulebook(found[0]["digest"], found[0]["body"], found[0]["by_whom"]) if found else None
 
 
 async def taken(database: Database, entered: Entered, message: Mapping[str, Any]) -> None:

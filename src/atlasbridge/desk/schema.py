@@ -22,17 +22,17 @@ LOCK = 0x61746C61  # an advisory lock of PostgreSQL: one migrates, the others wa
 
 
 @frozen
-class Step:
+class SchemaStep:
     version: int
     name: str
     sql: str
 
 
-def load_steps(folder: Path = FOLDER) -> tuple[Step, ...]:
+def load_steps(folder: Path = FOLDER) -> tuple[SchemaStep, ...]:
     found = []
     for path in sorted(folder.glob("*.sql")):
         number, _, name = path.stem.partition("_")
-        found.append(Step(int(number), name, path.read_text(encoding="utf-8")))
+        found.append(SchemaStep(int(number), name, path.read_text(encoding="utf-8")))
     if [step.version for step in found] != list(range(1, len(found) + 1)):
         raise StoreError("the migrations are not numbered 1, 2, 3, …", "Install AtlasBridge again.")
     return tuple(found)
@@ -46,7 +46,7 @@ async def version_of(connection: Connection) -> int:
     return int(found["version"]) if found else 0
 
 
-async def migrate(database: Database, saved: bool = False, steps: Sequence[Step] | None = None) -> int:
+async def migrate(database: Database, saved: bool = False, steps: Sequence[SchemaStep] | None = None) -> int:
     """The version reached.  `saved`: somebody says that there is a backup."""
     known = load_steps() if steps is None else tuple(steps)
     async with database.transaction() as connection:
@@ -77,7 +77,7 @@ def _refuse(current: int, newest: int, saved: bool) -> None:
         )
 
 
-async def _apply(connection: Connection, step: Step, database: Database) -> None:
+async def _apply(connection: Connection, step: SchemaStep, database: Database) -> None:
     if step.version == 1:
         await connection.execute(
             "CREATE TABLE desk_schema (version integer PRIMARY KEY, name text NOT NULL,"

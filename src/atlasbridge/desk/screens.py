@@ -9,10 +9,10 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from atlasbridge.desk.chronicle import note
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.machines import Entered
 from atlasbridge.desk.people import ALLOWED
-from atlasbridge.desk.record import note
 
 LOOK_S = 20.0
 

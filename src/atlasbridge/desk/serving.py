@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 @frozen
-class Place:
+class Address:
     """Where to listen, and under which address the desk is known."""
 
     host: str = "127.0.0.1"
@@ -39,7 +39,7 @@ class Place:
         return self.url or f"{'https' if self.cert else 'http'}://{self.host}:{self.port}"
 
 
-def refuse_open_doors(place: Place) -> None:
+def refuse_open_doors(place: Address) -> None:
     """Tokens and answers never cross a network in the clear."""
     if place.host not in ("127.0.0.1", "::1", "localhost") and not place.cert and not place.url.startswith("https:"):
         raise ConfigError(
@@ -48,15 +48,15 @@ def refuse_open_doors(place: Place) -> None:
         )
 
 
-async def serve(database_url: str, place: Place, ready: Callable[[str], None]) -> None:
+async def serve(database_url: str, place: Address, ready: Callable[[str], None]) -> None:
     refuse_open_doors(place)
     database = Database(database_url, most=place.connections)
     await database.open()
     try:
         await migrate(database)
         listener = _listen(place)
-        place = Place(
-            **{name: getattr(place, name) for name in Place.__match_args__} | {"port": listener.getsockname()[1]}
+        place = Address(
+            **{name: getattr(place, name) for name in Address.__match_args__} | {"port": listener.getsockname()[1]}
         )
         office = Office(database, place.known_as)
         await office.open()
@@ -76,7 +76,7 @@ async def serve(database_url: str, place: Place, ready: Callable[[str], None]) -
         await database.close()
 
 
-def _listen(place: Place) -> socket.socket:
+def _listen(place: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -90,7 +90,7 @@ def _listen(place: Place) -> socket.socket:
     return listener
 
 
-def _settings(office: Office, place: Place) -> uvicorn.Config:
+def _settings(office: Office, place: Address) -> uvicorn.Config:
     return uvicorn.Config(
         build_application(office, place.metrics_token),
         lifespan="off",

@@ -12,7 +12,7 @@ from typing import Any
 from psycopg.rows import dict_row
 
 from atlasbridge.desk.database import Database
-from atlasbridge.desk.people import ALLOWED
+from atlasbridge.desk.people import ALLOWED, ALLOWED_SOMEWHERE
 
 PAGE, MOST = 50, 200
 SILENT_S = 60.0  # a machine that was not heard of for so long is shown as silent
@@ -53,15 +53,13 @@ def _told(row: Mapping[str, Any]) -> dict[str, Any]:
 
 async def list_machines(database: Database, person: str) -> list[dict[str, Any]]:
     """Those of which the person may see at least one folder."""
-    allowed = ALLOWED.replace("p.folder LIKE r.folder_like", "true")
     now = database.now()
     async with database.transaction() as connection, connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(
             f"""SELECT m.id, m.name, m.seen_at, m.connected_to <> '' AS connected, m.version, m.ephemeral, m.log_fault,
             m.policy, m.policy_fault,
             (SELECT count(*) FROM prompts o WHERE o.machine_id = m.id AND o.is_open) AS open_prompts
-            FROM machines m, LATERAL (SELECT ''::text AS folder) p
-            WHERE m.gone_at IS NULL AND {allowed} ORDER BY m.name""",
+            FROM machines m WHERE m.gone_at IS NULL AND {ALLOWED_SOMEWHERE} ORDER BY m.name""",
             {"person": person, "may": "see"},
         )
         found = await cursor.fetchall()
