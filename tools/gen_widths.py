@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from wcwidth.table_mc import CATEGORY_MC
@@ -19,7 +20,7 @@ KEPT = {0xAD: 1, 0x2028: 1, 0x2029: 1, 0x3164: 2, 0xFFA0: 1, **dict.fromkeys(ran
 PER_LINE = 14
 
 
-def _points(table: dict[str, tuple[tuple[int, int], ...]], version: str) -> set[int]:
+def _points(table: Mapping[str, tuple[tuple[int, int], ...]], version: str) -> set[int]:
     return {code for first, last in table[version] for code in range(first, last + 1)}
 
 

@@ -54,10 +54,15 @@ def _component(part: Distribution, kind: str) -> dict[str, Any]:
         "purl": reference,
         "bom-ref": reference,
     }
-    licence = part.metadata.get("License-Expression") or part.metadata.get("License") or ""
+    licence = _said(part, "License-Expression") or _said(part, "License")
     if licence and len(licence) < 80:
         out["licenses"] = [{"license": {"name": licence}}]
     return out
+
+
+def _said(part: Distribution, field: str) -> str:
+    found = part.metadata.get_all(field)
+    return str(found[0]) if found else ""
 
 
 def _normal(name: str) -> str:

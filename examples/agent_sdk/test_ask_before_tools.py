@@ -26,7 +26,7 @@ def _example() -> Any:
 @pytest.mark.parametrize(
     ("value", "as_text", "allowed"), [("y", False, True), ("n", False, False), ("no!", True, False)]
 )
-async def test_only_a_person_allows(value: str, as_text: bool, allowed: bool):
+async def test_only_a_person_allows(value: str, as_text: bool, allowed: bool) -> None:
     person = Person()
     with hub_process() as hub:
         desk = Desk(hub, person)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from atlasbridge.core.prompt.subject import SubjectSource, told_subject
 BASH = {"tool_name": "Bash", "tool_input": {"command": "make all\nmake install"}, "cwd": "/home/me/project"}
 
 
-def settings_of(command: tuple[str, ...]) -> dict:
+def settings_of(command: tuple[str, ...]) -> dict[str, Any]:
     given = command[command.index("--settings") + 1]
     return json.loads(given if given.startswith("{") else Path(given).read_text())
 
@@ -75,7 +76,9 @@ def test_the_hook_tells_the_whole_command_and_the_folder() -> None:
         ("mcp__db__drop", {"table": "users"}, "tool", '{"table": "users"}', "mcp__db__drop"),
     ],
 )
-def test_every_tool_is_told_with_its_subject(tool: str, given: dict, kind: str, text: str, target: str) -> None:
+def test_every_tool_is_told_with_its_subject(
+    tool: str, given: dict[str, Any], kind: str, text: str, target: str
+) -> None:
     said = told_subject(tell({"tool_name": tool, "tool_input": given})["subject"])
     assert said is not None and said.complete
     assert (said.kind, said.text, said.target, said.source) == (kind, text, target, SubjectSource.HOOK)

@@ -11,6 +11,7 @@ import pytest
 from atlasbridge.adapters.base import AdapterInjectionError, PromptEvent, PromptType
 from atlasbridge.adapters.contract import Run
 from atlasbridge.adapters.generic.adapter import GenericAdapter
+from atlasbridge.adapters.pty import PtyAdapter
 
 MENU = """
 import os, sys, termios, tty
@@ -63,6 +64,7 @@ async def test_a_reply_to_a_prompt_that_has_left_the_screen_types_nothing() -> N
     run = await Run.start(GenericAdapter, (sys.executable, "-c", code))
     try:
         event = await asked(run)
+        assert isinstance(run.adapter, PtyAdapter)
         await run.adapter.type_keys(b"n\r")
         await run.shows(b"\x1b[2J")
         with pytest.raises(AdapterInjectionError, match="not typed"):

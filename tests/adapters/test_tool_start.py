@@ -51,7 +51,9 @@ def test_claude_code_is_started_with_its_hook_and_opencode_with_its_events(tmp_p
 @pytest.mark.parametrize(
     ("tool", "dialect"), [("vim", ""), ("codex", ""), ("claude", "generic"), ("wrapper", "claude")]
 )
-def test_a_tool_that_needs_nothing_and_one_under_other_rules_are_started_as_they_are(tmp_path, tool, dialect) -> None:
+def test_a_tool_that_needs_nothing_and_one_under_other_rules_are_started_as_they_are(
+    tmp_path: Path, tool: str, dialect: str
+) -> None:
     assert started(tool, tmp_path, dialect) == ToolStart((f"/opt/{tool}", "-x"), {"PATH": "/bin"}, "/door.sock")
 
 

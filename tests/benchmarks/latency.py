@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.benchmarks.measure import pss_kb
@@ -73,7 +74,7 @@ def of_prompts(source: str, rounds: int) -> tuple[list[float], list[float]]:
                 raised.append((arrived - _last(log, "asked")) * 1e3)
                 sent = time.monotonic()
                 hub.ask("reply", prompt_id=prompt["prompt_id"], value="y")
-                seen = wait(lambda sent=sent: (at := _last(log, "got")) > sent and at)
+                seen = wait(partial(_after, log, "got", sent))
                 typed.append((seen - sent) * 1e3)
     return raised, typed
 
@@ -120,3 +121,9 @@ def after_a_flood(payload: Path) -> Flood:
 def _last(log: Path, word: str) -> float:
     found = [float(line.split()[1]) for line in log.read_text().splitlines() if line.startswith(word)]
     return found[-1] if found else 0.0
+
+
+def _after(log: Path, word: str, earliest: float) -> float:
+    """When `word` was written last, once that was after `earliest`; 0: not yet."""
+    at = _last(log, word)
+    return at if at > earliest else 0.0

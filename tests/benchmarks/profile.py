@@ -101,7 +101,7 @@ def warm_us() -> float:
 
 
 def child_of(pid: int) -> int:
-    return int((Path(f"/proc/{pid}/task/{pid}/children").read_text().split() or [0])[0])
+    return int((Path(f"/proc/{pid}/task/{pid}/children").read_text().split() or ["0"])[0])
 
 
 def _is_gone(pid: int) -> bool:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from functools import partial
 
 from tests.benchmarks.measure import cpu_s, pss_kb, wakeups
 from tests.benchmarks.product import ATLAS, Product, wait
@@ -22,7 +23,7 @@ def idling(seconds: float) -> dict[str, tuple[float, float]]:
     for name, command in (("session, prompt open", _WAITING), ("session, tool busy in silence", ("sleep", "600"))):
         with Product() as product:
             product.detached(*command)
-            host = wait(lambda product=product: host_pids(product.home))[0]
+            host = wait(partial(host_pids, product.home))[0]
             time.sleep(_SETTLING_S)
             found[name] = _watched(host, seconds)
             found["hub"] = _watched(product.hub_pid(), seconds)
@@ -67,7 +68,11 @@ def crowd(counts: tuple[int, ...]) -> list[tuple[int, float, float]]:
         for count in counts:
             while len(host_pids(product.home)) < count:
                 product.detached(*_WAITING)
-            wait(lambda n=count: len(json.loads(product.call("approvals", "--json"))) >= n)
+            wait(partial(_are_asked, product, count))
             pids = host_pids(product.home)
             rows.append((count, sum(map(pss_kb, pids)) / 1024 / len(pids), pss_kb(product.hub_pid()) / 1024))
     return rows
+
+
+def _are_asked(product: Product, count: int) -> bool:
+    return len(json.loads(product.call("approvals", "--json"))) >= count

@@ -10,6 +10,8 @@ import itertools
 from collections.abc import AsyncIterator
 from typing import Any
 
+from tests.support.bare_desk import BareDesk
+
 from atlasbridge.core.clock import Clock, SystemClock, iso
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.ids import new_id, new_nonce
@@ -21,11 +23,10 @@ from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 
-
 UPDATE_TRIES = 100
 
 
-class MiniHub:
+class MiniHub(BareDesk):
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock = clock or SystemClock()
         self.records: dict[str, PromptRecord] = {}
@@ -202,7 +203,8 @@ async def _show_the_end(channel: Channel, message_id: str, record: PromptRecord,
     """Like the real router, a link that is down for a moment makes the update late, not lost."""
     for _ in range(UPDATE_TRIES):
         try:
-            return await channel.update_prompt(message_id, record, receipt)
+            await channel.update_prompt(message_id, record, receipt)
+            return
         except ChannelError:
             await asyncio.sleep(0.05)
     await channel.update_prompt(message_id, record, receipt)

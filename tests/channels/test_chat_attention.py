@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tests.channels import prompts
 from tests.channels.conftest import ADA, BOB, serving, telegram_settings
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_telegram import FakeTelegram
+from tests.support.fake_telegram_person import Person as Chatter
 
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import SystemClock
@@ -29,7 +31,9 @@ def sends(server: FakeTelegram) -> list[dict[str, Any]]:
     return [call.params for call in server.calls if call.method == "sendMessage"]
 
 
-async def test_a_prompt_for_one_person_is_shown_to_that_person_and_later_to_all(server: FakeTelegram, desk: MiniHub):
+async def test_a_prompt_for_one_person_is_shown_to_that_person_and_later_to_all(
+    server: FakeTelegram, desk: MiniHub
+) -> None:
     ada, bob, channel = server.person(ADA), server.person(BOB), two(server, desk)
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     desk.tones[record.prompt_id] = Tone(only=frozenset({f"telegram:{ADA}"}))
@@ -42,7 +46,7 @@ async def test_a_prompt_for_one_person_is_shown_to_that_person_and_later_to_all(
         assert len(ada.sees()) == 1
 
 
-async def test_who_sleeps_gets_it_without_a_sound(server: FakeTelegram, desk: MiniHub):
+async def test_who_sleeps_gets_it_without_a_sound(server: FakeTelegram, desk: MiniHub) -> None:
     server.person(ADA), server.person(BOB)
     channel = two(server, desk)
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
@@ -56,7 +60,7 @@ async def test_who_sleeps_gets_it_without_a_sound(server: FakeTelegram, desk: Mi
         assert {int(one["chat_id"]): is_silent(one) for one in sends(server)[2:]} == {ADA: False, BOB: True}
 
 
-async def test_a_digest_is_one_message_that_is_edited(server: FakeTelegram, desk: MiniHub):
+async def test_a_digest_is_one_message_that_is_edited(server: FakeTelegram, desk: MiniHub) -> None:
     ada = server.person(ADA)
     channel = TelegramChannel(telegram_settings(server), desk, SystemClock())
     async with serving(desk, channel):
@@ -69,18 +73,20 @@ async def test_a_digest_is_one_message_that_is_edited(server: FakeTelegram, desk
         assert is_silent(sends(server)[1])
 
 
-async def test_away_and_here_are_said_in_the_chat(server: FakeTelegram, desk: MiniHub, channel: TelegramChannel):
+async def test_away_and_here_are_said_in_the_chat(
+    server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
+) -> None:
     ada = server.person(ADA)
     spoken = {"/away": "until /here", "/away 2h": "for 2h", "/here": "Good.", "/away soon": "Say /away"}
     for text, said in spoken.items():
         ada.write(text)
-        await server.until(lambda said=said: [one for one in ada.sees() if said in one["text"]], text)
+        await server.until(partial(_heard, ada, said), text)
     assert desk.away == [None, 7200.0, 0.0]
 
 
 async def test_the_name_that_the_configuration_gives_is_the_one_people_read(
     server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
-):
+) -> None:
     ada = server.person(ADA)
     desk.names = {"slack:T1/U7": "Grace"}
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
@@ -93,7 +99,7 @@ async def test_the_name_that_the_configuration_gives_is_the_one_people_read(
 
 async def test_what_a_timer_let_run_out_without_an_answer_is_not_said_to_be_typed(
     server: FakeTelegram, desk: MiniHub, channel: TelegramChannel
-):
+) -> None:
     """As the hub tells it: the timer is named in the record, but there is no answer."""
     ada = server.person(ADA)
     record = desk.add_prompt(desk.add_session(), prompts.EVERY["unknown"])
@@ -102,3 +108,7 @@ async def test_what_a_timer_let_run_out_without_an_answer_is_not_said_to_be_type
     await channel.update_prompt(message_id, moved, Receipt("expired", "Nobody answered in time.", TIMER))
     await server.until(lambda: "still waiting" in ada.sees()[0]["text"], "the truth")
     assert "typed" not in ada.sees()[0]["text"].splitlines()[0]
+
+
+def _heard(person: Chatter, words: str) -> list[dict[str, Any]]:
+    return [one for one in person.sees() if words in one["text"]]

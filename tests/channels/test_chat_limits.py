@@ -18,7 +18,8 @@ from atlasbridge.channels.quoting import fit_quotes, quotes_of
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.telegram import templates
 from atlasbridge.core.clock import ManualClock
-from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType, Step
+from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
+from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.prompt.subject import Subject, SubjectKind
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace

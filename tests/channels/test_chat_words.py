@@ -8,7 +8,8 @@ from tests.support.chat_stage import stage, text_of
 
 from atlasbridge.channels.words import needs_words, reads_as_words, takes_words
 from atlasbridge.core.prompt.answer import decide_answer
-from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Step
+from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType
+from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.values import replace
 
 both = pytest.mark.parametrize("chat", ["telegram", "slack"])
@@ -23,7 +24,7 @@ QUESTION = Prompt(
         Choice("4", "No, leave it", (Step(b"4"),), refuses=True),
     ),
     constraints={"allows_other": True},
-    text_steps=(Step(b"3", "redrawn"),),
+    text_steps=(Step(b"3", When.REDRAWN),),
     line_mode=False,
 )
 PERMISSION = replace(prompts.MENU, choices=tuple(replace(c, steps=(Step(b"x"),)) for c in prompts.MENU.choices))

@@ -41,7 +41,7 @@ class Listener:
     def __init__(self, slack: FakeSlack) -> None:
         web = AsyncWebClient(APP_TOKEN, base_url=f"{slack.url}/api/")
         self.client = SocketModeClient(APP_TOKEN, web_client=web, auto_reconnect_enabled=True)
-        self.client.socket_mode_request_listeners.append(self.hear)  # type: ignore[arg-type]
+        self.client.socket_mode_request_listeners.append(self.hear)
         self.heard: list[SocketModeRequest] = []
         self.acks = True
 

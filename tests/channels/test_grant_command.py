@@ -20,11 +20,11 @@ from atlasbridge.channels.commands import parse_grant, render_grant
         ("", None),
     ],
 )
-def test_what_is_wanted_is_read_or_refused(text, wanted):
+def test_what_is_wanted_is_read_or_refused(text: str, wanted: object) -> None:
     assert parse_grant(text) == wanted
 
 
-def test_the_answer_says_what_is_allowed_and_what_is_not():
+def test_the_answer_says_what_is_allowed_and_what_is_not() -> None:
     made = {"ok": True, "words": "ls with any further words", "would": ["ls x"], "would_not": ["ls; rm x"]}
     assert render_grant(made, "/").splitlines()[:3] == [
         "It would be: ls with any further words.",

@@ -38,7 +38,7 @@ async def listening(home: FakeMatrix) -> None:
     await home.until(lambda: [one for one in home.calls_of("sync") if one.params["since"]], "the second sync")
 
 
-async def test_a_reaction_answers_and_the_message_says_what_became_of_it(home: FakeMatrix, desk: MiniHub):
+async def test_a_reaction_answers_and_the_message_says_what_became_of_it(home: FakeMatrix, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     channel = opened(home, desk)
     async with serving(desk, channel):
@@ -53,7 +53,7 @@ async def test_a_reaction_answers_and_the_message_says_what_became_of_it(home: F
         assert home.events[-1]["content"]["m.relates_to"] == {"rel_type": "m.replace", "event_id": message_id}
 
 
-async def test_a_reply_answers_in_words_and_a_loose_text_is_not_guessed(home: FakeMatrix, desk: MiniHub):
+async def test_a_reply_answers_in_words_and_a_loose_text_is_not_guessed(home: FakeMatrix, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.TEXT)
     channel = opened(home, desk)
     async with serving(desk, channel):
@@ -67,7 +67,7 @@ async def test_a_reply_answers_in_words_and_a_loose_text_is_not_guessed(home: Fa
         assert desk.replies[0].value == "main"
 
 
-async def test_strangers_and_our_own_reactions_answer_nothing(home: FakeMatrix, desk: MiniHub):
+async def test_strangers_and_our_own_reactions_answer_nothing(home: FakeMatrix, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     channel = opened(home, desk)
     async with serving(desk, channel):
@@ -84,7 +84,7 @@ async def test_strangers_and_our_own_reactions_answer_nothing(home: FakeMatrix, 
         assert [e for e in home.events if e["sender"] == BOT and e["type"] == "m.reaction"]
 
 
-async def test_a_lost_answer_of_the_server_makes_no_second_question(home: FakeMatrix, desk: MiniHub):
+async def test_a_lost_answer_of_the_server_makes_no_second_question(home: FakeMatrix, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     channel = opened(home, desk)
     async with serving(desk, channel):
@@ -92,11 +92,12 @@ async def test_a_lost_answer_of_the_server_makes_no_second_question(home: FakeMa
         assert await desk.ask(channel, record) == first and len(home.asked()) == 1
 
 
-async def test_a_short_flood_limit_is_waited_for_and_a_fault_is_named(home: FakeMatrix, desk: MiniHub):
+async def test_a_short_flood_limit_is_waited_for_and_a_fault_is_named(home: FakeMatrix, desk: MiniHub) -> None:
     channel = opened(home, desk)
-    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    session = desk.add_session()
+    record = desk.add_prompt(session, prompts.YES_NO)
     home.fail("send", "status", status=429, retry_after=20)
-    assert await channel.send_prompt(record, desk.session(record.session_id))
+    assert await channel.send_prompt(record, session)
     home.fail("send", "status", status=429, retry_after=60_000)
     with pytest.raises(ChannelError, match="429 M_LIMIT_EXCEEDED"):
         await channel.notify("x")
@@ -108,7 +109,7 @@ async def test_a_short_flood_limit_is_waited_for_and_a_fault_is_named(home: Fake
     assert "syt_other" not in str(caught.value)
 
 
-async def test_what_was_said_over_a_restart_is_heard_once(home: FakeMatrix, desk: MiniHub):
+async def test_what_was_said_over_a_restart_is_heard_once(home: FakeMatrix, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     async with serving(desk, first := opened(home, desk)):
         message_id = await desk.ask(first, record)
@@ -122,7 +123,7 @@ async def test_what_was_said_over_a_restart_is_heard_once(home: FakeMatrix, desk
     assert len(desk.replies) == 1
 
 
-async def test_a_silent_prompt_is_a_notice_and_an_encrypted_room_is_named(home: FakeMatrix, desk: MiniHub):
+async def test_a_silent_prompt_is_a_notice_and_an_encrypted_room_is_named(home: FakeMatrix, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     desk.tones[record.prompt_id] = Tone(loud=False)
     channel = opened(home, desk)
@@ -144,7 +145,7 @@ def test_a_quote_is_taken_off_and_nothing_else() -> None:
 
 
 @pytest.mark.heavy
-async def test_a_real_synapse_carries_question_reaction_reply_and_edit(desk: MiniHub):
+async def test_a_real_synapse_carries_question_reaction_reply_and_edit(desk: MiniHub) -> None:
     from tests.support.synapse import Synapse
 
     with Synapse() as server:

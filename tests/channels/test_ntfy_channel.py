@@ -42,7 +42,7 @@ async def listening(phone: FakeNtfy, times: int = 1) -> None:
     await phone.until(lambda: len(phone.calls_of("listen")) >= times, "the listener")
 
 
-async def test_a_tap_answers_and_the_notification_takes_the_end_into_its_place(phone: FakeNtfy, desk: MiniHub):
+async def test_a_tap_answers_and_the_notification_takes_the_end_into_its_place(phone: FakeNtfy, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     channel = opened(phone, desk)
     async with serving(desk, channel):
@@ -65,7 +65,7 @@ async def test_a_tap_answers_and_the_notification_takes_the_end_into_its_place(p
         )
 
 
-async def test_without_the_words_there_is_no_button_that_agrees(phone: FakeNtfy, desk: MiniHub):
+async def test_without_the_words_there_is_no_button_that_agrees(phone: FakeNtfy, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     channel = opened(phone, desk, show_text=False)
     async with serving(desk, channel):
@@ -75,7 +75,7 @@ async def test_without_the_words_there_is_no_button_that_agrees(phone: FakeNtfy,
 
 
 def test_a_public_server_gets_no_words_unless_somebody_wants_that() -> None:
-    given = {"topic": OUT, "reply_topic": IN}
+    given: dict[str, Any] = {"topic": OUT, "reply_topic": IN}
     assert not NtfySettings(**given).shows_text
     assert NtfySettings(**given, show_text=True).shows_text
     assert NtfySettings(**given, server="https://push.example.org").shows_text
@@ -88,7 +88,7 @@ def test_a_topic_that_could_be_guessed_is_refused(wrong: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("name", prompts.EVERY)
-async def test_every_kind_of_prompt_is_within_the_server_s_limits(phone: FakeNtfy, desk: MiniHub, name: str):
+async def test_every_kind_of_prompt_is_within_the_server_s_limits(phone: FakeNtfy, desk: MiniHub, name: str) -> None:
     channel = opened(phone, desk)
     async with serving(desk, channel):
         await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.EVERY[name]))
@@ -96,7 +96,7 @@ async def test_every_kind_of_prompt_is_within_the_server_s_limits(phone: FakeNtf
         assert all("always" not in one["label"] for one in actions)
 
 
-async def test_what_does_not_fit_says_so_and_can_only_be_refused(phone: FakeNtfy, desk: MiniHub):
+async def test_what_does_not_fit_says_so_and_can_only_be_refused(phone: FakeNtfy, desk: MiniHub) -> None:
     from atlasbridge.core.values import replace
 
     long = replace(prompts.MENU, question="rm -rf " + "x" * 6000)
@@ -108,7 +108,7 @@ async def test_what_does_not_fit_says_so_and_can_only_be_refused(phone: FakeNtfy
         assert [one["label"][:1] for one in shown["actions"]] == ["❌"]
 
 
-async def test_strangers_and_forgeries_reach_nobody(phone: FakeNtfy, desk: MiniHub):
+async def test_strangers_and_forgeries_reach_nobody(phone: FakeNtfy, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     channel = opened(phone, desk)
     async with serving(desk, channel):
@@ -122,7 +122,9 @@ async def test_strangers_and_forgeries_reach_nobody(phone: FakeNtfy, desk: MiniH
         assert [event for event, _ in desk.notes] == ["CHANNEL_STRANGER"]
 
 
-async def test_a_broken_line_is_taken_up_again_and_nothing_is_lost_or_said_twice(phone: FakeNtfy, desk: MiniHub):
+async def test_a_broken_line_is_taken_up_again_and_nothing_is_lost_or_said_twice(
+    phone: FakeNtfy, desk: MiniHub
+) -> None:
     records = [desk.add_prompt(desk.add_session(), prompts.YES_NO) for _ in range(2)]
     channel = opened(phone, desk)
     async with serving(desk, channel):
@@ -140,7 +142,7 @@ async def test_a_broken_line_is_taken_up_again_and_nothing_is_lost_or_said_twice
         assert [reply.value for reply in desk.replies] == ["y", "n"]
 
 
-async def test_what_was_said_while_we_were_gone_is_heard_after_a_restart(phone: FakeNtfy, desk: MiniHub):
+async def test_what_was_said_while_we_were_gone_is_heard_after_a_restart(phone: FakeNtfy, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     async with serving(desk, first := opened(phone, desk)):
         await desk.ask(first, record)
@@ -151,7 +153,7 @@ async def test_what_was_said_while_we_were_gone_is_heard_after_a_restart(phone: 
         await phone.until(lambda: record.prompt_id in desk.answers, "heard")
 
 
-async def test_a_refusal_of_the_server_is_a_channel_error_with_a_hint(phone: FakeNtfy, desk: MiniHub):
+async def test_a_refusal_of_the_server_is_a_channel_error_with_a_hint(phone: FakeNtfy, desk: MiniHub) -> None:
     phone.token = "tk_right"
     channel = opened(phone, desk, access_token="tk_wrong")
     with pytest.raises(ChannelError, match="403") as caught:
@@ -160,7 +162,9 @@ async def test_a_refusal_of_the_server_is_a_channel_error_with_a_hint(phone: Fak
     await channel.close()
 
 
-async def test_a_silent_prompt_has_a_low_priority_and_a_reminder_takes_its_place(phone: FakeNtfy, desk: MiniHub):
+async def test_a_silent_prompt_has_a_low_priority_and_a_reminder_takes_its_place(
+    phone: FakeNtfy, desk: MiniHub
+) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     desk.tones[record.prompt_id] = Tone(loud=False)
     channel = opened(phone, desk)

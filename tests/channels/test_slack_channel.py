@@ -335,6 +335,7 @@ async def test_tokens_are_in_no_log(slack: FakeSlack, desk: MiniHub, caplog: pyt
 def test_settings_take_ids_only() -> None:
     good = {"bot_token": "xoxb-1", "app_token": "xapp-1", "team_id": "T0TEAM", "allowed_users": ["U012AB3CD"]}
     assert SlackChannel(good, MiniHub(ManualClock()), ManualClock()).name == "slack"
+    bad: dict[str, Any]
     for bad in (
         {"allowed_users": ["ada"]},
         {"allowed_users": ["u012"]},

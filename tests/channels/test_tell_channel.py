@@ -27,7 +27,7 @@ def opened(hook: FakeHook, desk: MiniHub, **changes: Any) -> TellChannel:
     return TellChannel({"urls": [hook.apprise_url], **changes}, desk, SystemClock())
 
 
-async def test_by_default_no_word_of_the_tool_leaves_and_the_way_to_answer_does(hook: FakeHook, desk: MiniHub):
+async def test_by_default_no_word_of_the_tool_leaves_and_the_way_to_answer_does(hook: FakeHook, desk: MiniHub) -> None:
     channel = opened(hook, desk, page_url="https://desk.example.org")
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     assert await desk.ask(channel, record)
@@ -36,7 +36,7 @@ async def test_by_default_no_word_of_the_tool_leaves_and_the_way_to_answer_does(
     assert "Continue" not in str(told)
 
 
-async def test_with_text_the_question_is_told_and_a_secret_never(hook: FakeHook, desk: MiniHub):
+async def test_with_text_the_question_is_told_and_a_secret_never(hook: FakeHook, desk: MiniHub) -> None:
     channel = opened(hook, desk, show_text=True)
     await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.YES_NO))
     await desk.ask(channel, desk.add_prompt(desk.add_session(), prompts.SECRET))
@@ -44,7 +44,7 @@ async def test_with_text_the_question_is_told_and_a_secret_never(hook: FakeHook,
     assert prompts.SECRET.excerpt not in str(hook.told[1])
 
 
-async def test_what_is_to_make_no_sound_is_not_told_and_a_timer_s_decision_is(hook: FakeHook, desk: MiniHub):
+async def test_what_is_to_make_no_sound_is_not_told_and_a_timer_s_decision_is(hook: FakeHook, desk: MiniHub) -> None:
     channel = opened(hook, desk)
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     desk.tones[record.prompt_id] = Tone(loud=False)
@@ -56,7 +56,7 @@ async def test_what_is_to_make_no_sound_is_not_told_and_a_timer_s_decision_is(ho
     assert "nobody answered" in told["title"]
 
 
-async def test_a_service_that_fails_is_a_channel_error_and_counted(hook: FakeHook, desk: MiniHub):
+async def test_a_service_that_fails_is_a_channel_error_and_counted(hook: FakeHook, desk: MiniHub) -> None:
     channel = opened(hook, desk)
     hook.fail("post", "status", status=500, times=5)
     with pytest.raises(ChannelError, match="no service") as caught:
@@ -64,7 +64,7 @@ async def test_a_service_that_fails_is_a_channel_error_and_counted(hook: FakeHoo
     assert "127.0.0.1" not in str(caught.value) and channel.health()["failed"] == 1
 
 
-def test_an_address_that_apprise_does_not_know_is_named_by_its_number_only(desk: MiniHub):
+def test_an_address_that_apprise_does_not_know_is_named_by_its_number_only(desk: MiniHub) -> None:
     with pytest.raises(ConfigError, match="number 1") as caught:
         TellChannel({"urls": ["nonsense-secret-key"]}, desk, SystemClock())
     assert "secret" not in str(caught.value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from atlasbridge.cli.approvals_board import ARMING_S, MOVED_S, Board, same_meaning
@@ -10,7 +12,7 @@ from atlasbridge.cli.approvals_view import paint, render_frame
 from atlasbridge.cli.columns import cells
 
 
-def prompt(kind: str, prompt_id: str = "a" * 36, **fields):
+def prompt(kind: str, prompt_id: str = "a" * 36, **fields: Any) -> dict[str, Any]:
     return {
         "prompt_id": prompt_id,
         "session_id": "5" * 36,
@@ -37,7 +39,7 @@ def text_of(board: Board, rows: int = 24, cols: int = 80) -> str:
     return "\n".join(line.text for line in render_frame(board, rows, cols).lines)
 
 
-def many(count: int) -> list[dict]:
+def many(count: int) -> list[dict[str, Any]]:
     return [prompt("yes_no", f"{n:08}" + "-" * 28, label=f"job-{n}", excerpt=f"Question {n}?") for n in range(count)]
 
 
@@ -73,11 +75,11 @@ BOXES = {**MENU, "constraints": {"multi_select": True}}
         ("c", MENU, Intention("answer", "cancel")),
     ],
 )
-def test_a_key_means_only_what_the_prompt_offers(key: str, shown, meaning: Intention):
+def test_a_key_means_only_what_the_prompt_offers(key: str, shown: dict[str, Any], meaning: Intention) -> None:
     assert decide_key(key, shown) == meaning
 
 
-def test_keys_are_cut_right_whatever_the_chunks_are():
+def test_keys_are_cut_right_whatever_the_chunks_are() -> None:
     data = "jé\x1b[B\x1b[6~\x1bOAy\x1b[200~y\rn\x1b[201~q".encode()
     whole = KeyReader().feed(data)
     assert [key.text for key in whole] == ["j", "é", "\x1b[B", "\x1b[6~", "\x1bOA", "y", "y\rn", "q"]
@@ -87,14 +89,14 @@ def test_keys_are_cut_right_whatever_the_chunks_are():
     assert pasted == [Key("y\rn", pasted=True)]
 
 
-def test_the_selection_stays_with_its_prompt_when_the_list_changes():
+def test_the_selection_stays_with_its_prompt_when_the_list_changes() -> None:
     first, second = prompt("yes_no", "a" * 36), prompt("yes_no", "b" * 36)
     board = Board().refreshed([first, second], now=10.0).moved(1, now=11.0)
     assert board.selected == "b" * 36
     assert board.refreshed([second], now=12.0).selected == "b" * 36
 
 
-def test_what_stands_at_the_place_of_an_answered_prompt_is_selected_next():
+def test_what_stands_at_the_place_of_an_answered_prompt_is_selected_next() -> None:
     prompts = many(5)
     board = Board().refreshed(prompts, now=0.0).moved(1, now=1.0).moved(1, now=1.0)
     assert board.refreshed([*prompts[:2], *prompts[3:]], now=2.0).selected == prompts[3]["prompt_id"]
@@ -102,14 +104,14 @@ def test_what_stands_at_the_place_of_an_answered_prompt_is_selected_next():
     assert last.refreshed(prompts[:4], now=2.0).selected == prompts[3]["prompt_id"]
 
 
-def test_a_prompt_that_took_the_place_of_another_is_not_answered_at_once_and_says_so():
+def test_a_prompt_that_took_the_place_of_another_is_not_answered_at_once_and_says_so() -> None:
     board = drawn(Board().refreshed([prompt("yes_no", "a" * 36)], now=0.0))
     assert board.hindrance(ARMING_S + 0.1) == ""
     board = drawn(board.refreshed([prompt("yes_no", "b" * 36)], now=100.0))
     assert "too early" in board.hindrance(100.1) and not board.hindrance(100.1 + ARMING_S)
 
 
-def test_a_key_behind_an_arrow_in_one_burst_is_too_early():
+def test_a_key_behind_an_arrow_in_one_burst_is_too_early() -> None:
     board = drawn(Board().refreshed(many(3), now=0.0))
     board = drawn(board.moved(1, now=50.0))
     assert "too early" in board.hindrance(50.01) and not board.hindrance(50.01 + MOVED_S)
@@ -117,7 +119,7 @@ def test_a_key_behind_an_arrow_in_one_burst_is_too_early():
 
 @pytest.mark.parametrize(("rows", "cols"), [(24, 80), (10, 40), (6, 30), (4, 20), (50, 200)])
 @pytest.mark.parametrize("place", [0, 5, 17])
-def test_the_selected_prompt_is_always_on_the_screen(rows: int, cols: int, place: int):
+def test_the_selected_prompt_is_always_on_the_screen(rows: int, cols: int, place: int) -> None:
     board = Board().refreshed(many(18), now=0.0)
     for _ in range(place):
         board = board.moved(1, now=1.0)
@@ -130,7 +132,7 @@ def test_the_selected_prompt_is_always_on_the_screen(rows: int, cols: int, place
     )
 
 
-def test_what_does_not_fit_is_not_answered_before_it_was_read():
+def test_what_does_not_fit_is_not_answered_before_it_was_read() -> None:
     subject = {"kind": "command", "text": "\n".join(f"rm -rf /srv/{n}" for n in range(40)), "target": ""}
     board = drawn(Board().refreshed([prompt("yes_no", subject=subject)], now=0.0))
     assert "more to read" in board.hindrance(9.0)
@@ -143,20 +145,20 @@ def test_what_does_not_fit_is_not_answered_before_it_was_read():
     assert "more to read" in drawn(board, 24, 60).hindrance(9.0), "another width is another text to read"
 
 
-def test_a_window_without_room_for_the_question_answers_nothing():
+def test_a_window_without_room_for_the_question_answers_nothing() -> None:
     board = Board().refreshed(many(3), now=0.0)
     assert "too small" in drawn(board, 2, 40).hindrance(9.0)
     assert drawn(board, 12, 40).hindrance(9.0) == ""
 
 
-def test_the_whole_subject_and_every_choice_stand_in_the_preview():
+def test_the_whole_subject_and_every_choice_stand_in_the_preview() -> None:
     subject = {"kind": "command", "text": "curl https://example.org/" + "x" * 100 + " | sh", "target": ""}
     shown = text_of(Board().refreshed([{**MENU, "subject": subject, "label": "web-api"}], now=0.0))
     assert subject["text"] in shown.replace("\n", "")
     assert "1  Yes" in shown and "2  No" in shown and "web-api" in shown and "/somewhere" in shown
 
 
-def test_a_search_leaves_what_matches_and_keys_go_to_what_is_shown():
+def test_a_search_leaves_what_matches_and_keys_go_to_what_is_shown() -> None:
     from atlasbridge.core.values import replace
 
     board = replace(Board().refreshed(many(18), now=0.0), search="job-11").settled(5.0)
@@ -166,7 +168,7 @@ def test_a_search_leaves_what_matches_and_keys_go_to_what_is_shown():
     assert "job-3" not in text_of(board)
 
 
-def test_several_are_answered_only_after_all_of_them_were_shown():
+def test_several_are_answered_only_after_all_of_them_were_shown() -> None:
     board = Board().refreshed(many(3), now=0.0).marking().moved(1, now=1.0).marking()
     assert len(board.marked) == 2
     shown = text_of(board.review("y", now=2.0))
@@ -175,14 +177,14 @@ def test_several_are_answered_only_after_all_of_them_were_shown():
     assert gone.reviewing == "" and "look again" in gone.message
 
 
-def test_an_answer_for_several_must_mean_the_same_to_each():
+def test_an_answer_for_several_must_mean_the_same_to_each() -> None:
     other = prompt("multiple_choice", "b" * 36, choices=[{"value": "1", "label": "Delete it all"}])
     assert same_meaning((MENU, {**MENU, "prompt_id": "c" * 36}), "1")
     assert not same_meaning((MENU, other), "1")
     assert not same_meaning((MENU, prompt("yes_no")), "1")
 
 
-def test_a_secret_cannot_be_marked_and_a_line_for_a_question_that_left_is_dropped():
+def test_a_secret_cannot_be_marked_and_a_line_for_a_question_that_left_is_dropped() -> None:
     from atlasbridge.cli.approvals_board import Editing
     from atlasbridge.core.values import replace
 
@@ -195,7 +197,7 @@ def test_a_secret_cannot_be_marked_and_a_line_for_a_question_that_left_is_droppe
     assert left.editing is None and "nothing was sent" in left.message
 
 
-def test_what_is_drawn_holds_no_control_sequence_of_the_tool():
+def test_what_is_drawn_holds_no_control_sequence_of_the_tool() -> None:
     hostile = prompt("yes_no", excerpt="Go on?\x1b[2J", label="\x1b]0;x\x07job", cwd="/a\x1b[Hb", says="\x1b[3J")
     painted = paint(render_frame(Board().refreshed([hostile], now=0.0), 24, 80))
     assert "Go on?^[[2J" in painted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -43,14 +44,14 @@ VALUES = st.recursive(
 )
 
 
-def without_none(value):
+def without_none(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: without_none(item) for name, item in value.items() if item is not None}
     return [without_none(item) for item in value] if isinstance(value, list) else value
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=8), VALUES, max_size=4))
-def test_whatever_is_shown_is_toml_and_means_the_same(values):
+def test_whatever_is_shown_is_toml_and_means_the_same(values: dict[str, Any]) -> None:
     assert tomllib.loads("\n".join(render_toml(values))) == without_none(values)
 
 
@@ -66,7 +67,7 @@ def test_whatever_is_shown_is_toml_and_means_the_same(values):
         (("fresh",), True),
     ],
 )
-def test_one_setting_changes_and_everything_else_stays(path, value):
+def test_one_setting_changes_and_everything_else_stays(path: tuple[str, ...], value: Any) -> None:
     changed = change_setting(FILE, path, value)
     expected = tomllib.loads(FILE)
     table = expected
@@ -80,7 +81,7 @@ def test_one_setting_changes_and_everything_else_stays(path, value):
 @pytest.mark.parametrize(
     "path", [("top",), ("prompts", "timeout_s"), ("prompts", "words"), ("channels", "web", "port")]
 )
-def test_a_setting_is_taken_out_and_everything_else_stays(path):
+def test_a_setting_is_taken_out_and_everything_else_stays(path: tuple[str, ...]) -> None:
     changed = tomllib.loads(change_setting(FILE, path))
     before = tomllib.loads(FILE)
     for name in path[:-1]:
@@ -89,7 +90,7 @@ def test_a_setting_is_taken_out_and_everything_else_stays(path):
     assert changed == before
 
 
-def test_what_is_not_there_cannot_be_taken_out_and_odd_files_are_left_to_a_person():
+def test_what_is_not_there_cannot_be_taken_out_and_odd_files_are_left_to_a_person() -> None:
     with pytest.raises(ConfigError, match="is not set"):
         change_setting(FILE, ("prompts", "nothing"))
     with pytest.raises(ConfigError, match="without touching more"):

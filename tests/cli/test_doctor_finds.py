@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ def test_a_home_that_cannot_be_written_is_a_fault(home: Home, monkeypatch: pytes
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(doctor_checks.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     check = check_home(home)
     assert check.state == "fault"
     assert "Read-only file system" in check.detail
@@ -54,7 +55,7 @@ def test_a_home_that_cannot_be_written_is_a_fault(home: Home, monkeypatch: pytes
 
 def test_a_disk_that_is_nearly_full_is_a_fault(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "MB free" in doctor_checks.check_disk(home).detail
-    monkeypatch.setattr(doctor_checks.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 99, 1))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(100, 99, 1))
     check = doctor_checks.check_disk(home)
     assert (check.state, check.detail) == ("fault", "0 MB free")
     assert "free some space" in check.hint

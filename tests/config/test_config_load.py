@@ -9,6 +9,7 @@ import pytest
 from atlasbridge.bootstrap import channel_settings, load_configuration, plan_hub
 from atlasbridge.channels.registry import ChannelRegistry
 from atlasbridge.config.environment import setting_paths, variable
+from atlasbridge.config.load import Configuration
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.config.secrets import HIDDEN, hide_secrets
 from atlasbridge.config.session import load_session_settings
@@ -26,12 +27,12 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def load(home: Home, text: str, **environ: str):
+def load(home: Home, text: str, **environ: str) -> Configuration:
     home.config.write_text(text)
     return load_configuration(home, environ)
 
 
-def test_without_a_file_everything_has_its_default(home: Home):
+def test_without_a_file_everything_has_its_default(home: Home) -> None:
     found = load_configuration(home, {})
     assert found.general == AtlasBridgeConfig()
     assert list(found.channels) == ["web"]
@@ -60,7 +61,9 @@ def test_without_a_file_everything_has_its_default(home: Home):
         ),
     ],
 )
-def test_a_fault_names_line_setting_and_what_is_allowed(home: Home, text: str, where: str, what: str, hint: str):
+def test_a_fault_names_line_setting_and_what_is_allowed(
+    home: Home, text: str, where: str, what: str, hint: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         load(home, text)
     assert str(caught.value).startswith(f"config.toml {where}: "), str(caught.value)
@@ -69,19 +72,19 @@ def test_a_fault_names_line_setting_and_what_is_allowed(home: Home, text: str, w
     assert caught.value.exit_code == 2
 
 
-def test_the_environment_is_laid_over_the_file(home: Home):
+def test_the_environment_is_laid_over_the_file(home: Home) -> None:
     found = load(home, "[prompts]\ntimeout_seconds = 5\n", ATLASBRIDGE_PROMPTS_TIMEOUT_SECONDS="9.5")
     assert found.general.prompts.timeout_seconds == 9.5
 
 
-def test_a_fault_in_the_environment_names_the_variable(home: Home):
+def test_a_fault_in_the_environment_names_the_variable(home: Home) -> None:
     with pytest.raises(ConfigError, match=r"^ATLASBRIDGE_HUB_LOG_LEVEL: hub\.log_level"):
         load(home, "", ATLASBRIDGE_HUB_LOG_LEVEL="loud")
     with pytest.raises(ConfigError, match="ATLASBRIDGE_PROMPTS_TIMEOUT is not a setting"):
         load(home, "", ATLASBRIDGE_PROMPTS_TIMEOUT="3")
 
 
-def test_a_channel_can_be_set_up_by_the_environment_alone(home: Home):
+def test_a_channel_can_be_set_up_by_the_environment_alone(home: Home) -> None:
     found = load(
         home,
         "",
@@ -93,7 +96,7 @@ def test_a_channel_can_be_set_up_by_the_environment_alone(home: Home):
     assert found.channels["telegram"]["bot_token"] == "123:abc"
 
 
-def test_secrets_may_stand_in_a_variable_or_a_private_file(home: Home, tmp_path: Path):
+def test_secrets_may_stand_in_a_variable_or_a_private_file(home: Home, tmp_path: Path) -> None:
     text = TELEGRAM.replace("123:abc", "env:MY_TOKEN")
     assert load(home, text, MY_TOKEN="99:x").channels["telegram"]["bot_token"] == "99:x"
     with pytest.raises(ConfigError, match="MY_TOKEN, which is not set"):
@@ -108,18 +111,18 @@ def test_secrets_may_stand_in_a_variable_or_a_private_file(home: Home, tmp_path:
     assert load(home, text).channels["telegram"]["bot_token"] == "77:y"
 
 
-def test_a_bad_token_is_never_repeated_in_the_error(home: Home):
+def test_a_bad_token_is_never_repeated_in_the_error(home: Home) -> None:
     with pytest.raises(ConfigError) as caught:
         load(home, "[channels.telegram]\nbot_token = 12345678\nallowed_users = [1]\n")
     assert "12345678" not in str(caught.value)
 
 
-def test_shown_settings_hide_what_has_a_secrets_name():
+def test_shown_settings_hide_what_has_a_secrets_name() -> None:
     shown = hide_secrets({"a": [{"bot_token": "x", "port": 1}], "app_token": "", "password": "y"})
     assert shown == {"a": [{"bot_token": HIDDEN, "port": 1}], "app_token": "", "password": HIDDEN}
 
 
-def test_people_and_defaults_reach_the_hub(home: Home):
+def test_people_and_defaults_reach_the_hub(home: Home) -> None:
     home.config.write_text(TELEGRAM + '[prompts.safe_default]\nyes_no = "none"\n')
     plan = plan_hub(home, {})
     policy = plan.settings.policy
@@ -132,7 +135,7 @@ def test_people_and_defaults_reach_the_hub(home: Home):
     ]
 
 
-def test_a_session_reads_its_settings_without_the_full_model_once_they_were_checked(home: Home):
+def test_a_session_reads_its_settings_without_the_full_model_once_they_were_checked(home: Home) -> None:
     home.config.write_text("[session]\nkill_grace_seconds = 1.5\n[detection]\nsettle_ms = 80\n")
     checked = []
     for _ in range(2):
@@ -144,7 +147,7 @@ def test_a_session_reads_its_settings_without_the_full_model_once_they_were_chec
     assert len(checked) == 2
 
 
-def test_the_light_settings_agree_with_the_full_model():
+def test_the_light_settings_agree_with_the_full_model() -> None:
     light, full = SessionSettings(), AtlasBridgeConfig()
     assert light.kill_grace_s == full.session.kill_grace_seconds
     assert light.detach_key == full.session.detach_key
@@ -158,7 +161,7 @@ def test_the_light_settings_agree_with_the_full_model():
     assert light.ring_bytes == full.detection.buffer_size_bytes
 
 
-def test_every_setting_has_a_variable_of_its_own():
+def test_every_setting_has_a_variable_of_its_own() -> None:
     paths = setting_paths(AtlasBridgeConfig)
     for name in ("web", "telegram"):
         paths += setting_paths(table_model(name, channel_settings(name)), ("channels", name))
@@ -166,12 +169,12 @@ def test_every_setting_has_a_variable_of_its_own():
     assert len(names) == len(set(names))
 
 
-def test_every_built_in_channel_can_say_what_its_settings_are():
+def test_every_built_in_channel_can_say_what_its_settings_are() -> None:
     for name in ChannelRegistry.names():
         assert "enabled" in table_model(name, channel_settings(name)).model_fields
 
 
-def test_people_of_a_workspace_are_named_with_it(home: Home):
+def test_people_of_a_workspace_are_named_with_it(home: Home) -> None:
     home.config.write_text(
         '[channels.slack]\nbot_token = "xoxb-1"\napp_token = "xapp-1"\nteam_id = "T1"\nallowed_users = ["U2"]\n'
     )
@@ -181,7 +184,7 @@ def test_people_of_a_workspace_are_named_with_it(home: Home):
 PEOPLE = TELEGRAM + '[[people]]\nname = "Ana"\nidentities = ["telegram:42", "cli:local"]\nquiet = ["22:00-07:00"]\n'
 
 
-def test_people_have_one_name_for_all_their_identities(home: Home):
+def test_people_have_one_name_for_all_their_identities(home: Home) -> None:
     home.config.write_text(PEOPLE + 'zone = "Europe/Berlin"\n')
     book = plan_hub(home, {}).settings.policy.attention.people
     assert book.person_of("telegram:42") == book.person_of("cli:local") == "Ana"
@@ -200,14 +203,14 @@ def test_people_have_one_name_for_all_their_identities(home: Home):
         (PEOPLE + '[[ladders]]\nname = "x"\nsteps = [{channels = ["fax"]}]\n', "no channel 'fax'"),
     ],
 )
-def test_a_slip_in_people_or_ladders_stops_the_start(home: Home, text: str, what: str):
+def test_a_slip_in_people_or_ladders_stops_the_start(home: Home, text: str, what: str) -> None:
     home.config.write_text(text)
     with pytest.raises(ConfigError) as caught:
         plan_hub(home, {})
     assert what in str(caught.value) and caught.value.hint
 
 
-def test_a_ladder_of_a_person_s_own_is_taken_over(home: Home):
+def test_a_ladder_of_a_person_s_own_is_taken_over(home: Home) -> None:
     steps = 'steps = [{channels = ["desk"]}, {after_seconds = 30, who = ["Ana"]}]\n'
     text = f'[[ladders]]\nname = "prod"\nfolder = "~/prod/*"\nurgent = true\n{steps}'
     home.config.write_text(PEOPLE + text)

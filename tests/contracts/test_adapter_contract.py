@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from atlasbridge.adapters.base import (
     BaseAdapter,
     PromptType,
     ReplayAttackError,
+    Reply,
     validate_event,
 )
-from atlasbridge.adapters.contract import CHECKS, Run, check_adapter, run_check
+from atlasbridge.adapters.contract import CHECKS, Make, Run, check_adapter, run_check
 from atlasbridge.adapters.dialect_files import available
 from atlasbridge.adapters.generic.adapter import GenericAdapter
 from atlasbridge.adapters.pty import PtyAdapter
@@ -39,12 +41,14 @@ def example() -> type[BaseAdapter]:
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-async def test_the_generic_adapter_keeps_the_contract(check) -> None:
+async def test_the_generic_adapter_keeps_the_contract(check: Callable[[Make], Awaitable[None]]) -> None:
     assert await run_check(check, GenericAdapter) == ""
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-async def test_an_adapter_written_from_the_document_alone_keeps_the_contract(check) -> None:
+async def test_an_adapter_written_from_the_document_alone_keeps_the_contract(
+    check: Callable[[Make], Awaitable[None]],
+) -> None:
     assert await run_check(check, example()) == ""
 
 
@@ -65,7 +69,7 @@ async def test_a_broken_adapter_fails_the_suite() -> None:
             return None
 
     class Careless(GenericAdapter):
-        async def inject_reply(self, reply) -> None:
+        async def inject_reply(self, reply: Reply) -> None:
             await self.type_keys(reply.value.encode() + b"\r")
 
     assert [line.partition(":")[0] for line in await check_adapter(Careless)] == ["replay", "foreign_session"]
@@ -86,7 +90,7 @@ async def test_an_adapter_that_fails_in_its_own_way_is_reported_not_raised() -> 
     assert await run_check(CHECKS[2], Broken) == "KeyError: 'no such table'"
 
 
-def test_a_tool_nobody_knows_gets_the_generic_adapter_with_a_warning(caplog) -> None:
+def test_a_tool_nobody_knows_gets_the_generic_adapter_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert AdapterRegistry.get("no-such-tool") is GenericAdapter
     assert "no-such-tool" in caplog.text
@@ -147,5 +151,5 @@ async def test_hooks_are_called_at_the_start_and_at_both_kinds_of_end() -> None:
     for command, ending in ((("true",), ("stop", 0)), (("sh", "-c", "exit 3"), ("crash", 3))):
         run = await Run.start(Noting, command)
         await run.reader
-        assert run.adapter.noted == ["start", ending]
+        assert isinstance(run.adapter, Noting) and run.adapter.noted == ["start", ending]
         await run.end()

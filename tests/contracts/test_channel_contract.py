@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +31,15 @@ CALL_LIMIT_S = 10.0  # what the hub gives a channel
 class HomeHub(MiniHub):
     """The page keeps files in the home folder and follows events."""
 
-    async def events(self) -> AsyncIterator[dict]:  # type: ignore[type-arg]
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    @property
+    def home(self) -> Path:
+        return self._folder
+
+    async def events(self) -> AsyncIterator[dict[str, Any]]:
         while True:
             await asyncio.sleep(3600)
             yield {}
@@ -51,9 +60,7 @@ class HomeHub(MiniHub):
 @pytest.fixture
 async def hub() -> AsyncIterator[HomeHub]:
     with short_home() as home:
-        made = HomeHub()
-        made.home = home.root  # type: ignore[attr-defined]
-        yield made
+        yield HomeHub(home.root)
 
 
 @pytest.fixture(params=DRIVERS, ids=lambda driver: driver.name)

@@ -100,7 +100,7 @@ def random_line(chance: random.Random) -> bytes:
     return json.dumps({"method": "session/update", "params": {"n": chance.randrange(10**9)}}).encode() + b"\r\n"
 
 
-def test_everything_passes_byte_for_byte(desk: Desk):
+def test_everything_passes_byte_for_byte(desk: Desk) -> None:
     chance = random.Random(20)
     lines = [random_line(chance) for _ in range(2000)]
     with editor_of(desk, ECHO) as editor:
@@ -109,7 +109,7 @@ def test_everything_passes_byte_for_byte(desk: Desk):
         assert b"".join(editor.lines) == b"".join(lines)
 
 
-def test_the_desk_answers_first_and_the_editor_is_told(desk: Desk):
+def test_the_desk_answers_first_and_the_editor_is_told(desk: Desk) -> None:
     with editor_of(desk, AGENT, json.dumps(REQUEST)) as editor:
         prompt = desk.answer("n")
         wait_until(lambda: bool(editor.heard("got")))
@@ -124,14 +124,14 @@ def test_the_desk_answers_first_and_the_editor_is_told(desk: Desk):
         assert editor.heard("got")[1]["method"] == "later"  # the editor's own word came too late and went no further
 
 
-def test_yes_takes_the_option_for_once_only(desk: Desk):
+def test_yes_takes_the_option_for_once_only(desk: Desk) -> None:
     with editor_of(desk, AGENT, json.dumps(REQUEST)) as editor:
         desk.answer("y")
         wait_until(lambda: bool(editor.heard("got")))
         assert editor.heard("got")[0]["result"]["outcome"]["optionId"] == "go"
 
 
-def test_the_editor_answers_first_and_the_desk_is_withdrawn(desk: Desk):
+def test_the_editor_answers_first_and_the_desk_is_withdrawn(desk: Desk) -> None:
     with editor_of(desk, AGENT, json.dumps(REQUEST)) as editor:
         desk.next()
         editor.say({"jsonrpc": "2.0", "id": 7, "result": {"outcome": {"outcome": "selected", "optionId": "go"}}})
@@ -142,7 +142,7 @@ def test_the_editor_answers_first_and_the_desk_is_withdrawn(desk: Desk):
     assert not any(entry["event"] == "REPLY_RECEIVED" for entry in desk.audit())
 
 
-def test_an_agent_that_dies_withdraws_its_question_and_its_status_is_ours(desk: Desk):
+def test_an_agent_that_dies_withdraws_its_question_and_its_status_is_ours(desk: Desk) -> None:
     dying = AGENT.replace("for line in sys.stdin:", "sys.stdin.readline()\nsys.exit(7)\nfor line in sys.stdin:")
     with editor_of(desk, dying, json.dumps(REQUEST)) as editor:
         desk.next()
@@ -151,7 +151,7 @@ def test_an_agent_that_dies_withdraws_its_question_and_its_status_is_ours(desk: 
     desk.wait_quiet()
 
 
-def test_a_proxy_that_is_killed_withdraws_its_question(desk: Desk):
+def test_a_proxy_that_is_killed_withdraws_its_question(desk: Desk) -> None:
     with editor_of(desk, AGENT, json.dumps(REQUEST)) as editor:
         desk.next()
         editor.proxy.kill()
@@ -159,6 +159,6 @@ def test_a_proxy_that_is_killed_withdraws_its_question(desk: Desk):
         desk.wait_quiet()
 
 
-def test_an_agent_that_is_not_there_is_said_in_two_lines(desk: Desk):
+def test_an_agent_that_is_not_there_is_said_in_two_lines(desk: Desk) -> None:
     done = desk.hub.cli("acp", "--", "no-such-agent-here")
     assert done.returncode == 1 and "cannot start no-such-agent-here" in done.stderr

@@ -12,7 +12,7 @@ from tests.doors.conftest import Desk
 
 
 @pytest.mark.parametrize(("value", "printed", "status"), [("y", "yes\n", 0), ("n", "no\n", 1)])
-def test_yes_and_no_are_printed_and_are_the_exit_status(desk: Desk, value: str, printed: str, status: int):
+def test_yes_and_no_are_printed_and_are_the_exit_status(desk: Desk, value: str, printed: str, status: int) -> None:
     asking = desk.hub.popen("ask", "Deploy to production?")
     prompt = desk.answer(value)
     out, _ = asking.communicate(timeout=30)
@@ -20,26 +20,26 @@ def test_yes_and_no_are_printed_and_are_the_exit_status(desk: Desk, value: str, 
     assert prompt["type"] == "yes_no" and prompt["subject"]["text"] == "Deploy to production?"
 
 
-def test_a_choice_is_printed_by_its_label(desk: Desk):
+def test_a_choice_is_printed_by_its_label(desk: Desk) -> None:
     asking = desk.hub.popen("ask", "Where to?", "--choice", "staging", "--choice", "production", "--choice", "Cancel")
     desk.answer("production")
     assert asking.communicate(timeout=30)[0] == "production\n" and asking.returncode == 0
 
 
-def test_a_refusing_choice_is_a_no(desk: Desk):
+def test_a_refusing_choice_is_a_no(desk: Desk) -> None:
     asking = desk.hub.popen("ask", "Where to?", "--choice", "staging", "--choice", "Cancel")
     desk.answer("cancel")  # a choice of that name comes before the command of that name
     assert asking.communicate(timeout=30)[0] == "Cancel\n" and asking.returncode == 1
 
 
-def test_words_come_back_as_they_were_written(desk: Desk):
+def test_words_come_back_as_they_were_written(desk: Desk) -> None:
     asking = desk.hub.popen("ask", "Release note?", "--text", "--json")
     desk.answer("faster | better", as_text=True)
     answer = json.loads(asking.communicate(timeout=30)[0])
     assert answer == {"outcome": "answered", "answer": "faster | better", "by": "cli:local"}
 
 
-def test_a_secret_is_handed_over_and_kept_nowhere(desk: Desk):
+def test_a_secret_is_handed_over_and_kept_nowhere(desk: Desk) -> None:
     asking = desk.hub.popen("ask", "Token?", "--secret")
     desk.answer("hunter2-hunter2", as_text=True)
     assert asking.communicate(timeout=30)[0] == "hunter2-hunter2\n"
@@ -48,24 +48,24 @@ def test_a_secret_is_handed_over_and_kept_nowhere(desk: Desk):
     assert b"hunter2" not in kept
 
 
-def test_nobody_answered_in_time_is_neither_yes_nor_no(desk: Desk):
+def test_nobody_answered_in_time_is_neither_yes_nor_no(desk: Desk) -> None:
     done = desk.hub.cli("ask", "Anybody?", "--ttl", "0.5s")
     assert (done.stdout, done.returncode) == ("", 4)
 
 
-def test_the_default_that_refuses_is_a_no(desk: Desk):
+def test_the_default_that_refuses_is_a_no(desk: Desk) -> None:
     done = desk.hub.cli("ask", "Anybody?", "--ttl", "0.5s", "--default", "no")
     assert (done.stdout, done.returncode) == ("no\n", 1)
 
 
-def test_a_default_that_agrees_is_refused_before_anybody_is_asked(desk: Desk):
+def test_a_default_that_agrees_is_refused_before_anybody_is_asked(desk: Desk) -> None:
     done = desk.hub.cli("ask", "Deploy?", "--default", "yes")
     assert done.returncode == 2 and "nothing agrees by itself" in done.stderr
     assert desk.prompts() == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_caller_that_leaves_withdraws_its_question(desk: Desk, number: signal.Signals):
+def test_a_caller_that_leaves_withdraws_its_question(desk: Desk, number: signal.Signals) -> None:
     asking = desk.hub.popen("ask", "Deploy?")
     desk.next()
     asking.send_signal(number)
@@ -75,7 +75,7 @@ def test_a_caller_that_leaves_withdraws_its_question(desk: Desk, number: signal.
     assert any(entry["event"] == "PROMPT_WITHDRAWN" for entry in desk.audit())
 
 
-def test_a_caller_that_is_killed_withdraws_its_question(desk: Desk):
+def test_a_caller_that_is_killed_withdraws_its_question(desk: Desk) -> None:
     asking = desk.hub.popen("ask", "Deploy?")
     desk.next()
     asking.kill()
@@ -83,14 +83,14 @@ def test_a_caller_that_is_killed_withdraws_its_question(desk: Desk):
     desk.wait_quiet()
 
 
-def test_canceling_says_withdrawn_to_the_caller(desk: Desk):
+def test_canceling_says_withdrawn_to_the_caller(desk: Desk) -> None:
     asking = desk.hub.popen("ask", "Deploy?")
     desk.answer("cancel")
     asking.communicate(timeout=30)
     assert asking.returncode == 5
 
 
-def test_a_hub_that_is_killed_is_started_again_and_asks_the_same_question(desk: Desk):
+def test_a_hub_that_is_killed_is_started_again_and_asks_the_same_question(desk: Desk) -> None:
     asking = desk.hub.popen("ask", "Deploy?")
     before = desk.next()
     desk.hub.kill_9()
@@ -100,7 +100,7 @@ def test_a_hub_that_is_killed_is_started_again_and_asks_the_same_question(desk: 
     assert asking.communicate(timeout=30)[0] == "yes\n" and asking.returncode == 0
 
 
-def test_several_questions_come_from_a_file_and_the_first_unanswered_ends_it(desk: Desk, tmp_path: Path):
+def test_several_questions_come_from_a_file_and_the_first_unanswered_ends_it(desk: Desk, tmp_path: Path) -> None:
     file = tmp_path / "questions.json"
     items = [{"name": "go", "question": "Go?"}, {"name": "where", "question": "Where?", "choices": ["a", "b"]}]
     file.write_text(json.dumps([*items, {"name": "late", "question": "Late?", "ttl": "0.5s"}]))
@@ -114,14 +114,14 @@ def test_several_questions_come_from_a_file_and_the_first_unanswered_ends_it(des
 
 
 @pytest.mark.parametrize("text", ["no json", "[]", '[{"question": ""}]', '[{"question": "x", "speed": 1}]'])
-def test_a_file_that_cannot_be_asked_is_refused_as_a_whole(desk: Desk, tmp_path: Path, text: str):
+def test_a_file_that_cannot_be_asked_is_refused_as_a_whole(desk: Desk, tmp_path: Path, text: str) -> None:
     file = tmp_path / "questions.json"
     file.write_text(text)
     assert desk.hub.cli("ask", "--file", str(file)).returncode == 2
     assert desk.prompts() == []
 
 
-def test_the_card_says_who_asks(desk: Desk):
+def test_the_card_says_who_asks(desk: Desk) -> None:
     environ = {"GITHUB_JOB": "release", "GITHUB_WORKFLOW": "ship", **desk.hub.environ}
     desk.hub.environ = environ
     asking = desk.hub.popen("ask", "Deploy?")
@@ -133,7 +133,7 @@ def test_the_card_says_who_asks(desk: Desk):
     asking.communicate(timeout=30)
 
 
-def test_notify_tells_without_asking(desk: Desk):
+def test_notify_tells_without_asking(desk: Desk) -> None:
     done = desk.hub.cli("notify", "the build is done")
     assert done.returncode == 0 and desk.prompts() == []
     assert desk.hub.cli("notify", "   ").returncode == 1

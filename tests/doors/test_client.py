@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -18,7 +19,7 @@ def client(desk: Desk) -> Client:
     return Client(desk.hub.home.root, label="a test")
 
 
-def test_an_answer_is_true_only_if_a_person_agreed(desk: Desk, client: Client):
+def test_an_answer_is_true_only_if_a_person_agreed(desk: Desk, client: Client) -> None:
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(client.ask, "Go on?")
         desk.answer("y")
@@ -29,7 +30,7 @@ def test_an_answer_is_true_only_if_a_person_agreed(desk: Desk, client: Client):
     assert not client.ask("Anybody?", ttl_s=0.3)
 
 
-def test_setting_leave_withdraws_the_question(desk: Desk, client: Client):
+def test_setting_leave_withdraws_the_question(desk: Desk, client: Client) -> None:
     leave = threading.Event()
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(client.ask, "Go on?", leave=leave)
@@ -39,7 +40,7 @@ def test_setting_leave_withdraws_the_question(desk: Desk, client: Client):
     desk.wait_quiet()
 
 
-def test_a_program_sees_what_is_open_and_answers_it(desk: Desk, client: Client):
+def test_a_program_sees_what_is_open_and_answers_it(desk: Desk, client: Client) -> None:
     asking = desk.hub.popen("ask", "Deploy?")
     prompt = desk.next()
     assert [item["prompt_id"] for item in client.prompts()] == [prompt["prompt_id"]]
@@ -50,7 +51,7 @@ def test_a_program_sees_what_is_open_and_answers_it(desk: Desk, client: Client):
     assert asking.communicate(timeout=30)[0] == "yes\n"
 
 
-def test_events_go_on_after_a_restart_of_the_hub_and_say_so(desk: Desk, client: Client):
+def test_events_go_on_after_a_restart_of_the_hub_and_say_so(desk: Desk, client: Client) -> None:
     asking = desk.hub.popen("ask", "Deploy?")
     prompt = desk.next()
     events = client.events()
@@ -61,12 +62,13 @@ def test_events_go_on_after_a_restart_of_the_hub_and_say_so(desk: Desk, client: 
     while "prompt.raised" not in names:
         names.append(next(events)["event"])
     assert names[0] == "hub.reconnected"
+    assert isinstance(events, Generator)
     events.close()
     desk.answer("n")
     asking.communicate(timeout=30)
 
 
-async def test_cancelling_an_async_question_withdraws_it(desk: Desk):
+async def test_cancelling_an_async_question_withdraws_it(desk: Desk) -> None:
     client = AsyncClient(desk.hub.home.root)
     asked = asyncio.create_task(client.ask("Go on?"))
     await asyncio.to_thread(desk.next)
@@ -76,7 +78,7 @@ async def test_cancelling_an_async_question_withdraws_it(desk: Desk):
     await asyncio.to_thread(desk.wait_quiet)
 
 
-async def test_many_questions_at_once_each_get_their_own_answer(desk: Desk):
+async def test_many_questions_at_once_each_get_their_own_answer(desk: Desk) -> None:
     client = AsyncClient(desk.hub.home.root)
     asked = [asyncio.create_task(client.ask(f"Number {n}?", choices=["even", "odd"])) for n in range(30)]
     answered: set[str] = set()

@@ -36,13 +36,13 @@ async def answer(desk: Desk, value: str, **how: Any) -> dict[str, Any]:
     return await asyncio.to_thread(desk.answer, value, **how)
 
 
-async def test_the_tools_are_listed(desk: Desk):
+async def test_the_tools_are_listed(desk: Desk) -> None:
     async with client_of(desk) as session:
         names = [tool.name for tool in (await session.list_tools()).tools]
     assert sorted(names) == ["approve", "ask_human", "notify_human"]
 
 
-async def test_a_question_is_answered_by_a_person(desk: Desk):
+async def test_a_question_is_answered_by_a_person(desk: Desk) -> None:
     async with client_of(desk) as session:
         asked = asyncio.create_task(
             call(session, "ask_human", {"question": "Which colour?", "choices": ["red", "blue"]})
@@ -51,7 +51,7 @@ async def test_a_question_is_answered_by_a_person(desk: Desk):
         assert await asked == "blue"
 
 
-async def test_a_permission_shows_the_command_and_allows_once(desk: Desk):
+async def test_a_permission_shows_the_command_and_allows_once(desk: Desk) -> None:
     async with client_of(desk) as session:
         asked = asyncio.create_task(call(session, "approve", BASH))
         prompt = await answer(desk, "y")
@@ -60,7 +60,7 @@ async def test_a_permission_shows_the_command_and_allows_once(desk: Desk):
     assert verdict == {"behavior": "allow", "updatedInput": BASH["input"]}
 
 
-async def test_a_refusal_denies_and_own_words_say_why(desk: Desk):
+async def test_a_refusal_denies_and_own_words_say_why(desk: Desk) -> None:
     async with client_of(desk) as session:
         asked = asyncio.create_task(call(session, "approve", BASH))
         await answer(desk, "n")
@@ -70,13 +70,13 @@ async def test_a_refusal_denies_and_own_words_say_why(desk: Desk):
         assert json.loads(await asked) == {"behavior": "deny", "message": "download it first"}
 
 
-async def test_nobody_in_time_denies(desk: Desk):
+async def test_nobody_in_time_denies(desk: Desk) -> None:
     async with client_of(desk) as session:
         verdict = json.loads(await call(session, "approve", {**BASH, "ttl_s": 0.5}))
     assert verdict["behavior"] == "deny"
 
 
-async def test_a_hub_that_dies_meanwhile_never_allows_by_itself(desk: Desk):
+async def test_a_hub_that_dies_meanwhile_never_allows_by_itself(desk: Desk) -> None:
     async with client_of(desk) as session:
         asked = asyncio.create_task(call(session, "approve", BASH))
         await asyncio.to_thread(desk.next)
@@ -86,7 +86,7 @@ async def test_a_hub_that_dies_meanwhile_never_allows_by_itself(desk: Desk):
         assert json.loads(await asked)["behavior"] == "deny"
 
 
-async def test_a_client_that_goes_withdraws_its_question(desk: Desk):
+async def test_a_client_that_goes_withdraws_its_question(desk: Desk) -> None:
     async with client_of(desk) as session:
         asked = asyncio.create_task(call(session, "ask_human", {"question": "Still there?"}))
         await asyncio.to_thread(desk.next)
@@ -94,7 +94,7 @@ async def test_a_client_that_goes_withdraws_its_question(desk: Desk):
     await asyncio.to_thread(desk.wait_quiet)
 
 
-async def test_a_notice_asks_nothing(desk: Desk):
+async def test_a_notice_asks_nothing(desk: Desk) -> None:
     async with client_of(desk) as session:
         assert await call(session, "notify_human", {"message": "half way"}) == "Told."
     assert desk.prompts() == []

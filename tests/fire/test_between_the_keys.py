@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from tests.support.session_fakes import Bench
@@ -73,32 +74,32 @@ def count_seams(question: bytes, answer: Answer, keys: bytes) -> list[int]:
 
 @pytest.mark.parametrize("how", ANSWERS)
 @pytest.mark.parametrize("what", MOVES)
-def test_the_rest_of_an_answer_is_not_typed_once_the_world_has_moved(what: str, how: str):
+def test_the_rest_of_an_answer_is_not_typed_once_the_world_has_moved(what: str, how: str) -> None:
     question, answer, keys = ANSWERS[how]
     places = count_seams(question, answer, keys)
     assert len(places) > 5
     for place in sorted({*places[:3], *places[3:-9:9], *places[-9:-1]}):  # those in the middle are one loop
         bench = raw(question)
         bench.before_seam = echo_the_first_key(bench, keys)
-        bench.act_at, bench.act = place, lambda bench=bench: MOVES[what](bench)
+        bench.act_at, bench.act = place, partial(MOVES[what], bench)
         outcome = bench.type(answer)
         assert bench.pty_typed() == keys, f"{what} at {place} of {places}: {outcome}"
         bench.pty.close()
 
 
 @pytest.mark.parametrize("how", ANSWERS)
-def test_keys_of_the_person_wait_behind_the_whole_answer(how: str):
+def test_keys_of_the_person_wait_behind_the_whole_answer(how: str) -> None:
     question, answer, keys = ANSWERS[how]
     for place in count_seams(question, answer, keys)[::10]:
         bench = raw(question)
         bench.before_seam = echo_the_first_key(bench, keys)
-        bench.act_at, bench.act = place, lambda bench=bench: bench.person_types(b"no")
+        bench.act_at, bench.act = place, partial(bench.person_types, b"no")
         assert bench.type(answer).outcome == "typed"
         assert bench.pty_typed() == keys + b"\rno", place
         bench.pty.close()
 
 
-def test_a_line_goes_out_in_one_piece_where_lines_are_read():
+def test_a_line_goes_out_in_one_piece_where_lines_are_read() -> None:
     """Nothing can come between its parts then."""
     bench = TypingBench(RAW_TEXT)
     seen: list[bytes] = []
@@ -108,7 +109,7 @@ def test_a_line_goes_out_in_one_piece_where_lines_are_read():
     bench.pty.close()
 
 
-def test_a_text_is_not_typed_where_the_echo_was_switched_off_unseen():
+def test_a_text_is_not_typed_where_the_echo_was_switched_off_unseen() -> None:
     """The tool asks for a password now and has not written it yet."""
     bench = TypingBench(RAW_TEXT)
     bench.pty.line = LineFlags(canonical=True, echo=False)
@@ -116,20 +117,20 @@ def test_a_text_is_not_typed_where_the_echo_was_switched_off_unseen():
     bench.pty.close()
 
 
-def test_no_enter_follows_a_letter_that_the_tool_has_not_read_yet():
+def test_no_enter_follows_a_letter_that_the_tool_has_not_read_yet() -> None:
     bench = raw(RAW_LETTER)
     bench.pty.unread_bytes = 1
     assert bench.type(YES).outcome == "failed" and bench.pty_typed() == b"y"
     bench.pty.close()
 
 
-def test_no_enter_follows_a_letter_while_the_tool_works_on_it():
+def test_no_enter_follows_a_letter_while_the_tool_works_on_it() -> None:
     bench = raw(RAW_LETTER)
     busy = ProbeAnswer(ProbeState.BUSY, "runs", echo=False, canonical=False)
 
     def work(seam: str) -> None:
         if b"y" in bench.pty_typed():
-            bench.probe.answer = busy  # type: ignore[attr-defined]
+            bench.probe.answer = busy
 
     bench.before_seam = work
     assert bench.pty_typed() == b""
@@ -138,7 +139,7 @@ def test_no_enter_follows_a_letter_while_the_tool_works_on_it():
     bench.pty.close()
 
 
-def test_a_letter_whose_tool_is_slow_but_takes_it_is_not_followed_by_an_enter():
+def test_a_letter_whose_tool_is_slow_but_takes_it_is_not_followed_by_an_enter() -> None:
     bench = raw(RAW_LETTER)
     busy = ProbeAnswer(ProbeState.BUSY, "runs", echo=False, canonical=False)
     typed_at: list[float] = []
@@ -146,10 +147,10 @@ def test_a_letter_whose_tool_is_slow_but_takes_it_is_not_followed_by_an_enter():
     def work(seam: str) -> None:
         if b"y" in bench.pty_typed() and not typed_at:
             typed_at.append(bench.clock.now())
-            bench.probe.answer = busy  # type: ignore[attr-defined]
-        if typed_at and bench.clock.now() > typed_at[0] + 1.0 and bench.probe.answer is busy:  # type: ignore[attr-defined]
+            bench.probe.answer = busy
+        if typed_at and bench.clock.now() > typed_at[0] + 1.0 and bench.probe.answer is busy:
             bench.tool_writes(b"\r\nRemoved.\r\nErase the whole disk? (y/n) ")
-            bench.probe.answer = ProbeAnswer(ProbeState.READING, "reads", echo=False, canonical=False)  # type: ignore[attr-defined]
+            bench.probe.answer = ProbeAnswer(ProbeState.READING, "reads", echo=False, canonical=False)
 
     bench.before_seam = work
     assert bench.type(YES).outcome == "typed"
@@ -157,7 +158,7 @@ def test_a_letter_whose_tool_is_slow_but_takes_it_is_not_followed_by_an_enter():
     bench.pty.close()
 
 
-def test_keys_for_a_terminal_that_is_gone_are_not_called_typed():
+def test_keys_for_a_terminal_that_is_gone_are_not_called_typed() -> None:
     bench = TypingBench(RAW_TEXT)
     bench.inlet._fd = -1
     outcome = bench.type(ANN)
@@ -165,7 +166,7 @@ def test_keys_for_a_terminal_that_is_gone_are_not_called_typed():
     bench.pty.close()
 
 
-def test_a_line_that_the_tool_has_not_read_yet_is_no_new_question():
+def test_a_line_that_the_tool_has_not_read_yet_is_no_new_question() -> None:
     """On a busy machine a reader is woken long before it runs: until then it only seems to wait."""
     bench = TypingBench(RAW_LETTER)
     answered = bench.open_id
@@ -181,7 +182,7 @@ def test_a_line_that_the_tool_has_not_read_yet_is_no_new_question():
 
 def test_an_answered_question_is_not_asked_again_because_the_next_one_was_not_read_yet(
     monkeypatch: pytest.MonkeyPatch,
-):
+) -> None:
     """The tool has written its next question and waits; on a busy machine nobody has read it from the terminal yet."""
     bench = TypingBench(RAW_LETTER)
     answered = bench.open_id
@@ -202,7 +203,7 @@ def test_an_answered_question_is_not_asked_again_because_the_next_one_was_not_re
     bench.pty.close()
 
 
-def test_output_that_is_read_and_not_yet_kept_counts_as_unseen():
+def test_output_that_is_read_and_not_yet_kept_counts_as_unseen() -> None:
     """Between the read and the ring a chunk is nowhere to be found: whoever compares must know of it all the same."""
     bench = Bench()
     arrived, go_on = threading.Event(), threading.Event()

@@ -8,6 +8,7 @@ import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.arena import Arena, arena, wait_for
@@ -58,7 +59,7 @@ def command_lines() -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.timeout(200)
-def test_a_canary_is_found_nowhere(place: Arena, tmp_path: Path):
+def test_a_canary_is_found_nowhere(place: Arena, tmp_path: Path) -> None:
     done = tmp_path / "done"
     script = tmp_path / "tool.py"
     script.write_text(TOOL.format(shown=SHOWN, done=str(done)))
@@ -84,7 +85,7 @@ def test_a_canary_is_found_nowhere(place: Arena, tmp_path: Path):
     place.ask("kill", session_id=fighter.session_id, force=True)
 
 
-def _other(prompt, old: str):
+def _other(prompt: dict[str, Any] | None, old: str) -> dict[str, Any] | None:
     return prompt if prompt and prompt["prompt_id"] != old else None
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 
 import pytest
 from tests.support.typing_bench import QUESTION, TypingBench
@@ -46,34 +48,34 @@ SEAMS = count_seams()
 
 
 @pytest.mark.parametrize("what", MOVES)
-def test_nothing_is_typed_whenever_the_world_moved_first(what: str):
+def test_nothing_is_typed_whenever_the_world_moved_first(what: str) -> None:
     assert SEAMS >= 4
     for place in range(1, SEAMS + 1):
         bench = TypingBench()
-        bench.act_at, bench.act = place, lambda bench=bench: MOVES[what](bench)
+        bench.act_at, bench.act = place, partial(MOVES[what], bench)
         outcome = bench.type(YES)
         own = bench.pty_typed().replace(b"n\r", b"").replace(b"n", b"")  # what the person at the keyboard typed
         assert (outcome.outcome, own) == ("stale", b""), f"{what} before {bench.seams[place - 1]} ({place})"
         bench.pty.close()
 
 
-def test_nothing_is_typed_into_a_tool_that_has_ended():
+def test_nothing_is_typed_into_a_tool_that_has_ended() -> None:
     bench = TypingBench()
     bench.act_at, bench.act = 1, bench.tool_ends
     assert (bench.type(YES).outcome, bench.pty_typed()) == ("stale", b"")
     bench.pty.close()
 
 
-def test_a_screen_that_is_drawn_anew_but_asks_the_same_is_answered():
+def test_a_screen_that_is_drawn_anew_but_asks_the_same_is_answered() -> None:
     for place in range(1, SEAMS + 1):
         bench = TypingBench()
-        bench.act_at, bench.act = place, lambda bench=bench: bench.tool_writes(b"\r" + QUESTION)
+        bench.act_at, bench.act = place, partial(bench.tool_writes, b"\r" + QUESTION)
         assert bench.type(YES).outcome == "typed"
         assert bench.pty_typed() == b"y\r"
         bench.pty.close()
 
 
-def test_a_tool_that_stops_waiting_gets_nothing_at_any_place():
+def test_a_tool_that_stops_waiting_gets_nothing_at_any_place() -> None:
     busy = ProbeAnswer(ProbeState.BUSY, "runs", echo=True, canonical=True)
     for place in range(1, SEAMS + 1):
         bench = TypingBench()
@@ -88,23 +90,23 @@ def test_a_tool_that_stops_waiting_gets_nothing_at_any_place():
         bench.pty.close()
 
 
-def test_a_hidden_answer_that_was_begun_at_the_keyboard_is_not_completed_from_afar():
+def test_a_hidden_answer_that_was_begun_at_the_keyboard_is_not_completed_from_afar() -> None:
     for place in range(1, SEAMS + 1):
         bench = TypingBench(PASSWORD, echo=False)
-        bench.act_at, bench.act = place, lambda bench=bench: bench.person_types(b"half")
+        bench.act_at, bench.act = place, partial(bench.person_types, b"half")
         outcome = bench.type(Answer(AnswerKind.TEXT, "from afar"))
         assert (outcome.outcome, bench.pty_typed()) == ("stale", b"half"), bench.seams[place - 1]
         bench.pty.close()
 
 
-def test_what_a_terminal_says_by_itself_is_no_answer_that_was_begun():
+def test_what_a_terminal_says_by_itself_is_no_answer_that_was_begun() -> None:
     bench = TypingBench(PASSWORD, echo=False)
     bench.person_types(b"\x1b[I")  # the window has the focus
     assert bench.type(Answer(AnswerKind.TEXT, "from afar")).outcome == "typed"
     bench.pty.close()
 
 
-def test_a_prompt_that_was_refused_as_stale_but_stands_there_still_is_asked_again():
+def test_a_prompt_that_was_refused_as_stale_but_stands_there_still_is_asked_again() -> None:
     bench = TypingBench()
     reading = bench.probe.answer
     first = bench.open_id
@@ -117,7 +119,7 @@ def test_a_prompt_that_was_refused_as_stale_but_stands_there_still_is_asked_agai
     bench.pty.close()
 
 
-def test_two_who_type_the_same_answer_at_once_type_it_once():
+def test_two_who_type_the_same_answer_at_once_type_it_once() -> None:
     """A connection that hung and was replaced may bring the same order a second time, in another thread."""
     bench = TypingBench()
     hand = bench.typist()
@@ -125,11 +127,11 @@ def test_two_who_type_the_same_answer_at_once_type_it_once():
     both_know_nothing = threading.Barrier(2)
     enter = bench.inlet.injection
 
-    def injection(timeout_s: float):
+    def injection(timeout_s: float) -> AbstractContextManager[None]:
         both_know_nothing.wait(20)
         return enter(timeout_s)
 
-    bench.inlet.injection = injection  # type: ignore[method-assign]
+    bench.inlet.injection = injection  # type: ignore[method-assign, assignment]
     threads = [threading.Thread(target=hand.type, args=(prompt_id, YES)) for _ in range(2)]
     for thread in threads:
         thread.start()

@@ -94,13 +94,13 @@ def start_reader(place: Arena, kind: str, name: str = "") -> Reader:
 @example(text="x" * 1001)
 @example(text="界" * 1000)
 @FEW
-def test_text_arrives_as_it_was_said_or_not_at_all(reader: Reader, text: str):
+def test_text_arrives_as_it_was_said_or_not_at_all(reader: Reader, text: str) -> None:
     why = reader.say(text)
     if any(ord(char) < 32 or ord(char) == 127 for char in text):
         assert "one line without control" in why
 
 
-def test_a_lone_surrogate_is_refused_with_a_reason(place: Arena):
+def test_a_lone_surrogate_is_refused_with_a_reason(place: Arena) -> None:
     reader = start_reader(place, "python", "surrogate")
     prompt = wait_for(lambda: reader.fighter.question(0), "the question")
     done = _raw_reply(place, prompt["prompt_id"], "broken \ud800 text")
@@ -148,7 +148,7 @@ def _menu_prompt(menu: Reader) -> dict[str, Any]:
 @example(words="4")
 @example(words="999")
 @FEW
-def test_a_persons_words_are_never_typed_into_a_menu(menu: Reader, words: str):
+def test_a_persons_words_are_never_typed_into_a_menu(menu: Reader, words: str) -> None:
     before = menu.lines()
     prompt = _menu_prompt(menu)
     if any(label.lower().startswith(words.strip().lower()) for label in LABELS):
@@ -160,7 +160,7 @@ def test_a_persons_words_are_never_typed_into_a_menu(menu: Reader, words: str):
 
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("label", LABELS)
-def test_a_choice_chooses_exactly_that(menu: Reader, label: str):
+def test_a_choice_chooses_exactly_that(menu: Reader, label: str) -> None:
     count = len(menu.lines())
     prompt = _menu_prompt(menu)
     answer = menu.place.reply(prompt["prompt_id"], label)
@@ -183,7 +183,7 @@ def _is_new(menu: Reader, old: str) -> bool:
 @pytest.mark.heavy
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed; `make test-all` installs it")
 @pytest.mark.timeout(200)
-def test_node_gets_every_text_as_it_was_said(place: Arena):
+def test_node_gets_every_text_as_it_was_said(place: Arena) -> None:
     reader = start_reader(place, "node")
     for text in (
         "plain",

@@ -43,7 +43,7 @@ def raw_characters(text: str) -> set[str]:
 
 
 @pytest.mark.timeout(200)
-def test_hostile_output_reaches_no_command_no_log_and_no_channel_raw(tmp_path: Path):
+def test_hostile_output_reaches_no_command_no_log_and_no_channel_raw(tmp_path: Path) -> None:
     script = tmp_path / "tool.py"
     script.write_text(TOOL.format(hostile=HOSTILE))
     with arena() as place:

@@ -9,7 +9,7 @@ from tests.support.terminal import ATLASBRIDGE, Terminal
 
 
 @pytest.mark.timeout(200)
-def test_the_tool_and_the_keyboard_work_on_and_prompts_wait():
+def test_the_tool_and_the_keyboard_work_on_and_prompts_wait() -> None:
     with arena() as place:
         place.start_hub()
         fighter = Fighter(place, "desk", place.home.root / "desk.got")
@@ -30,7 +30,7 @@ def test_the_tool_and_the_keyboard_work_on_and_prompts_wait():
 
 
 @pytest.mark.timeout(300)
-def test_twenty_deaths_of_the_hub_cost_three_sessions_nothing():
+def test_twenty_deaths_of_the_hub_cost_three_sessions_nothing() -> None:
     with arena() as place:
         place.start_hub()
         back_s = kill_and_restart(place, sessions=3, rounds=20)

@@ -40,7 +40,7 @@ def fill(live: LiveHub) -> Any:
     return lambda: delattr(database, "transaction")
 
 
-async def test_a_full_disk_is_an_event_and_a_message_and_so_is_its_end():
+async def test_a_full_disk_is_an_event_and_a_message_and_so_is_its_end() -> None:
     async with live_hub() as live:
         free = fill(live)
         with pytest.raises(StoreError):
@@ -55,7 +55,7 @@ async def test_a_full_disk_is_an_event_and_a_message_and_so_is_its_end():
         await live.person.until(lambda: any("again" in text for text in live.person.notices))
 
 
-async def test_who_follows_the_events_hears_of_an_alarm_that_is_already_on():
+async def test_who_follows_the_events_hears_of_an_alarm_that_is_already_on() -> None:
     async with live_hub() as live:
         free = fill(live)
         with pytest.raises(StoreError):
@@ -67,7 +67,7 @@ async def test_who_follows_the_events_hears_of_an_alarm_that_is_already_on():
         free()
 
 
-async def test_of_a_flood_of_refused_replies_the_first_are_recorded_and_the_rest_is_counted():
+async def test_of_a_flood_of_refused_replies_the_first_are_recorded_and_the_rest_is_counted() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         for _ in range(500):
@@ -82,7 +82,7 @@ async def test_of_a_flood_of_refused_replies_the_first_are_recorded_and_the_rest
         host.close()
 
 
-async def test_what_was_counted_is_recorded_when_the_hub_ends():
+async def test_what_was_counted_is_recorded_when_the_hub_ends() -> None:
     async with live_hub() as live:
         for _ in range(100):
             await live.hub.replies.reply(local("none", "y"))
@@ -92,7 +92,7 @@ async def test_what_was_counted_is_recorded_when_the_hub_ends():
         assert len(entries) + entries[-1]["more"] - 1 == 100
 
 
-async def test_an_answer_that_takes_long_to_type_is_called_accepted_and_not_refused():
+async def test_an_answer_that_takes_long_to_type_is_called_accepted_and_not_refused() -> None:
     async with live_hub(type_timeout_s=0.05) as live:
         host, prompt_id = await ask(live)
         outcome = await live.hub.replies.reply(local(prompt_id, "y"))
@@ -104,7 +104,7 @@ async def test_an_answer_that_takes_long_to_type_is_called_accepted_and_not_refu
         host.close()
 
 
-async def test_a_prompt_that_a_killed_hub_left_unrouted_is_routed_by_the_next(monkeypatch: pytest.MonkeyPatch):
+async def test_a_prompt_that_a_killed_hub_left_unrouted_is_routed_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     async with live_hub() as live:
         host = await asyncio.to_thread(FakeHost, live.home)
         monkeypatch.setattr(live.hub.life.escalation, "begin", lambda record, session: None)  # as if killed before it
@@ -120,12 +120,12 @@ async def test_a_prompt_that_a_killed_hub_left_unrouted_is_routed_by_the_next(mo
         host.close()
 
 
-async def test_the_hub_answers_while_the_audit_log_is_verified():
+async def test_the_hub_answers_while_the_audit_log_is_verified() -> None:
     async with live_hub() as live:
         for number in range(3000):
             live.hub.ledger.note("KEYS_TYPED", count=number)
         longest, loop = 0.0, asyncio.get_running_loop()
-        verifying = asyncio.create_task(live.hub.operations.operate({"op": "audit.verify"}))
+        verifying = asyncio.create_task(live.asked("audit.verify"))
         turns = 0
         while not verifying.done():
             before = loop.time()

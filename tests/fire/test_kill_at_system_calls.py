@@ -16,7 +16,7 @@ from tests.support.traced_rounds import attack
 @pytest.mark.heavy
 @pytest.mark.skipif(not available(), reason="strace is not installed; `make test-all` installs it")
 @pytest.mark.timeout(600)
-def test_a_hub_killed_at_any_system_call_loses_nothing_and_types_nothing_twice():
+def test_a_hub_killed_at_any_system_call_loses_nothing_and_types_nothing_twice() -> None:
     with arena() as place:
         places, deaths, _ = attack(place, 30, Random(13))
         assert places >= 200 and deaths >= 20
@@ -25,7 +25,7 @@ def test_a_hub_killed_at_any_system_call_loses_nothing_and_types_nothing_twice()
 @pytest.mark.heavy
 @pytest.mark.skipif(not deadly_calls.available(), reason="a C compiler is needed (Linux)")
 @pytest.mark.timeout(600)
-def test_hubs_that_die_one_after_the_other_lose_nothing_and_type_nothing_twice(tmp_path: Path):
+def test_hubs_that_die_one_after_the_other_lose_nothing_and_type_nothing_twice(tmp_path: Path) -> None:
     with arena(preload=deadly_calls.build(tmp_path)) as place:
         died, questions = chain(place, 60, seed=7)
         assert died.total() == 60 and questions >= 10

@@ -14,7 +14,7 @@ WANTED = 10
 
 
 @pytest.mark.timeout(300)
-def test_a_client_killed_anywhere_leaves_its_terminal_as_it_was_and_the_session_running():
+def test_a_client_killed_anywhere_leaves_its_terminal_as_it_was_and_the_session_running() -> None:
     with arena() as place:
         rounds = ClientRounds(place)
         life = rounds.record_life()

@@ -13,7 +13,7 @@ WANTED = 24
 
 
 @pytest.mark.timeout(300)
-def test_a_host_killed_anywhere_takes_its_session_along_and_nothing_else():
+def test_a_host_killed_anywhere_takes_its_session_along_and_nothing_else() -> None:
     with arena() as place:
         rounds = HostRounds(place)
         life = rounds.record_life()

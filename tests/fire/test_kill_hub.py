@@ -5,19 +5,24 @@ Whatever the place: the tool gets each accepted answer exactly once, and the sto
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from typing import TypeVar
 
 import pytest
 from tests.support.arena import arena
 from tests.support.kill_rounds import Rounds, choose
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 WANTED = 80
 SIDE_BY_SIDE = 3  # a round mostly waits
 
 
 @pytest.mark.timeout(300)
-def test_a_hub_killed_anywhere_loses_nothing_and_types_nothing_twice():
+def test_a_hub_killed_anywhere_loses_nothing_and_types_nothing_twice() -> None:
     with arena() as one, arena() as two, arena() as three:
         places = [one, two, three]
         fights = list(_side_by_side(Rounds.begin, places))
@@ -41,6 +46,6 @@ def _fight(task: tuple[Rounds, list[str]]) -> None:
             raise AssertionError(f"killed {place}: {error}") from error
 
 
-def _side_by_side(function, tasks):
+def _side_by_side(function: Callable[[T], U], tasks: list[T]) -> Iterator[U]:
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         yield from pool.map(function, tasks)

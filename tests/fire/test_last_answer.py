@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from tests.support.fake_host import FakeHost
 from tests.support.hubs import HubProcess, hub_process, wait_until
 
 
 @pytest.fixture
-def hub():
+def hub() -> Iterator[HubProcess]:
     with hub_process() as running:
         yield running
 
 
-def test_an_answer_that_ends_the_tool_counts_as_typed_and_taken(hub: HubProcess):
+def test_an_answer_that_ends_the_tool_counts_as_typed_and_taken(hub: HubProcess) -> None:
     with FakeHost(hub.home) as host:
         prompt_id = host.raise_prompt()
         wait_until(hub.is_asked)
@@ -26,7 +28,7 @@ def test_an_answer_that_ends_the_tool_counts_as_typed_and_taken(hub: HubProcess)
         assert events[-3:] == ["REPLY_RECEIVED", "REPLY_INJECTED", "PROMPT_RESOLVED"]
 
 
-def test_an_answer_that_was_not_typed_before_the_tool_ended_is_told_as_such(hub: HubProcess):
+def test_an_answer_that_was_not_typed_before_the_tool_ended_is_told_as_such(hub: HubProcess) -> None:
     with FakeHost(hub.home) as host:
         prompt_id = host.raise_prompt()
         wait_until(hub.is_asked)

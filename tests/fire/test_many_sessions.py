@@ -12,7 +12,7 @@ SESSIONS = 30
 
 
 @pytest.mark.timeout(300)
-def test_thirty_sessions_get_their_own_answers_and_no_other():
+def test_thirty_sessions_get_their_own_answers_and_no_other() -> None:
     with arena() as place:
         place.start_hub()
         crowd = Crowd(place, questions=2)

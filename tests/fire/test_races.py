@@ -10,7 +10,7 @@ from tests.support.races import race_keyboard, race_two_people
 
 
 @pytest.mark.timeout(200)
-def test_an_answer_from_afar_is_typed_whole_into_its_own_question_or_not_at_all():
+def test_an_answer_from_afar_is_typed_whole_into_its_own_question_or_not_at_all() -> None:
     with arena() as place:
         place.start_hub()
         outcomes = race_keyboard(place, 12, Random(3))
@@ -18,7 +18,7 @@ def test_an_answer_from_afar_is_typed_whole_into_its_own_question_or_not_at_all(
 
 
 @pytest.mark.timeout(200)
-def test_of_two_who_answer_at_once_one_wins_and_the_other_is_told_who():
+def test_of_two_who_answer_at_once_one_wins_and_the_other_is_told_who() -> None:
     with arena() as place:
         place.start_hub()
         assert race_two_people(place, place.start_session(), 8).total() == 8

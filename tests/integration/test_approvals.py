@@ -23,7 +23,7 @@ def let_pass(terminal: Terminal, seconds: float) -> None:
     terminal.wait_until(lambda: clock.now() > until, "time to pass")
 
 
-def test_a_key_answers_the_prompt_that_is_shown_and_the_receipt_names_its_session():
+def test_a_key_answers_the_prompt_that_is_shown_and_the_receipt_names_its_session() -> None:
     with hub_process() as hub, FakeHost(hub.home, label="web-api") as host:
         host.raise_prompt(replace(YES_NO, excerpt="Drop the table? (y/n)"))
         wait_until(hub.is_asked)
@@ -40,7 +40,7 @@ def test_a_key_answers_the_prompt_that_is_shown_and_the_receipt_names_its_sessio
             assert terminal.settings() == terminal.settings_before and not terminal.screen.alternate
 
 
-def test_a_key_pressed_as_a_prompt_appears_answers_nothing_and_says_so():
+def test_a_key_pressed_as_a_prompt_appears_answers_nothing_and_says_so() -> None:
     with hub_process() as hub, FakeHost(hub.home) as host, watch(hub) as terminal:
         terminal.wait_for("nothing is waiting")
         prompt_id = host.raise_prompt()
@@ -53,7 +53,7 @@ def test_a_key_pressed_as_a_prompt_appears_answers_nothing_and_says_so():
         assert terminal.wait_exit() == 0
 
 
-def test_the_list_goes_on_over_a_restart_of_the_hub():
+def test_the_list_goes_on_over_a_restart_of_the_hub() -> None:
     with hub_process() as hub:
         options = ("--detach", "--name", "long-job")
         with run_in(hub.home.root, "sh", "-c", "printf 'Go on? (y/n) '; read a", options=options) as start:
@@ -74,7 +74,7 @@ def test_the_list_goes_on_over_a_restart_of_the_hub():
         wait_no_session(hub.home.root)
 
 
-def test_a_session_is_attached_from_the_list_and_the_list_is_there_afterwards():
+def test_a_session_is_attached_from_the_list_and_the_list_is_there_afterwards() -> None:
     with hub_process() as hub:
         options = ("--detach", "--name", "inner")
         with run_in(

@@ -7,6 +7,7 @@ import os
 import pty
 import sys
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,12 @@ TOKEN = "987654321:AAtokenThatMustNotLeak"
 
 
 @pytest.fixture(scope="module")
-def hub():
+def hub() -> Iterator[HubProcess]:
     with hub_process() as running:
         yield running
 
 
-def test_help_lists_every_command_and_errors_have_two_lines(hub: HubProcess):
+def test_help_lists_every_command_and_errors_have_two_lines(hub: HubProcess) -> None:
     shown = hub.cli("--help")
     assert shown.returncode == 0 and "approvals" in shown.stdout and "demo" in shown.stdout
     wrong = hub.cli("nonsense")
@@ -31,7 +32,7 @@ def test_help_lists_every_command_and_errors_have_two_lines(hub: HubProcess):
     assert wrong.stderr.splitlines() == ["error: No such command 'nonsense'.", "see: atlasbridge --help"]
 
 
-def test_ps_has_the_fields_of_the_design(hub: HubProcess):
+def test_ps_has_the_fields_of_the_design(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude", label="my job") as host:
         prompt_id = host.raise_prompt()
         wait_until(hub.is_asked)
@@ -44,7 +45,7 @@ def test_ps_has_the_fields_of_the_design(hub: HubProcess):
         wait_until(lambda: hub.ask("sessions")["sessions"] == [])
 
 
-def test_kill_is_passed_to_the_host_and_an_unknown_session_is_an_error(hub: HubProcess):
+def test_kill_is_passed_to_the_host_and_an_unknown_session_is_an_error(hub: HubProcess) -> None:
     with FakeHost(hub.home) as host:
         wait_until(lambda: hub.ask("sessions")["sessions"] != [])
         assert hub.cli("kill", host.session_id[:8], "--force").returncode == 0
@@ -55,7 +56,7 @@ def test_kill_is_passed_to_the_host_and_an_unknown_session_is_an_error(hub: HubP
     assert wrong.returncode == 1 and "atlasbridge ps" in wrong.stderr
 
 
-def test_what_an_agent_draws_reaches_no_terminal_as_a_control_sequence(hub: HubProcess):
+def test_what_an_agent_draws_reaches_no_terminal_as_a_control_sequence(hub: HubProcess) -> None:
     from atlasbridge.core.values import replace
 
     with FakeHost(hub.home) as host:
@@ -67,7 +68,7 @@ def test_what_an_agent_draws_reaches_no_terminal_as_a_control_sequence(hub: HubP
         wait_until(lambda: hub.ask("sessions")["sessions"] == [])
 
 
-def test_audit_commands(hub: HubProcess, tmp_path: Path):
+def test_audit_commands(hub: HubProcess, tmp_path: Path) -> None:
     assert hub.json("audit", "verify")["ok"] is True
     shown = hub.json("audit", "show", "-n", "3")
     assert len(shown) <= 3 and all("hash" in entry for entry in shown)
@@ -76,7 +77,7 @@ def test_audit_commands(hub: HubProcess, tmp_path: Path):
     assert json.loads(copy.read_text().splitlines()[0])["event"] == "HUB_START"
 
 
-def test_a_changed_audit_log_is_found_with_and_without_a_hub():
+def test_a_changed_audit_log_is_found_with_and_without_a_hub() -> None:
     with hub_process() as hub:
         text = hub.home.audit.read_text()
         hub.home.audit.write_text(text.replace("HUB_START", "HUB_STRAT", 1))
@@ -87,7 +88,7 @@ def test_a_changed_audit_log_is_found_with_and_without_a_hub():
         assert without.returncode == 1 and json.loads(without.stdout)["bad_entry"] == 1
 
 
-def test_logs_show_decisions_and_can_be_followed(hub: HubProcess):
+def test_logs_show_decisions_and_can_be_followed(hub: HubProcess) -> None:
     assert "HUB_START" in hub.cli("logs", "-n", "1000").stdout
     assert "the hub listens" in hub.cli("logs", "--hub", "-n", "1000").stdout
     following = hub.popen("logs", "--tail", "-n", "1000", "--json")
@@ -97,13 +98,14 @@ def test_logs_show_decisions_and_can_be_followed(hub: HubProcess):
             host.end()
             seen = ""
             while "SESSION_END" not in seen:
+                assert following.stdout is not None
                 seen = following.stdout.readline()
     finally:
         following.terminate()
         following.communicate(timeout=30)
 
 
-def test_doctor_finds_and_fixes_what_others_could_read():
+def test_doctor_finds_and_fixes_what_others_could_read() -> None:
     with hub_process(start=False) as hub:
         hub.home.config.chmod(0o644)
         hub.home.root.chmod(0o755)
@@ -115,7 +117,7 @@ def test_doctor_finds_and_fixes_what_others_could_read():
         assert hub.pid, "it starts the hub too"
 
 
-def test_config_show_hides_secrets_and_check_says_what_is_on():
+def test_config_show_hides_secrets_and_check_says_what_is_on() -> None:
     with hub_process(f'{NO_WEB}[channels.telegram]\nbot_token = "{TOKEN}"\nallowed_users = [1]\n', start=False) as hub:
         for arguments in (("config", "show"), ("config", "show", "--json"), ("config", "check")):
             done = hub.cli(*arguments)
@@ -124,7 +126,7 @@ def test_config_show_hides_secrets_and_check_says_what_is_on():
         assert hub.cli("config", "path").stdout.strip() == str(hub.home.config)
 
 
-def test_the_debug_bundle_has_no_secret_in_any_member(tmp_path: Path):
+def test_the_debug_bundle_has_no_secret_in_any_member(tmp_path: Path) -> None:
     config = f'{NO_WEB}[channels.telegram]\nenabled = false\nbot_token = "{TOKEN}"\nallowed_users = [1]\n'
     with hub_process(config.replace("enabled = false\nbot", "bot"), start=False) as hub:
         hub.environ["MY_API_KEY"] = "env-secret-value"
@@ -133,14 +135,14 @@ def test_the_debug_bundle_has_no_secret_in_any_member(tmp_path: Path):
         done = hub.cli("debug", "bundle", "-o", str(bundle))
         assert done.returncode == 0, done.stderr
         with tarfile.open(bundle) as archive:
-            members = {item.name: archive.extractfile(item).read().decode() for item in archive.getmembers()}
+            members = {item.name: _text(archive, item) for item in archive.getmembers()}
         everything = "".join(members.values())
         assert TOKEN not in everything and "env-secret-value" not in everything
         assert "called https://" in everything
         assert {"atlasbridge-debug/config.json", "atlasbridge-debug/logs/hub.log"} <= set(members)
 
 
-def test_every_shell_gets_its_completions(hub: HubProcess):
+def test_every_shell_gets_its_completions(hub: HubProcess) -> None:
     for shell in ("bash", "zsh", "fish"):
         done = hub.cli("completions", shell)
         assert done.returncode == 0 and "_ATLASBRIDGE_COMPLETE" in done.stdout
@@ -153,7 +155,7 @@ def test_every_shell_gets_its_completions(hub: HubProcess):
             del hub.environ[name]
 
 
-def test_approvals_answers_with_a_keystroke(hub: HubProcess):
+def test_approvals_answers_with_a_keystroke(hub: HubProcess) -> None:
     with FakeHost(hub.home) as host:
         host.raise_prompt()
         wait_until(hub.is_asked)
@@ -185,3 +187,9 @@ def test_approvals_answers_with_a_keystroke(hub: HubProcess):
 def _read(fd: int) -> bytes:
     assert is_readable(fd, 30), "approvals is silent"
     return os.read(fd, 65536)
+
+
+def _text(archive: tarfile.TarFile, item: tarfile.TarInfo) -> str:
+    file = archive.extractfile(item)
+    assert file is not None, f"{item.name} is no file"
+    return file.read().decode()

@@ -21,14 +21,14 @@ def hub() -> Iterator[HubProcess]:
         yield running
 
 
-def test_config_show_is_toml():
+def test_config_show_is_toml() -> None:
     with hub_process('[channels.telegram]\nbot_token = "1:secretsecret"\nallowed_users = [7]\n', start=False) as hub:
         shown = hub.cli("config", "show").stdout
         assert "secretsecret" not in shown
         assert tomllib.loads(shown)["channels"]["telegram"]["allowed_users"] == [7]
 
 
-def test_a_setting_is_set_and_unset_and_a_bad_one_changes_nothing():
+def test_a_setting_is_set_and_unset_and_a_bad_one_changes_nothing() -> None:
     with hub_process(f"# mine\n{NO_WEB}", start=False) as hub:
         name = "detection.settle_ms"
         assert hub.cli("config", "set", name, "75").returncode == 0
@@ -44,7 +44,7 @@ def test_a_setting_is_set_and_unset_and_a_bad_one_changes_nothing():
         assert "settle_ms" not in hub.home.config.read_text()
 
 
-def test_an_edited_file_takes_its_place_only_when_it_is_good():
+def test_an_edited_file_takes_its_place_only_when_it_is_good() -> None:
     with hub_process(NO_WEB, start=False) as hub:
         editor = hub.home.root / "editor"
         editor.write_text('#!/bin/sh\necho "[detection]\nsettle_ms = 80" >> "$1"\n')
@@ -57,24 +57,24 @@ def test_an_edited_file_takes_its_place_only_when_it_is_good():
         assert hub.home.config.read_text() == good
 
 
-def test_a_hub_in_the_foreground_that_cannot_run_says_so_by_its_status(hub: HubProcess):
+def test_a_hub_in_the_foreground_that_cannot_run_says_so_by_its_status(hub: HubProcess) -> None:
     second = hub.cli("hub", "start", "--foreground")
     assert second.returncode == 1 and "already running" in second.stderr
 
 
-def test_tables_are_whole_behind_a_pipe_and_wrap_on_a_terminal(hub: HubProcess):
+def test_tables_are_whole_behind_a_pipe_and_wrap_on_a_terminal(hub: HubProcess) -> None:
     folder = "/srv/" + "x" * 120
     with FakeHost(hub.home, label="a-name-of-some-length") as host:
         host.record = replace(host.record, cwd=folder)
         host.raise_prompt(replace(YES_NO, excerpt="Delete " + "y" * 120 + "? (y/n)"))
         wait_until(hub.is_asked)
-        row = [line for line in hub.cli("approvals").stdout.splitlines() if host.open["prompt_id"][:8] in line]
+        row = [line for line in hub.cli("approvals").stdout.splitlines() if host.open_id[:8] in line]
         assert len(row) == 1 and "y" * 120 in row[0] and "…" not in row[0]
         assert "…" not in hub.cli("audit", "show").stdout
         with Terminal(hub.command("approvals", "--once"), hub.home.root, 24, 60) as terminal:
             assert terminal.wait_exit() == 0
             printed = terminal.output.decode()
-            assert "…" not in printed and host.open["prompt_id"][:8] in printed and printed.count("y") >= 120
+            assert "…" not in printed and host.open_id[:8] in printed and printed.count("y") >= 120
             assert "y" * 20 in printed, "there is room for what is asked"
         host.end()
         wait_until(lambda: hub.ask("sessions")["sessions"] == [])
@@ -91,7 +91,7 @@ def complete(hub: HubProcess, shell: str, *words: str) -> str:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_ids_names_and_options_are_completed(hub: HubProcess, shell: str):
+def test_ids_names_and_options_are_completed(hub: HubProcess, shell: str) -> None:
     with FakeHost(hub.home, label="web-api") as host:
         prompt_id = host.raise_prompt()
         wait_until(hub.is_asked)
@@ -105,7 +105,7 @@ def test_ids_names_and_options_are_completed(hub: HubProcess, shell: str):
         wait_until(lambda: hub.ask("sessions")["sessions"] == [])
 
 
-def test_completing_without_a_hub_is_silent_and_starts_none():
+def test_completing_without_a_hub_is_silent_and_starts_none() -> None:
     with hub_process(start=False) as hub:
         assert complete(hub, "bash", "atlasbridge", "kill", "").strip() == ""
         assert not os.path.exists(hub.home.socket)

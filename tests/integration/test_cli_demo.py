@@ -6,8 +6,9 @@ import os
 import pty
 import sys
 import threading
+from functools import partial
 
-from tests.support.hubs import hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process, wait_until
 from tests.support.sessions import end_sessions
 from tests.support.terminal import Terminal
 
@@ -21,14 +22,14 @@ ANSWERS = [
 ]
 
 
-def test_the_tour_answers_by_itself_and_refuses_at_the_end():
+def test_the_tour_answers_by_itself_and_refuses_at_the_end() -> None:
     with hub_process() as hub, Terminal(hub.command("demo", "--tour"), hub.home.root, 40, 100) as terminal:
         assert terminal.wait_exit(120) == 0
         assert "your documents are still there" in " ".join(terminal.text().split())
         assert b"a-sample-password" not in terminal.output
 
 
-def test_the_demo_asks_what_agents_ask_and_takes_the_answers():
+def test_the_demo_asks_what_agents_ask_and_takes_the_answers() -> None:
     with hub_process() as hub:
         pid, fd = pty.fork()
         if pid == 0:
@@ -44,11 +45,7 @@ def test_the_demo_asks_what_agents_ask_and_takes_the_answers():
                 asked.append((prompt["type"], prompt["constraints"]["secret"]))
                 answer = hub.ask("reply", prompt_id=prompt["prompt_id"], value=value)
                 assert answer["stage"] == "typed"
-                wait_until(
-                    lambda done=prompt["prompt_id"]: all(
-                        item["prompt_id"] != done for item in hub.ask("prompts")["prompts"]
-                    )
-                )
+                wait_until(partial(_is_settled, hub, prompt["prompt_id"]))
             assert asked == [(kind, value == "s3cret!") for kind, value in ANSWERS]
             assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
         finally:
@@ -72,3 +69,7 @@ def _drain(fd: int, into: bytearray) -> None:
         if not data:
             return
         into.extend(data)
+
+
+def _is_settled(hub: HubProcess, prompt_id: str) -> bool:
+    return all(item["prompt_id"] != prompt_id for item in hub.ask("prompts")["prompts"])

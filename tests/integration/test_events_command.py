@@ -17,7 +17,7 @@ RAISED = {
 
 
 @pytest.fixture
-def hub():
+def hub() -> Iterator[HubProcess]:
     with hub_process() as running:
         yield running
 
@@ -27,7 +27,7 @@ def lines(process: Any) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def test_follow_prints_what_is_open_and_goes_on_through_a_whole_life(hub: HubProcess):
+def test_follow_prints_what_is_open_and_goes_on_through_a_whole_life(hub: HubProcess) -> None:
     with FakeHost(hub.home) as host:
         prompt_id = host.raise_prompt()
         wait_until(hub.is_asked)
@@ -54,7 +54,7 @@ def test_follow_prints_what_is_open_and_goes_on_through_a_whole_life(hub: HubPro
         following.communicate(timeout=30)
 
 
-def test_a_session_can_be_singled_out(hub: HubProcess):
+def test_a_session_can_be_singled_out(hub: HubProcess) -> None:
     with FakeHost(hub.home) as one, FakeHost(hub.home) as other:
         one.raise_prompt()
         other.raise_prompt()
@@ -67,7 +67,7 @@ def test_a_session_can_be_singled_out(hub: HubProcess):
         assert [event["event"] for event in found][:2] == ["session.started", "prompt.raised"]
 
 
-def test_withdrawal_says_why(hub: HubProcess):
+def test_withdrawal_says_why(hub: HubProcess) -> None:
     with FakeHost(hub.home) as host:
         prompt_id = host.raise_prompt()
         wait_until(hub.is_asked)
@@ -77,7 +77,7 @@ def test_withdrawal_says_why(hub: HubProcess):
         assert last["event"] == "prompt.withdrawn" and last["reason"] == "answered_at_terminal"
 
 
-def test_following_starts_the_hub_and_waits_for_the_next_one():
+def test_following_starts_the_hub_and_waits_for_the_next_one() -> None:
     with hub_process(start=False) as hub:
         following = hub.popen("events", "--json", "--follow")
         wait_until(lambda: hub.pid != 0 and hub.home.socket.exists())

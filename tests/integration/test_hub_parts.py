@@ -25,7 +25,7 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.scheduler.service import Scheduler
 
 
-def test_one_holder_at_a_time_and_its_process_is_known(tmp_path: Path):
+def test_one_holder_at_a_time_and_its_process_is_known(tmp_path: Path) -> None:
     first, second = HubLock(tmp_path / "lock"), HubLock(tmp_path / "lock")
     assert lock_holder(tmp_path / "lock") is None
     assert first.acquire() and not second.acquire()
@@ -42,7 +42,7 @@ def test_one_holder_at_a_time_and_its_process_is_known(tmp_path: Path):
     second.release()
 
 
-def test_the_log_rotates_and_is_private(tmp_path: Path):
+def test_the_log_rotates_and_is_private(tmp_path: Path) -> None:
     script = (
         "import logging, sys; from pathlib import Path; from atlasbridge.core.daemon.logfile import open_log\n"
         "open_log(Path(sys.argv[1]), 'info', 10_000, 2, False)\n"
@@ -57,14 +57,14 @@ def test_the_log_rotates_and_is_private(tmp_path: Path):
     assert "SECRET" not in "".join(file.read_text() for file in files)
 
 
-def test_a_log_line_cannot_be_forged_by_what_it_quotes():
+def test_a_log_line_cannot_be_forged_by_what_it_quotes() -> None:
     record = logging.LogRecord("atlasbridge.a", logging.INFO, "", 0, "said %s", ('x\n{"level": "error"}\x1b[2J',), None)
     line = JsonLines().format(record)
     assert "\n" not in line and "\x1b" not in line
     assert json.loads(line)["level"] == "info"
 
 
-async def test_a_listener_that_falls_behind_loses_its_place_and_delays_nobody(monkeypatch: pytest.MonkeyPatch):
+async def test_a_listener_that_falls_behind_loses_its_place_and_delays_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_module, "QUEUE_LIMIT", 3)
     stream = EventStream(ManualClock())
     slow, quick = stream.listen(), stream.listen()
@@ -74,7 +74,7 @@ async def test_a_listener_that_falls_behind_loses_its_place_and_delays_nobody(mo
     assert [event["number"] async for event in slow] == [0, 1, 2]
 
 
-async def test_what_a_full_disk_put_off_is_done_later():
+async def test_what_a_full_disk_put_off_is_done_later() -> None:
     clock, tries = ManualClock(), []
     scheduler = Scheduler(clock)
 
@@ -90,7 +90,7 @@ async def test_what_a_full_disk_put_off_is_done_later():
     assert len(tries) == 2
 
 
-async def test_an_action_may_cancel_one_that_is_due_at_the_same_moment():
+async def test_an_action_may_cancel_one_that_is_due_at_the_same_moment() -> None:
     clock, done = ManualClock(), []
     scheduler = Scheduler(clock)
     scheduler.set("a", clock.now() + 1, lambda: scheduler.cancel("b"))
@@ -99,12 +99,12 @@ async def test_an_action_may_cancel_one_that_is_due_at_the_same_moment():
     assert scheduler.run_due() is None and done == []
 
 
-def test_a_home_whose_path_is_too_long_is_refused(tmp_path: Path):
+def test_a_home_whose_path_is_too_long_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AtlasBridgeError, match="too long for a socket"):
         Home(tmp_path / ("x" * 100)).prepare()
 
 
-async def test_a_configured_session_can_be_started_from_afar():
+async def test_a_configured_session_can_be_started_from_afar() -> None:
     config = NO_WEB + '[[launchers]]\nname = "nap"\ncommand = ["sleep", "60"]\ncwd = "/"\n'
     with hub_process(config) as hub:
         (launcher,) = plan_hub(hub.home, {}).launchers
@@ -117,7 +117,7 @@ async def test_a_configured_session_can_be_started_from_afar():
             end_sessions(hub.home.root)
 
 
-def test_a_bad_configuration_keeps_run_from_starting_anything(tmp_path: Path):
+def test_a_bad_configuration_keeps_run_from_starting_anything(tmp_path: Path) -> None:
     with hub_process("[session]\nkill_grace_seconds = -1\n", start=False) as hub:
         done = hub.cli("run", "--", "touch", str(tmp_path / "touched"))
         assert done.returncode == 2 and "config.toml line 2: session.kill_grace_seconds" in done.stderr

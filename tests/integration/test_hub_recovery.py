@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+from pathlib import Path
 
 from tests.support.hubs import HubProcess, hub_process, wait_until
 from tests.support.sessions import end_sessions
@@ -23,7 +24,7 @@ def is_asked(hub: HubProcess) -> bool:
         return False
 
 
-def test_a_new_hub_takes_over_by_itself_and_an_answer_is_typed_once(tmp_path):
+def test_a_new_hub_takes_over_by_itself_and_an_answer_is_typed_once(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with hub_process() as hub:
         hub.environ["OUT"] = str(out)
@@ -45,7 +46,7 @@ def test_a_new_hub_takes_over_by_itself_and_an_answer_is_typed_once(tmp_path):
             end_sessions(hub.home.root)
 
 
-def test_a_hub_that_was_stopped_on_purpose_stays_stopped():
+def test_a_hub_that_was_stopped_on_purpose_stays_stopped() -> None:
     with hub_process() as hub:
         assert hub.cli("run", "--detach", "--", "sleep", "60").returncode == 0
         try:
@@ -59,7 +60,7 @@ def test_a_hub_that_was_stopped_on_purpose_stays_stopped():
             end_sessions(hub.home.root)
 
 
-def test_the_kernel_says_who_is_at_the_other_end():
+def test_the_kernel_says_who_is_at_the_other_end() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX)
     with ours, theirs:
         assert read_peer(ours).uid == os.getuid()

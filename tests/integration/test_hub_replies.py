@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from tests.support.fake_host import FREE_TEXT, SECRET, UNKNOWN, YES_NO, FakeHost
-from tests.support.hubs import LiveHub, channel_named, live_hub
+from tests.support.hubs import LiveHub, channel_named, live_hub, stage_of, why
+from tests.support.waiting import in_thread
 
-from atlasbridge.core.prompt.model import PromptState, Refusal, Reject
+from atlasbridge.channels.memory import MemoryChannel
+from atlasbridge.core.prompt.model import Prompt, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.courier import CourierSettings
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.routing.router import LOCAL
 
 
-async def in_thread(call, *arguments, **named):
-    return await asyncio.to_thread(call, *arguments, **named)
-
-
-async def ask(live: LiveHub, prompt=YES_NO, **session) -> tuple[FakeHost, str]:
+async def ask(live: LiveHub, prompt: Prompt = YES_NO, **session: Any) -> tuple[FakeHost, str]:
     host = await in_thread(FakeHost, live.home, **session)
     prompt_id = host.raise_prompt(prompt)
     await live.event("prompt.raised")
     return host, prompt_id
 
 
-def local(prompt_id: str, value: str, **fields) -> InboundReply:
+def local(prompt_id: str, value: str, **fields: Any) -> InboundReply:
     return InboundReply(channel=LOCAL, identity="cli:local", prompt_id=prompt_id, value=value, **fields)
 
 
-async def test_a_person_answers_and_gets_every_receipt():
+async def test_a_person_answers_and_gets_every_receipt() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         await live.person.until(lambda: live.person.shown)
@@ -39,11 +38,11 @@ async def test_a_person_answers_and_gets_every_receipt():
         await live.person.until(lambda: len(live.person.edits) == 3 and live.person.outcomes)
         assert [receipt.stage for _, receipt in live.person.edits] == ["received", "typed", "taken"]
         assert isinstance(live.person.outcomes[0][1], Receipt)
-        assert live.hub.desk.prompt(prompt_id).state is PromptState.RESOLVED
+        assert live.record(prompt_id).state is PromptState.RESOLVED
         host.close()
 
 
-async def test_the_first_valid_reply_wins_and_the_other_channel_hears_who_it_was():
+async def test_the_first_valid_reply_wins_and_the_other_channel_hears_who_it_was() -> None:
     other = channel_named("other")
     async with live_hub(channels=(channel_named("memory"), other)) as live:
         host, _ = await ask(live)
@@ -63,7 +62,7 @@ async def test_the_first_valid_reply_wins_and_the_other_channel_hears_who_it_was
         host.close()
 
 
-async def test_a_reply_is_audited_before_it_is_typed():
+async def test_a_reply_is_audited_before_it_is_typed() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         answering = asyncio.create_task(live.hub.replies.reply(local(prompt_id, "y")))
@@ -71,32 +70,32 @@ async def test_a_reply_is_audited_before_it_is_typed():
         events = [entry["event"] for entry in live.hub.ledger.audit_entries(prompt_id=prompt_id)]
         assert "REPLY_RECEIVED" in events and "REPLY_INJECTED" not in events
         host.say("typed", prompt_id=prompt_id, outcome="typed")
-        assert (await answering).stage == "typed"
+        assert stage_of(await answering) == "typed"
         host.close()
 
 
-async def test_a_stale_prompt_is_refused_and_withdrawn():
+async def test_a_stale_prompt_is_refused_and_withdrawn() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         answering = asyncio.create_task(live.hub.replies.reply(local(prompt_id, "y")))
         await in_thread(host.answer_typing, "stale")
         outcome = await answering
-        assert outcome.reason is Refusal.STALE
-        assert live.hub.desk.prompt(prompt_id).state is PromptState.WITHDRAWN
+        assert why(outcome) is Refusal.STALE
+        assert live.record(prompt_id).state is PromptState.WITHDRAWN
         host.close()
 
 
-async def test_after_an_answer_at_the_terminal_a_reply_is_refused():
+async def test_after_an_answer_at_the_terminal_a_reply_is_refused() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         host.withdraw(prompt_id)
         assert (await live.event("prompt.withdrawn"))["reason"] == "answered_at_terminal"
         outcome = await live.hub.replies.reply(local(prompt_id, "y"))
-        assert outcome.reason is Refusal.NOT_OPEN
+        assert why(outcome) is Refusal.NOT_OPEN
         host.close()
 
 
-async def test_after_the_deadline_the_safe_default_is_typed_and_a_late_reply_is_refused():
+async def test_after_the_deadline_the_safe_default_is_typed_and_a_late_reply_is_refused() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         live.advance(601)
@@ -105,53 +104,53 @@ async def test_after_the_deadline_the_safe_default_is_typed_and_a_late_reply_is_
         assert (await live.event("prompt.expired"))["default"] == "n"
         assert (await live.event("prompt.injected"))["by"] == "auto:timeout"
         await live.event("prompt.resolved")
-        assert (await live.hub.replies.reply(local(prompt_id, "y"))).reason is Refusal.EXPIRED
+        assert why(await live.hub.replies.reply(local(prompt_id, "y"))) is Refusal.EXPIRED
         host.close()
 
 
-async def test_nothing_is_typed_by_a_timer_for_an_unknown_or_a_secret_prompt():
+async def test_nothing_is_typed_by_a_timer_for_an_unknown_or_a_secret_prompt() -> None:
     for prompt in (UNKNOWN, SECRET):
         async with live_hub() as live:
             host, prompt_id = await ask(live, prompt)
             live.advance(601)
             assert (await live.event("prompt.expired"))["default"] is None
-            assert live.hub.desk.prompt(prompt_id).state is PromptState.EXPIRED
+            assert live.record(prompt_id).state is PromptState.EXPIRED
             assert live.hub.ledger.unsettled() == []
             host.close()
 
 
-async def test_a_wall_clock_that_jumps_expires_nothing():
+async def test_a_wall_clock_that_jumps_expires_nothing() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         live.clock.jump_wall(86_400)
         live.hub.scheduler.run_due()
-        assert live.hub.desk.prompt(prompt_id).state in (PromptState.ROUTED, PromptState.AWAITING_REPLY)
+        assert live.record(prompt_id).state in (PromptState.ROUTED, PromptState.AWAITING_REPLY)
         host.close()
 
 
-async def test_the_eleventh_reply_within_a_minute_is_too_fast_but_not_on_this_machine():
+async def test_the_eleventh_reply_within_a_minute_is_too_fast_but_not_on_this_machine() -> None:
     async with live_hub(channels=(channel_named("chat", remote=True),)) as live:
         host, prompt_id = await ask(live)
         wrong = InboundReply(channel="chat", identity="chat:1", prompt_id=prompt_id, value="maybe")
-        reasons = [(await live.hub.replies.reply(wrong)).reason for _ in range(11)]
+        reasons = [why(await live.hub.replies.reply(wrong)) for _ in range(11)]
         assert reasons == [Refusal.BAD_VALUE] * 10 + [Refusal.RATE_LIMITED]
-        assert (await live.hub.replies.reply(local(prompt_id, "maybe"))).reason is Refusal.BAD_VALUE
+        assert why(await live.hub.replies.reply(local(prompt_id, "maybe"))) is Refusal.BAD_VALUE
         live.clock.advance(61)
-        assert (await live.hub.replies.reply(wrong)).reason is Refusal.BAD_VALUE
+        assert why(await live.hub.replies.reply(wrong)) is Refusal.BAD_VALUE
         host.close()
 
 
-async def test_a_person_who_is_not_listed_may_not_answer():
+async def test_a_person_who_is_not_listed_may_not_answer() -> None:
     chat = channel_named("chat", remote=True)
     policy = PolicySettings(allowed={"chat": frozenset({"chat:1"})})
     async with live_hub(policy=policy, channels=(chat,)) as live:
         host, prompt_id = await ask(live)
         stranger = InboundReply(channel="chat", identity="chat:2", prompt_id=prompt_id, value="y")
-        assert (await live.hub.replies.reply(stranger)).reason is Refusal.NOT_ALLOWED
+        assert why(await live.hub.replies.reply(stranger)) is Refusal.NOT_ALLOWED
         host.close()
 
 
-async def test_a_secret_is_neither_asked_nor_answered_in_a_chat_and_never_written_down():
+async def test_a_secret_is_neither_asked_nor_answered_in_a_chat_and_never_written_down() -> None:
     chat = channel_named("chat", remote=True)
     policy = PolicySettings(allowed={"chat": None})
     async with live_hub(policy=policy, channels=(chat,)) as live:
@@ -159,7 +158,7 @@ async def test_a_secret_is_neither_asked_nor_answered_in_a_chat_and_never_writte
         await live.people["chat"].until(lambda: len(live.people["chat"].notices) == 2)
         assert live.people["chat"].shown == []
         from_chat = InboundReply(channel="chat", identity="chat:1", prompt_id=prompt_id, value="hunter2")
-        assert (await live.hub.replies.reply(from_chat)).reason is Refusal.NOT_ALLOWED
+        assert why(await live.hub.replies.reply(from_chat)) is Refusal.NOT_ALLOWED
         answering = asyncio.create_task(live.hub.replies.reply(local(prompt_id, "hunter2")))
         order = await in_thread(host.answer_typing)
         assert order["answer"]["value"] == "hunter2"
@@ -170,7 +169,7 @@ async def test_a_secret_is_neither_asked_nor_answered_in_a_chat_and_never_writte
         host.close()
 
 
-async def test_a_dead_channel_keeps_nobody_else_waiting_and_asks_when_it_is_back():
+async def test_a_dead_channel_keeps_nobody_else_waiting_and_asks_when_it_is_back() -> None:
     async with live_hub(channels=(channel_named("memory"), channel_named("dead"))) as live:
         dead = live.people["dead"]
         dead.stuck = True
@@ -184,7 +183,7 @@ async def test_a_dead_channel_keeps_nobody_else_waiting_and_asks_when_it_is_back
         host.close()
 
 
-async def test_a_channel_that_is_down_is_tried_again_while_the_prompt_is_open():
+async def test_a_channel_that_is_down_is_tried_again_while_the_prompt_is_open() -> None:
     async with live_hub() as live:
         live.person.down = True
         host, prompt_id = await ask(live)
@@ -195,35 +194,35 @@ async def test_a_channel_that_is_down_is_tried_again_while_the_prompt_is_open():
         host.close()
 
 
-async def test_cancel_leaves_the_prompt_alone():
+async def test_cancel_leaves_the_prompt_alone() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live, UNKNOWN)
         outcome = await live.hub.replies.reply(local(prompt_id, "cancel"))
-        assert outcome.stage == "canceled"
-        assert live.hub.desk.prompt(prompt_id).state is PromptState.CANCELED
+        assert stage_of(outcome) == "canceled"
+        assert live.record(prompt_id).state is PromptState.CANCELED
         host.close()
 
 
-async def test_free_text_is_answered_by_no_timer_even_if_a_default_came_with_it():
+async def test_free_text_is_answered_by_no_timer_even_if_a_default_came_with_it() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live, FREE_TEXT)
         live.advance(601)
         assert (await live.event("prompt.expired"))["default"] is None
-        assert live.hub.desk.prompt(prompt_id).state is PromptState.EXPIRED
+        assert live.record(prompt_id).state is PromptState.EXPIRED
         host.close()
 
 
-async def test_a_session_without_channels_asks_nobody_but_can_be_answered_here():
+async def test_a_session_without_channels_asks_nobody_but_can_be_answered_here() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live, channels=())
         answering = asyncio.create_task(live.hub.replies.reply(local(prompt_id, "y")))
         await in_thread(host.answer_typing)
-        assert (await answering).stage == "typed"
+        assert stage_of(await answering) == "typed"
         assert live.person.shown == [] and live.person.notices == []
         host.close()
 
 
-async def test_a_reminder_goes_out_once():
+async def test_a_reminder_goes_out_once() -> None:
     async with live_hub() as live:
         host, _ = await ask(live)
         await live.person.until(lambda: live.person.shown)
@@ -234,20 +233,22 @@ async def test_a_reminder_goes_out_once():
         host.close()
 
 
-async def test_typed_but_still_there_is_told_and_never_typed_again():
+async def test_typed_but_still_there_is_told_and_never_typed_again() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
         answering = asyncio.create_task(live.hub.replies.reply(local(prompt_id, "y")))
         await in_thread(host.answer_typing, "typed", "still_there")
         await answering
         assert (await live.event("prompt.failed"))["reason"] == "still_there"
-        assert live.hub.desk.prompt(prompt_id).state is PromptState.FAILED
+        assert live.record(prompt_id).state is PromptState.FAILED
         host.close()
 
 
-async def test_a_channel_that_cannot_be_built_is_a_fault_in_the_status():
-    class Broken(channel_named("broken")):
-        def __init__(self, *_):
+async def test_a_channel_that_cannot_be_built_is_a_fault_in_the_status() -> None:
+    class Broken(MemoryChannel):
+        name = "broken"
+
+        def __init__(self, *_: Any) -> None:
             raise ImportError("no module named colours")
 
     async with live_hub(channels=(Broken,), courier=CourierSettings(first_retry_s=0.01)) as live:
@@ -257,7 +258,7 @@ async def test_a_channel_that_cannot_be_built_is_a_fault_in_the_status():
         assert "colours" in live.hub.router.health()[0]["fault"]
 
 
-async def test_a_screen_is_shown_at_once_then_whenever_it_changes_until_nobody_looks():
+async def test_a_screen_is_shown_at_once_then_whenever_it_changes_until_nobody_looks() -> None:
     async with live_hub() as live:
         host = await in_thread(FakeHost, live.home)
         looking = live.hub.desk.watch(host.session_id, fps=5)
@@ -275,7 +276,7 @@ async def test_a_screen_is_shown_at_once_then_whenever_it_changes_until_nobody_l
         host.close()
 
 
-async def test_a_host_that_does_not_answer_shows_nothing():
+async def test_a_host_that_does_not_answer_shows_nothing() -> None:
     async with live_hub(capture_timeout_s=0.05) as live:
         host = await in_thread(FakeHost, live.home)
         assert await live.hub.desk.screen(host.session_id) is None
@@ -283,7 +284,7 @@ async def test_a_host_that_does_not_answer_shows_nothing():
         host.close()
 
 
-async def test_keys_from_afar_are_recorded_by_number_and_not_by_content():
+async def test_keys_from_afar_are_recorded_by_number_and_not_by_content() -> None:
     async with live_hub() as live:
         host = await in_thread(FakeHost, live.home)
         assert await live.hub.desk.type_keys(host.session_id, b"ls\r", "web:anna")
@@ -293,7 +294,7 @@ async def test_keys_from_afar_are_recorded_by_number_and_not_by_content():
         host.close()
 
 
-async def test_a_session_may_set_its_own_time_limit():
+async def test_a_session_may_set_its_own_time_limit() -> None:
     async with live_hub() as live:
         host = await in_thread(FakeHost, live.home, ttl_s=5.0)
         host.raise_prompt()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.fake_host import SECRET, FakeHost
 from tests.support.hubs import LiveHub, channel_named, live_hub
+from tests.support.waiting import in_thread, until
 
 from atlasbridge.core.daemon.rule_desk import HubRules
 from atlasbridge.core.policy.reader import read_policy
@@ -39,7 +43,7 @@ approvals = 2
 """
 
 
-def asking(text: str, *, certain: bool = True, words: bool = False, **changes) -> Prompt:
+def asking(text: str, *, certain: bool = True, words: bool = False, **changes: Any) -> Prompt:
     """As Claude Code asks: yes, yes for ever, no."""
     subject = Subject(SubjectKind.COMMAND, text, "/somewhere", SubjectSource.HOOK, certain, text)
     prompt = Prompt(
@@ -61,36 +65,30 @@ def asking(text: str, *, certain: bool = True, words: bool = False, **changes) -
 
 
 @asynccontextmanager
-async def ruled_hub(text: str = RULES, **options):
+async def ruled_hub(text: str = RULES, **options: Any) -> AsyncIterator[LiveHub]:
     async with live_hub(**options) as live:
         parser = ShellParser()
         live.hub.rules.use(HubRules(read_policy(text, parser), parser, "/home/x"))
         yield live
 
 
-async def in_thread(call, *arguments, **named):
-    return await asyncio.to_thread(call, *arguments, **named)
-
-
 async def ask(live: LiveHub, prompt: Prompt, host: FakeHost | None = None) -> tuple[FakeHost, str]:
-    host = host or await in_thread(FakeHost, live.home)
-    prompt_id = host.raise_prompt(prompt)
-    async with asyncio.timeout(10):
-        while live.hub.desk.prompt(prompt_id) is None:
-            await asyncio.sleep(0.005)
-    return host, prompt_id
+    asker = host if host is not None else await in_thread(FakeHost, live.home)
+    prompt_id = asker.raise_prompt(prompt)
+    await until(lambda: live.hub.desk.prompt(prompt_id), "the question")
+    return asker, prompt_id
 
 
 def local(prompt_id: str, value: str) -> InboundReply:
     return InboundReply(channel=LOCAL, identity="cli:local", prompt_id=prompt_id, value=value)
 
 
-async def test_allow_types_the_choice_that_allows_once_and_says_which_rule_it_was():
+async def test_allow_types_the_choice_that_allows_once_and_says_which_rule_it_was() -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking("npm run test:unit"))
         assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "1"}
         await live.event("prompt.resolved")
-        assert live.hub.desk.prompt(prompt_id).decided_by == "rule:tests"
+        assert live.record(prompt_id).decided_by == "rule:tests"
         (entry,) = live.hub.ledger.audit_entries(prompt_id=prompt_id, event="REPLY_RECEIVED")
         assert entry["source"] == "rule:tests" and entry["rule"] == "tests" and len(entry["rule_digest"]) == 32
         assert live.person.shown == []
@@ -111,30 +109,30 @@ async def test_allow_types_the_choice_that_allows_once_and_says_which_rule_it_wa
     ],
     ids=["more", "cut", "always", "two", "several", "unknown", "no-subject", "secret"],
 )
-async def test_what_is_not_certain_is_asked(prompt):
+async def test_what_is_not_certain_is_asked(prompt: Prompt) -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, prompt)
         await live.person.until(lambda: live.person.shown)
-        assert live.hub.desk.prompt(prompt_id).decided_by == ""
+        assert live.record(prompt_id).decided_by == ""
         host.close()
 
 
-async def test_deny_types_the_refusing_choice():
+async def test_deny_types_the_refusing_choice() -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking("ls; rm -rf /"))
         assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "3"}
-        assert live.hub.desk.prompt(prompt_id).decided_by == "rule:no-rm"
+        assert live.record(prompt_id).decided_by == "rule:no-rm"
         host.close()
 
 
-async def test_deny_gives_its_reason_where_the_tool_takes_words_with_a_refusal():
+async def test_deny_gives_its_reason_where_the_tool_takes_words_with_a_refusal() -> None:
     async with ruled_hub() as live:
         host, _ = await ask(live, asking("rm -rf /", words=True))
         assert (await in_thread(host.answer_typing))["answer"] == {"kind": "text", "value": "use the bin"}
         host.close()
 
 
-async def test_two_people_must_agree_and_one_alone_types_nothing():
+async def test_two_people_must_agree_and_one_alone_types_nothing() -> None:
     async with ruled_hub(channels=(channel_named("memory"), channel_named("other"))) as live:
         host, prompt_id = await ask(live, asking("git push"))
         for person in live.people.values():
@@ -147,14 +145,14 @@ async def test_two_people_must_agree_and_one_alone_types_nothing():
         assert isinstance(receipt, Receipt) and receipt.stage == "voted" and "one more person" in receipt.sentence
         live.person.say(shown, "1", identity="memory:anna")
         await live.person.until(lambda: len(live.person.outcomes) == 2)
-        assert live.hub.desk.prompt(prompt_id).decided_by == ""
+        assert live.record(prompt_id).decided_by == ""
         live.people["other"].say(shown, "1", identity="other:bert")
         assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "1"}
-        assert live.hub.desk.prompt(prompt_id).decided_by == "memory:anna, other:bert"
+        assert live.record(prompt_id).decided_by == "memory:anna, other:bert"
         host.close()
 
 
-async def test_one_refusal_ends_what_two_people_should_have_agreed_to():
+async def test_one_refusal_ends_what_two_people_should_have_agreed_to() -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking("git push"))
         await live.person.until(lambda: live.person.shown)
@@ -166,7 +164,7 @@ async def test_one_refusal_ends_what_two_people_should_have_agreed_to():
         host.close()
 
 
-async def test_people_count_and_not_the_channels_they_speak_through():
+async def test_people_count_and_not_the_channels_they_speak_through() -> None:
     async with ruled_hub(channels=(channel_named("memory"), channel_named("other"))) as live:
         live.hub.replies.person_of = lambda identity: identity.partition(":")[2]
         host, prompt_id = await ask(live, asking("git push"))
@@ -174,17 +172,17 @@ async def test_people_count_and_not_the_channels_they_speak_through():
             await person.until(lambda person=person: person.shown)
             person.say(person.shown[0], "1", identity=f"{name}:anna")
             await person.until(lambda person=person: person.outcomes)
-        assert live.hub.desk.prompt(prompt_id).decided_by == ""
+        assert live.record(prompt_id).decided_by == ""
         host.close()
 
 
-async def grant(live: LiveHub, prompt_id: str, **fields) -> dict:
+async def grant(live: LiveHub, prompt_id: str, **fields: Any) -> dict[str, Any]:
     answer = live.hub.rule_operations.operate({"op": "grant.add", "prompt_id": prompt_id, **fields})
     assert answer is not None
     return answer
 
 
-async def test_a_grant_answers_its_prompt_and_the_next_ones_until_it_is_used_up():
+async def test_a_grant_answers_its_prompt_and_the_next_ones_until_it_is_used_up() -> None:
     async with ruled_hub() as live:
         host, first = await ask(live, asking("cargo test --all"))
         await live.person.until(lambda: live.person.shown)
@@ -198,15 +196,15 @@ async def test_a_grant_answers_its_prompt_and_the_next_ones_until_it_is_used_up(
         await in_thread(host.answer_typing)
         _, second = await ask(live, asking("cargo test -p x"), host)
         await in_thread(host.answer_typing)
-        assert live.hub.desk.prompt(second).decided_by.startswith("grant:")
+        assert live.record(second).decided_by.startswith("grant:")
         _, third = await ask(live, asking("cargo test"), host)
         await live.person.until(lambda: len(live.person.shown) == 2)
-        assert live.hub.desk.prompt(third).decided_by == ""
+        assert live.record(third).decided_by == ""
         assert live.hub.ledger.live_grants() == []
         host.close()
 
 
-async def test_a_grant_ends_with_its_time():
+async def test_a_grant_ends_with_its_time() -> None:
     async with ruled_hub() as live:
         host, first = await ask(live, asking("cargo test"))
         await grant(live, first, for_s=60)
@@ -217,7 +215,7 @@ async def test_a_grant_ends_with_its_time():
         host.close()
 
 
-async def test_a_revoked_grant_allows_nothing_more_and_another_session_never_had_it():
+async def test_a_revoked_grant_allows_nothing_more_and_another_session_never_had_it() -> None:
     async with ruled_hub() as live:
         host, first = await ask(live, asking("cargo test"))
         made = await grant(live, first)
@@ -232,7 +230,7 @@ async def test_a_revoked_grant_allows_nothing_more_and_another_session_never_had
 
 
 @pytest.mark.parametrize("text", ["ls $(x)", "rm -rf $X", "curl x | sh", "x=1 ls", "bash -c 'ls $x'"])
-async def test_what_is_not_certain_cannot_be_granted(text):
+async def test_what_is_not_certain_cannot_be_granted(text: str) -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking(text))
         answer = await grant(live, prompt_id)
@@ -242,46 +240,46 @@ async def test_what_is_not_certain_cannot_be_granted(text):
 
 
 @pytest.mark.parametrize("prompt", [asking("ls", certain=False), asking("ls", subject=None), SECRET])
-async def test_secrets_unknown_and_cut_questions_cannot_be_granted(prompt):
+async def test_secrets_unknown_and_cut_questions_cannot_be_granted(prompt: Prompt) -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, prompt)
         assert not (await grant(live, prompt_id))["ok"]
         host.close()
 
 
-async def test_a_refusal_stands_against_a_grant():
+async def test_a_refusal_stands_against_a_grant() -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking("rm x"))
         await grant(live, prompt_id, folder=True)
         await in_thread(host.answer_typing)
         _, second = await ask(live, asking("rm -rf x"), host)
         assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "3"}
-        assert live.hub.desk.prompt(second).decided_by == "rule:no-rm"
+        assert live.record(second).decided_by == "rule:no-rm"
         host.close()
 
 
-async def test_a_projects_rules_hold_only_after_a_person_trusted_them_and_as_they_were_then(tmp_path):
+async def test_a_projects_rules_hold_only_after_a_person_trusted_them_and_as_they_were_then(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     (folder / ".atlasbridge").mkdir(parents=True)
     file = folder / ".atlasbridge" / "policy.toml"
     file.write_text('[[rule]]\nname = "here"\nverdict = "deny"\ncommand = ["npm", "**"]\n')
     async with ruled_hub() as live:
         host = await in_thread(FakeHost, live.home)
-        session = replace(live.hub.ledger.session(host.session_id), cwd=str(folder / "sub"))
+        session = replace(live.session(host), cwd=str(folder / "sub"))
         assert live.hub.rules.judge(asking("npm run test"), session).rule == "tests"
         await live.person.until(lambda: any("not trusted" in text for text in live.person.notices))
-        assert live.hub.rule_operations.operate({"op": "policy.trust", "folder": str(folder)})["rules"] == ["here"]
+        assert (await live.asked("policy.trust", folder=str(folder)))["rules"] == ["here"]
         assert live.hub.rules.judge(asking("npm run test"), session).rule == "here"
         file.write_text("")
         assert live.hub.rules.judge(asking("npm run test"), session).rule == "here"
         file.write_text('[[rule]]\nname = "more"\nverdict = "allow"\ncommand = ["curl", "**"]\n')
-        refused = live.hub.rule_operations.operate({"op": "policy.trust", "folder": str(folder)})
+        refused = await live.asked("policy.trust", folder=str(folder))
         assert not refused["ok"] and "never allow" in refused["message"]
         assert live.hub.rules.judge(asking("curl x"), session).verdict.value == "ask"
         host.close()
 
 
-async def test_what_rules_did_is_told_at_once_or_in_one_message():
+async def test_what_rules_did_is_told_at_once_or_in_one_message() -> None:
     async with ruled_hub() as live:
         live.hub.rules.use(replace(live.hub.rules.rules, tell="at_once"))
         host, _ = await ask(live, asking("npm run test"))
@@ -293,7 +291,7 @@ async def test_what_rules_did_is_told_at_once_or_in_one_message():
         host.close()
 
 
-async def test_a_reply_that_is_no_refusal_needs_everybody_even_if_it_is_words_or_keys():
+async def test_a_reply_that_is_no_refusal_needs_everybody_even_if_it_is_words_or_keys() -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking("git push"))
         outcome = await live.hub.replies.reply(replace(local(prompt_id, "x"), as_keys=True))

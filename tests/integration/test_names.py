@@ -22,7 +22,7 @@ def known(hub: HubProcess, count: int) -> None:
     wait_until(lambda: len(hub.ask("sessions")["sessions"]) == count)
 
 
-def test_a_session_is_killed_by_name_or_beginning_and_an_unclear_one_is_listed(hub: HubProcess):
+def test_a_session_is_killed_by_name_or_beginning_and_an_unclear_one_is_listed(hub: HubProcess) -> None:
     with FakeHost(hub.home, label="web-api") as one, FakeHost(hub.home, label="web-worker") as two:
         known(hub, 2)
         unclear = hub.cli("kill", "web")
@@ -39,7 +39,7 @@ def test_a_session_is_killed_by_name_or_beginning_and_an_unclear_one_is_listed(h
         known(hub, 0)
 
 
-def test_a_reply_may_name_the_session_that_asks(hub: HubProcess):
+def test_a_reply_may_name_the_session_that_asks(hub: HubProcess) -> None:
     with FakeHost(hub.home, label="deploy") as host, FakeHost(hub.home, label="deploy-staging") as other:
         prompt_id = host.raise_prompt()
         wait_until(hub.is_asked)
@@ -58,7 +58,7 @@ def test_a_reply_may_name_the_session_that_asks(hub: HubProcess):
         known(hub, 0)
 
 
-def test_a_new_name_is_used_everywhere_recorded_and_kept_by_the_host(hub: HubProcess):
+def test_a_new_name_is_used_everywhere_recorded_and_kept_by_the_host(hub: HubProcess) -> None:
     with FakeHost(hub.home, label="old") as host:
         known(hub, 1)
         done = hub.cli("rename", "old", "new name\x1b[2J")
@@ -77,7 +77,7 @@ def test_a_new_name_is_used_everywhere_recorded_and_kept_by_the_host(hub: HubPro
         known(hub, 0)
 
 
-def test_a_real_host_keeps_its_new_name_over_a_restart_of_the_hub_and_is_attached_by_it(hub: HubProcess):
+def test_a_real_host_keeps_its_new_name_over_a_restart_of_the_hub_and_is_attached_by_it(hub: HubProcess) -> None:
     with run_in(hub.home.root, "sh", "-c", "echo ready; read a", options=("--detach", "--name", "first")) as start:
         assert start.wait_exit() == 0
     assert hub.cli("rename", "first", "second").returncode == 0
@@ -93,7 +93,7 @@ def test_a_real_host_keeps_its_new_name_over_a_restart_of_the_hub_and_is_attache
     wait_no_session(hub.home.root)
 
 
-def test_unknown_commands_and_options_get_a_suggestion(hub: HubProcess):
+def test_unknown_commands_and_options_get_a_suggestion(hub: HubProcess) -> None:
     assert hub.cli("aprovals").stderr.splitlines()[1] == "did you mean atlasbridge approvals?"
     assert "did you mean atlasbridge hub start" in hub.cli("hub", "strat").stderr
     assert "--follow" in hub.cli("events", "--folow").stderr

@@ -15,7 +15,7 @@ print("got", answer)
 """
 
 
-def test_what_a_nested_run_asks_is_raised_once_and_the_answer_arrives():
+def test_what_a_nested_run_asks_is_raised_once_and_the_answer_arrives() -> None:
     with hub_process() as hub:
         inner = " ".join(
             (sys.executable, "-P", "-m", "atlasbridge", "run", "--name", "inner", "--", sys.executable, "-c")

@@ -76,7 +76,9 @@ def outside(packages: Path, hub: HubProcess) -> Terminal:
 
 
 @pytest.mark.parametrize(("ending", "status"), [("exit 7", 7), ("kill -TERM $$", 128 + 15), ("true", 0)])
-def test_the_session_ends_with_the_status_of_the_tool(packages, hub, ending: str, status: int) -> None:
+def test_the_session_ends_with_the_status_of_the_tool(
+    packages: Path, hub: HubProcess, ending: str, status: int
+) -> None:
     make_agent(packages, f"echo here\n{ending}\n")
     with outside(packages, hub) as terminal:
         terminal.wait_for("here")
@@ -134,7 +136,9 @@ def own_adapter(hub: HubProcess, found: str) -> None:
     (folder / "echo-agent.py").write_text(OWN.format(found=found))
 
 
-def test_what_an_adapter_leaves_out_is_raised_by_the_usual_detector_and_answered(packages, hub) -> None:
+def test_what_an_adapter_leaves_out_is_raised_by_the_usual_detector_and_answered(
+    packages: Path, hub: HubProcess
+) -> None:
     own_adapter(hub, "found = None")
     with outside(packages, hub) as terminal:
         terminal.wait_until(hub.is_asked, "the first prompt")
@@ -150,7 +154,9 @@ def test_what_an_adapter_leaves_out_is_raised_by_the_usual_detector_and_answered
     wait_until(lambda: not hub.is_asked())
 
 
-def test_a_question_longer_than_the_interface_allows_is_asked_and_the_fault_is_said(packages, hub) -> None:
+def test_a_question_longer_than_the_interface_allows_is_asked_and_the_fault_is_said(
+    packages: Path, hub: HubProcess
+) -> None:
     own_adapter(hub, "if found: found.excerpt = 'Overwrite ' + 'x' * 300 + '? [y/N]'")
     with outside(packages, hub) as terminal:
         terminal.wait_for("over 200 bytes")

@@ -11,7 +11,7 @@ from tests.support.hubs import hub_process, wait_until
 from atlasbridge.core.values import replace
 
 
-def test_the_bare_command_shows_what_waits_and_what_runs():
+def test_the_bare_command_shows_what_waits_and_what_runs() -> None:
     with hub_process() as hub, FakeHost(hub.home, label="web-api") as host, FakeHost(hub.home, label="quiet") as other:
         host.raise_prompt(replace(YES_NO, excerpt="Delete " + "x" * 150 + "?\x1b[2J (y/n)"))
         wait_until(lambda: hub.is_asked() and len(hub.ask("sessions")["sessions"]) == 2)
@@ -26,7 +26,7 @@ def test_the_bare_command_shows_what_waits_and_what_runs():
         assert hub.cli("status", "--line").stdout == ""
 
 
-def test_without_a_hub_the_bare_command_helps_and_starts_none():
+def test_without_a_hub_the_bare_command_helps_and_starts_none() -> None:
     with hub_process(start=False) as hub:
         assert "Commands:" in hub.cli().stdout
         line = hub.cli("status", "--line")
@@ -34,7 +34,7 @@ def test_without_a_hub_the_bare_command_helps_and_starts_none():
         assert hub.pid == 0
 
 
-def test_the_status_line_imports_nothing_heavy():
+def test_the_status_line_imports_nothing_heavy() -> None:
     script = """
 import sys
 sys.argv = ["atlasbridge", "status", "--line"]

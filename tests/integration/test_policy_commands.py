@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ RULE = '[[rule]]\nname = "tests"\nverdict = "allow"\ncommand = ["npm", "run", "t
 
 
 @pytest.fixture
-def hub():
+def hub() -> Iterator[HubProcess]:
     with hub_process() as made:
         yield made
 
@@ -34,7 +35,7 @@ def answer(hub: HubProcess, host: FakeHost, text: str, value: str = "1") -> str:
     return prompt_id
 
 
-def test_the_first_rule_as_the_howto_tells_it(hub, monkeypatch):
+def test_the_first_rule_as_the_howto_tells_it(hub: HubProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         for _ in range(3):
             answer(hub, host, "npm run test")
@@ -57,7 +58,7 @@ def test_the_first_rule_as_the_howto_tells_it(hub, monkeypatch):
         assert entries[0]["source"].startswith("rule:")
 
 
-def test_explain_says_verdict_rule_and_reason_as_json(hub, tmp_path):
+def test_explain_says_verdict_rule_and_reason_as_json(hub: HubProcess, tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     file.write_text(RULE)
     found = hub.json("policy", "explain", "--command", "npm run test:unit", "--policy", str(file))
@@ -66,7 +67,7 @@ def test_explain_says_verdict_rule_and_reason_as_json(hub, tmp_path):
     assert (found["verdict"], found["rule"]) == ("ask", "") and "reboot" in found["reason"]
 
 
-def test_explain_a_prompt(hub):
+def test_explain_a_prompt(hub: HubProcess) -> None:
     (hub.home.root / "policy.toml").write_text(RULE.replace("allow", "deny"))
     with FakeHost(hub.home, tool="claude") as host:
         prompt_id = answer(hub, host, "npm run test")
@@ -75,7 +76,7 @@ def test_explain_a_prompt(hub):
         assert [(row["verdict"], row["against"]) for row in rows] == [("deny", True)]
 
 
-def test_a_wrong_file_is_said_with_its_line_and_the_old_rules_stand(hub):
+def test_a_wrong_file_is_said_with_its_line_and_the_old_rules_stand(hub: HubProcess) -> None:
     path = hub.home.root / "policy.toml"
     path.write_text(RULE)
     assert hub.cli("hub", "reload").returncode == 0
@@ -87,14 +88,14 @@ def test_a_wrong_file_is_said_with_its_line_and_the_old_rules_stand(hub):
     assert [rule["name"] for rule in hub.ask("policy.rules")["rules"]] == ["tests"]
 
 
-def test_a_hub_does_not_start_with_rules_that_are_wrong():
+def test_a_hub_does_not_start_with_rules_that_are_wrong() -> None:
     with hub_process(start=False) as hub:
         (hub.home.root / "policy.toml").write_text("[[rule]]\n")
         done = hub.cli("hub", "start")
         assert done.returncode != 0 and "policy.toml:1:" in done.stderr
 
 
-def test_edit_keeps_the_old_rules_when_the_draft_is_wrong(hub, tmp_path):
+def test_edit_keeps_the_old_rules_when_the_draft_is_wrong(hub: HubProcess, tmp_path: Path) -> None:
     path = hub.home.root / "policy.toml"
     path.write_text(RULE)
     editor = tmp_path / "editor"
@@ -106,7 +107,7 @@ def test_edit_keeps_the_old_rules_when_the_draft_is_wrong(hub, tmp_path):
     assert path.read_text() == RULE
 
 
-def test_grants_are_added_listed_used_and_revoked(hub):
+def test_grants_are_added_listed_used_and_revoked(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         prompt_id = host.raise_prompt(asking("cargo test --all"))
         wait_until(hub.is_asked)
@@ -126,7 +127,7 @@ def test_grants_are_added_listed_used_and_revoked(hub):
         assert hub.cli("grants", "revoke", "ffffffff").returncode == 1
 
 
-def test_what_cannot_be_granted_says_why(hub):
+def test_what_cannot_be_granted_says_why(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         prompt_id = host.raise_prompt(asking("ls $(x)"))
         wait_until(hub.is_asked)
@@ -135,7 +136,7 @@ def test_what_cannot_be_granted_says_why(hub):
         assert json.loads(done.stdout)["reason"] == "cannot_grant"
 
 
-def test_grants_survive_the_hub_but_not_another_use(hub):
+def test_grants_survive_the_hub_but_not_another_use(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         prompt_id = host.raise_prompt(asking("cargo test"))
         wait_until(hub.is_asked)
@@ -149,7 +150,7 @@ def test_grants_survive_the_hub_but_not_another_use(hub):
         wait_until(hub.is_asked)
 
 
-def test_old_grants_in_the_configuration_are_told_and_used_no_more():
+def test_old_grants_in_the_configuration_are_told_and_used_no_more() -> None:
     grant = '[[grants]]\ntool = "claude"\nquestion = "Do you want to proceed?"\nanswer = "1"\n'
     config = f"[channels.web]\nenabled = false\n{grant}"
     with hub_process(config) as hub, FakeHost(hub.home, tool="claude") as host:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 from tests.support.fake_host import FREE_TEXT, SECRET, UNKNOWN, FakeHost
@@ -25,13 +26,13 @@ MENU = Prompt(
 
 
 @pytest.fixture(scope="module")
-def hub():
+def hub() -> Iterator[HubProcess]:
     with hub_process() as running:
         yield running
 
 
 @pytest.fixture
-def host(hub: HubProcess):
+def host(hub: HubProcess) -> Iterator[FakeHost]:
     with FakeHost(hub.home) as connected:
         yield connected
         connected.end()
@@ -44,7 +45,7 @@ def ask(hub: HubProcess, host: FakeHost, prompt: Prompt | None = None) -> str:
     return prompt_id
 
 
-def test_a_typed_reply_exits_0_with_a_short_id(hub: HubProcess, host: FakeHost):
+def test_a_typed_reply_exits_0_with_a_short_id(hub: HubProcess, host: FakeHost) -> None:
     prompt_id = ask(hub, host)
     replying = hub.popen("reply", prompt_id[:8], "y", "--json")
     assert host.answer_typing()["answer"]["kind"] == "yes"
@@ -65,7 +66,7 @@ def test_a_typed_reply_exits_0_with_a_short_id(hub: HubProcess, host: FakeHost):
     assert json.loads(again.stdout)["reason"] == "not_open"
 
 
-def test_a_word_that_is_no_choice_is_refused_with_the_choices(hub: HubProcess, host: FakeHost):
+def test_a_word_that_is_no_choice_is_refused_with_the_choices(hub: HubProcess, host: FakeHost) -> None:
     prompt_id = ask(hub, host, MENU)
     refused = hub.cli("reply", prompt_id, "perhaps")
     assert refused.returncode == 3
@@ -73,7 +74,7 @@ def test_a_word_that_is_no_choice_is_refused_with_the_choices(hub: HubProcess, h
 
 
 @pytest.mark.parametrize(("said", "value"), [("1", "1"), ("no, tell me", "2"), ("default", "2")])
-def test_a_choice_is_named_by_number_label_or_default(hub: HubProcess, host: FakeHost, said: str, value: str):
+def test_a_choice_is_named_by_number_label_or_default(hub: HubProcess, host: FakeHost, said: str, value: str) -> None:
     prompt_id = ask(hub, host, MENU)
     replying = hub.popen("reply", prompt_id, said)
     assert host.answer_typing()["answer"] == {"kind": "choice", "value": value}
@@ -81,20 +82,21 @@ def test_a_choice_is_named_by_number_label_or_default(hub: HubProcess, host: Fak
     assert replying.returncode == 0
 
 
-def test_text_can_be_forced(hub: HubProcess, host: FakeHost):
+def test_text_can_be_forced(hub: HubProcess, host: FakeHost) -> None:
     prompt_id = ask(hub, host, FREE_TEXT)
     replying = hub.popen("reply", prompt_id, "default", "--text")
     assert host.answer_typing()["answer"] == {"kind": "text", "value": "default"}
     replying.communicate(timeout=30)
 
 
-def test_a_secret_comes_from_standard_input_without_its_newline(hub: HubProcess, host: FakeHost):
+def test_a_secret_comes_from_standard_input_without_its_newline(hub: HubProcess, host: FakeHost) -> None:
     prompt_id = ask(hub, host, SECRET)
     import subprocess
 
     replying = subprocess.Popen(
         hub.command("reply", prompt_id, "-"), env=hub.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
+    assert replying.stdin is not None and replying.stdout is not None
     replying.stdin.write("  two words \n")
     replying.stdin.close()
     assert host.answer_typing()["answer"]["value"] == "  two words "
@@ -102,7 +104,7 @@ def test_a_secret_comes_from_standard_input_without_its_newline(hub: HubProcess,
     replying.stdout.close()
 
 
-def test_keys_are_typed_as_they_are(hub: HubProcess, host: FakeHost):
+def test_keys_are_typed_as_they_are(hub: HubProcess, host: FakeHost) -> None:
     prompt_id = ask(hub, host, UNKNOWN)
     replying = hub.popen("reply", prompt_id, "--keys", "\\x1b")
     assert host.answer_typing()["answer"]["kind"] == "keys"
@@ -110,17 +112,17 @@ def test_keys_are_typed_as_they_are(hub: HubProcess, host: FakeHost):
     assert replying.returncode == 0
 
 
-def test_unknown_prompts_are_refused(hub: HubProcess, host: FakeHost):
+def test_unknown_prompts_are_refused(hub: HubProcess, host: FakeHost) -> None:
     refused = hub.cli("reply", "ffffffff", "y", "--json")
     assert refused.returncode == 3 and json.loads(refused.stdout)["reason"] == "unknown_prompt"
 
 
-def test_neither_value_nor_keys_is_a_usage_error(hub: HubProcess):
+def test_neither_value_nor_keys_is_a_usage_error(hub: HubProcess) -> None:
     done = hub.cli("reply", "ffffffff")
     assert done.returncode == 2 and done.stderr.startswith("error: give either a VALUE or --keys")
 
 
-def test_without_a_hub_the_exit_status_is_1_with_a_hint():
+def test_without_a_hub_the_exit_status_is_1_with_a_hint() -> None:
     with hub_process(start=False) as hub:
         done = hub.cli("reply", "ffffffff", "y")
         assert done.returncode == 1

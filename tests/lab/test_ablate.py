@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from atlasbridge.core import vocabulary
-from atlasbridge.core.recognition import choice_list
+from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.finding import Facts
 from atlasbridge.core.screen.view import View
 from atlasbridge.lab.ablate import Picture, Weight, pictures_of, render_page, weigh
@@ -23,16 +23,16 @@ def test_each_piece_is_weighed_by_what_changes_without_it() -> None:
     weights = {weight.name: weight for weight in weigh(PICTURES)}
     assert weights["remove-what"].changed == ("rm",)
     assert "rm in German" in weights["confirm"].changed
-    assert weights[f"choice_list.GAP_ROWS {choice_list.GAP_ROWS} → {choice_list.GAP_ROWS // 2}"].changed == ("list",)
+    assert weights[f"GAP_ROWS {numbers.GAP_ROWS} → {numbers.GAP_ROWS // 2}"].changed == ("list",)
     assert weights["find-ok"].changed == ()
 
 
 def test_nothing_is_left_out_afterwards() -> None:
     before = {name: set(table) for name, table in vocabulary.languages().items()}
-    number = choice_list.GAP_ROWS
+    number = numbers.GAP_ROWS
     list(weigh(PICTURES[:1]))
     assert {name: set(table) for name, table in vocabulary.languages().items()} == before
-    assert number == choice_list.GAP_ROWS
+    assert number == numbers.GAP_ROWS
     assert vocabulary.begins("refuse", "Nein")
 
 

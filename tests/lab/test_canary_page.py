@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from atlasbridge.cli.lab_canary import render_page
 from atlasbridge.cli.lab_truth import TITLE, render_truth, truth_section, with_truth
 from atlasbridge.lab.canary import Result
@@ -54,4 +56,5 @@ def test_the_mock_model_asks_for_at_least_thirty_nasty_things() -> None:
     assert len(ALL) >= 30 and len({item.name for item in ALL}) == len(ALL)
     for number, item in enumerate(ALL):
         turn = play(Request(f"please lab:truth={number} now", 0, {"Bash": "function", "Write": "function"}), "/w", "")
-        assert turn.call is not None and item.text in turn.call.arguments.values()
+        assert turn.call is not None and isinstance(turn.call.arguments, Mapping)
+        assert item.text in turn.call.arguments.values()

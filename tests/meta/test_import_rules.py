@@ -81,7 +81,7 @@ def read_imports(path: Path) -> Iterator[str]:
             module = (parent + (node.module or "")).rstrip(".")
             yield from (f"{module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
-            yield from (word.value for word in node.args if isinstance(word, ast.Constant))
+            yield from (str(word.value) for word in node.args if isinstance(word, ast.Constant))
 
 
 def part_of(module: str) -> str:
@@ -96,7 +96,7 @@ def _module(words: list[str]) -> str:
     return words[1] if len(words) > 1 and (SRC / "atlasbridge" / f"{words[1]}.py").exists() else ""
 
 
-def test_a_part_imports_only_what_it_may():
+def test_a_part_imports_only_what_it_may() -> None:
     wrong = []
     for name in modules("atlasbridge"):
         part = name.split("/")[0].removesuffix(".py")
@@ -151,7 +151,7 @@ def rooms() -> dict[str, set[str]]:
     return found
 
 
-def test_nothing_in_core_imports_upwards():
+def test_nothing_in_core_imports_upwards() -> None:
     assert rooms().keys() <= FLOOR_OF.keys()
     upwards = [
         f"{room} imports {needed}"
@@ -162,7 +162,7 @@ def test_nothing_in_core_imports_upwards():
     assert upwards == []
 
 
-def test_no_two_packages_stand_in_a_circle():
+def test_no_two_packages_stand_in_a_circle() -> None:
     needs = rooms()
     while leaves := [room for room, others in needs.items() if not others & needs.keys()]:
         for room in leaves:
@@ -170,7 +170,7 @@ def test_no_two_packages_stand_in_a_circle():
     assert needs == {}, "these need each other"
 
 
-def test_each_third_party_package_has_one_home():
+def test_each_third_party_package_has_one_home() -> None:
     wrong = []
     for name in modules("atlasbridge"):
         for module in imports("atlasbridge", name):
@@ -180,7 +180,7 @@ def test_each_third_party_package_has_one_home():
     assert wrong == []
 
 
-def test_the_heart_is_pure():
+def test_the_heart_is_pure() -> None:
     wrong = []
     for name in modules("atlasbridge"):
         if name.startswith(PURE):
@@ -190,19 +190,19 @@ def test_the_heart_is_pure():
     assert wrong == []
 
 
-def test_ptypool_knows_nothing_of_atlasbridge():
+def test_ptypool_knows_nothing_of_atlasbridge() -> None:
     for name in modules("ptypool"):
         tops = {module.split(".")[0] for module in imports("ptypool", name)}
         assert tops <= set(sys.stdlib_module_names) | {"ptypool", "ptyprocess"}, name
 
 
-def test_the_rule_sees_imports_inside_functions_and_under_type_checking():
+def test_the_rule_sees_imports_inside_functions_and_under_type_checking() -> None:
     found = imports("atlasbridge", "bootstrap.py")
     assert any(module.startswith("atlasbridge.channels.registry") for module in found)
     assert any(module.startswith("atlasbridge.core.ports") for module in found)
 
 
-def test_only_three_boundaries_catch_everything():
+def test_only_three_boundaries_catch_everything() -> None:
     """The session, the channel loop, the CLI's top; each says on its line that it is one."""
     wrong = []
     for path in sorted((SRC / "atlasbridge").rglob("*.py")):

@@ -1,6 +1,6 @@
 """The two journeys of `docs/architecture.md`, followed: how many files a reader opens, and that the page names them.
 
-A room with a face (the screen, the probe, the store's tables) counts as its face: what stands behind it is read for its
+A room with a face (the screen, the widgets, the probe, the tables) counts as its face: what stands behind it is read for its
 own sake.  The ground floor, which everybody uses, is not counted.
 """
 
@@ -41,6 +41,7 @@ GROUND = re.compile(
 )
 FACES = {
     "core/screen/": "core/screen/screen.py",
+    "core/recognition/widgets/": "core/recognition/finders.py",
     "os/tty/": "os/tty/linux.py",
     "core/store/": "core/store/ledger.py",
     "core/audit/": "core/store/ledger.py",

@@ -22,15 +22,15 @@ SRC = ROOT / "src" / "atlasbridge"
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_page_is_current(name: str):
+def test_the_page_is_current(name: str) -> None:
     assert (REFERENCE / name).read_text(encoding="utf-8") == PAGES[name](), "run: make reference"
 
 
-def test_the_picture_of_the_floors_is_current():
+def test_the_picture_of_the_floors_is_current() -> None:
     assert PICTURE.read_text(encoding="utf-8") == render_map(), "run: make reference"
 
 
-def test_every_command_exists_and_explains_itself():
+def test_every_command_exists_and_explains_itself() -> None:
     context = click.Context(cli)
     for name in COMMANDS:
         command = cli.get_command(context, name)
@@ -38,7 +38,7 @@ def test_every_command_exists_and_explains_itself():
         assert name in render_help()
 
 
-def test_every_command_module_is_in_the_catalogue():
+def test_every_command_module_is_in_the_catalogue() -> None:
     with_command = [
         path.stem
         for path in (SRC / "cli").glob("*.py")
@@ -48,30 +48,30 @@ def test_every_command_module_is_in_the_catalogue():
     assert elsewhere == [] and set(COMMANDS) <= set(with_command)
 
 
-def test_every_command_that_prints_a_table_has_json():
+def test_every_command_that_prints_a_table_has_json() -> None:
     for path in (SRC / "cli").glob("*.py"):
         text = path.read_text(encoding="utf-8")
         if "print_table(" in text and path.stem != "printing":
             assert "as_json" in text, path.name
 
 
-def test_every_setting_is_explained():
+def test_every_setting_is_explained() -> None:
     for cells in _rows("configuration.md"):
         assert cells[3], f"{cells[0]} has no explanation"
 
 
-def test_every_audit_event_is_explained():
+def test_every_audit_event_is_explained() -> None:
     for event in AuditEvent:
         assert explain_event(event), event
 
 
-def test_every_event_that_is_written_has_a_name_in_the_list():
+def test_every_event_that_is_written_has_a_name_in_the_list() -> None:
     for path in SRC.rglob("*.py"):
         for name in re.findall(r'(?:desk|ledger)\.note\(\s*"([A-Z_]+)"', path.read_text(encoding="utf-8")):
             assert name in AuditEvent.__members__, f"{path.relative_to(SRC)} writes {name}"
 
 
-def test_every_setting_is_read_by_somebody():
+def test_every_setting_is_read_by_somebody() -> None:
     readers = "".join(
         (SRC / name).read_text(encoding="utf-8")
         for name in ("bootstrap.py", "config/hub.py", "config/rules.py", "config/session.py", "config/attention.py")
@@ -80,7 +80,7 @@ def test_every_setting_is_read_by_somebody():
         assert re.search(rf"\b{path[-1]}\b", readers), f"{'.'.join(path)} is a dead letter"
 
 
-def test_every_built_in_channel_has_its_table_on_the_page():
+def test_every_built_in_channel_has_its_table_on_the_page() -> None:
     page = (REFERENCE / "configuration.md").read_text(encoding="utf-8")
     for name in CHANNEL_SETTINGS:
         assert f"## [channels.{name}]" in page

@@ -13,21 +13,21 @@ SAYS_NOTHING = {"utils", "util", "helpers", "helper", "common", "manager", "engi
 LONGEST = 400
 
 
-def test_every_module_says_what_it_is_responsible_for():
+def test_every_module_says_what_it_is_responsible_for() -> None:
     silent = [str(path.relative_to(SRC)) for path in MODULES if not ast.get_docstring(ast.parse(path.read_text()))]
     assert silent == []
 
 
-def test_no_module_is_too_long_to_read():
+def test_no_module_is_too_long_to_read() -> None:
     long = [str(path.relative_to(SRC)) for path in MODULES if len(path.read_text().splitlines()) > LONGEST]
     assert long == []
 
 
-def test_no_module_has_a_name_that_says_nothing():
+def test_no_module_has_a_name_that_says_nothing() -> None:
     assert [str(path) for path in MODULES if SAYS_NOTHING & {path.stem, path.parent.name}] == []
 
 
-def test_nothing_is_left_for_later_without_a_reason_on_its_line():
+def test_nothing_is_left_for_later_without_a_reason_on_its_line() -> None:
     later = re.compile(r"\b(?:TODO|FIXME|XXX)\b|raise NotImplementedError")
     wrong = [
         f"{path.relative_to(SRC)}:{number}"
@@ -38,7 +38,7 @@ def test_nothing_is_left_for_later_without_a_reason_on_its_line():
     assert wrong == []
 
 
-def test_time_is_read_in_one_place():
+def test_time_is_read_in_one_place() -> None:
     """ruff bans the calls; this also sees them where a line says noqa."""
     reads = re.compile(r"\btime\.(?:time|monotonic|perf_counter)\(|datetime\.(?:now|utcnow|today)\(")
     wrong = [

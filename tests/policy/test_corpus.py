@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,9 @@ def case_of(text: str, **changes: object) -> Case:
 
 
 @pytest.mark.parametrize("group", CLASSES, ids=[group["name"] for group in CLASSES])
-def test_every_command_of_the_corpus_gets_its_verdict(group, policy, parser):
+def test_every_command_of_the_corpus_gets_its_verdict(
+    group: dict[str, Any], policy: Policy, parser: ShellParser
+) -> None:
     wrong = []
     for wanted in ("allow", "ask", "deny"):
         for text in group.get(wanted, ()):
@@ -50,14 +53,14 @@ def test_every_command_of_the_corpus_gets_its_verdict(group, policy, parser):
     assert wrong == []
 
 
-def test_the_corpus_is_large_and_every_kind_of_verdict_is_in_it():
+def test_the_corpus_is_large_and_every_kind_of_verdict_is_in_it() -> None:
     counts = {wanted: sum(len(group.get(wanted, ())) for group in CLASSES) for wanted in ("allow", "ask", "deny")}
     assert counts["allow"] >= 60
     assert counts["ask"] >= 250
     assert counts["deny"] >= 250
 
 
-def test_what_was_cut_or_hidden_is_never_allowed(policy, parser):
+def test_what_was_cut_or_hidden_is_never_allowed(policy: Policy, parser: ShellParser) -> None:
     for group in CLASSES:
         for text in group.get("allow", ()):
             cut = judge(policy, case_of(text, complete=False), parser)
@@ -65,13 +68,15 @@ def test_what_was_cut_or_hidden_is_never_allowed(policy, parser):
             assert (cut.verdict.value, hidden.verdict.value) == ("ask", "ask"), text
 
 
-def test_what_is_refused_stays_refused_when_something_of_it_is_hidden(policy, parser):
+def test_what_is_refused_stays_refused_when_something_of_it_is_hidden(policy: Policy, parser: ShellParser) -> None:
     for group in CLASSES:
         for text in group.get("deny", ()):
             assert judge(policy, case_of(text, complete=False), parser).verdict.value == "deny", text
 
 
-def test_what_is_allowed_is_refused_as_soon_as_something_refused_stands_beside_it(policy, parser):
+def test_what_is_allowed_is_refused_as_soon_as_something_refused_stands_beside_it(
+    policy: Policy, parser: ShellParser
+) -> None:
     for group in CLASSES:
         for text in group.get("allow", ()):
             for joined in (f"{text}\nrm -rf /", f"rm -rf /\n{text}", f"( {text}\n) && sudo rm -rf /"):

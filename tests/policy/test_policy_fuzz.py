@@ -12,7 +12,7 @@ from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.routing.shell_parser import ShellParser
 
 
-def test_no_program_runs_that_no_rule_allows():
+def test_no_program_runs_that_no_rule_allows() -> None:
     seen: Counter[str] = Counter()
     wrong = policy_fuzz.fuzz(20_261, 1000, seen) + policy_fuzz.fuzz(20_262, 1000, seen)
     assert wrong == []
@@ -20,7 +20,7 @@ def test_no_program_runs_that_no_rule_allows():
     assert seen["started"] > 200
 
 
-def test_the_jail_notices_what_a_policy_had_missed(tmp_path: Path):
+def test_the_jail_notices_what_a_policy_had_missed(tmp_path: Path) -> None:
     parser = ShellParser()
     policy = read_policy(policy_fuzz.RULES.read_text(encoding="utf-8"), parser)
     parser.close()

@@ -14,6 +14,7 @@ from atlasbridge.lab.scenario import (
     DetectorResult,
     ScenarioFailed,
     all_scenarios,
+    check,
     find,
     register,
 )
@@ -77,7 +78,7 @@ def test_an_id_is_given_once() -> None:
 async def test_a_scenario_that_expects_the_wrong_thing_fails() -> None:
     class Wrong(scenarios.MultipleChoiceScenario):
         async def assert_behavior(self, result: DetectorResult) -> None:
-            scenarios.check(result.raised[0].type.value == "yes_no", "a yes_no")
+            check(result.raised[0].type.value == "yes_no", "a yes_no")
 
     with pytest.raises(ScenarioFailed, match="a yes_no"):
         await Wrong().perform()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core.detection.commands import RaisePrompt
+from atlasbridge.core.detection.commands import Command, RaisePrompt
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeState, Resized
 from atlasbridge.lab.replay import Player
@@ -26,7 +26,7 @@ RAW = ProbeAnswer(ProbeState.READING, echo=False, canonical=False)
 
 def prompts(chunks: list[bytes]) -> list[tuple[str, str, str]]:
     player = Player(Detector(DIALECT, 24, 80), RAW)
-    heard = []
+    heard: list[tuple[float, Command]] = []
     for chunk in chunks:
         heard += player.tell(OutputReceived(chunk), 100.0)
     heard += player.pass_time(102.0)

@@ -79,4 +79,4 @@ def test_the_middle_confidence_is_medium_in_the_frozen_interface_and_med_in_even
     event = PromptDetector().detect("Enter your name: ")
     assert event is not None
     assert event.confidence is Confidence.MED
-    assert event.confidence == "medium"
+    assert str(event.confidence) == "medium"

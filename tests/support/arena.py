@@ -55,6 +55,9 @@ class Fighter:
     file: Path
     session_id: str = ""
 
+    def has_received(self, count: int) -> bool:
+        return len(self.received()) >= count
+
     def received(self) -> list[str]:
         """What the tool has read, line by line: number of the question, tab, answer."""
         try:

@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from textwrap import wrap as wrap_words
 
 from atlasbridge.core.recognition.finding import Facts
 from atlasbridge.core.screen.width import width
+
+Fold = Callable[[str, int], list[str]]
+Drawing = tuple[bytes, list[str], list[str], Facts]  # the bytes, the rows of the text, the labels, what the probe says
 
 RAW = Facts(canonical=False, echo=False)
 LINE = Facts(canonical=True, echo=True, reading=True)
@@ -72,7 +76,7 @@ def worded(line: str, room: int) -> list[str]:
 
 def nasty_text(rng: Random, most: int = 3000) -> str:
     """A command or a question: pipes, quotes, here-documents, wide characters, what looks like frames and menus."""
-    lines = []
+    lines: list[str] = []
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8, 30))):
         if lines and rng.random() < 0.12:
             lines += [""] * rng.choice((1, 1, 2, 5))  # what belongs together is often set apart
@@ -98,7 +102,7 @@ def draw(tool: str, text: str, cols: int, rng: Random) -> Drawn:
     return Drawn(tool, facts, data, rows, text, labels, height, cols, dialect)
 
 
-def _claude(text: str, cols: int, fold):
+def _claude(text: str, cols: int, fold: Fold) -> Drawing:
     """Several rows have a bar in front of each."""
     rows = [row for line in text.split("\n") for row in fold(line, cols - 2)]
     if len(rows) > 1:
@@ -110,7 +114,7 @@ def _claude(text: str, cols: int, fold):
     return _ended(lines), rows, labels, RAW
 
 
-def _codex(text: str, cols: int, fold):
+def _codex(text: str, cols: int, fold: Fold) -> Drawing:
     rows = [row for line in text.split("\n") for row in fold(line, cols - 6)]
     labels = ["Yes, proceed (y)", "No, and tell Codex (esc)"]
     lines = ["  Would you like to run the following command?", "", "  Environment: local", ""]
@@ -119,7 +123,7 @@ def _codex(text: str, cols: int, fold):
     return _ended(lines), rows, labels, RAW
 
 
-def _gemini(text: str, cols: int, fold):
+def _gemini(text: str, cols: int, fold: Fold) -> Drawing:
     room = cols - 8
     rows = [row for line in text.split("\n") for row in fold(line, room)]
     labels = ["Allow once", "Allow for this session", "No, suggest changes (esc)"]
@@ -134,7 +138,7 @@ def _gemini(text: str, cols: int, fold):
     return _ended(framed), rows, labels, RAW
 
 
-def _opencode(text: str, cols: int, fold):
+def _opencode(text: str, cols: int, fold: Fold) -> Drawing:
     rows = [row for line in text.split("\n") for row in fold(line, cols - 10)]
     labels = ["Allow once", "Allow always", "Reject"]
     inner = ["  △ Permission required", "    # Shell command", ""]
@@ -143,19 +147,19 @@ def _opencode(text: str, cols: int, fold):
     return _ended([f"  ┃{row}" for row in inner]), rows, labels, RAW
 
 
-def _yes_no(text: str, cols: int, fold):
+def _yes_no(text: str, cols: int, fold: Fold) -> Drawing:
     """The terminal itself wraps: every line arrives as it was written."""
     lines = text.split("\n")
     return "\r\n".join([*lines, "Run this command? [y/N] "]).encode(), lines, [], LINE
 
 
-def _numbered(text: str, cols: int, fold):
+def _numbered(text: str, cols: int, fold: Fold) -> Drawing:
     lines = text.split("\n")
     drawn = [*lines, "Really?", "", " 1) Yes, all of it", " 2) No", "", "Enter choice: "]
     return "\r\n".join(drawn).encode(), lines, ["Yes, all of it", "No"], LINE
 
 
-def _framed(text: str, cols: int, fold):
+def _framed(text: str, cols: int, fold: Fold) -> Drawing:
     room = cols - 4
     text = text.replace("Password:", "Pass:")
     rows = [row for line in text.split("\n") for row in fold(line, room)]

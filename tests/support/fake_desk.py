@@ -11,6 +11,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from tests.support.bare_desk import BareDesk
+
 from atlasbridge.channels.web import WebChannel
 from atlasbridge.core.clock import Clock, SystemClock, iso
 from atlasbridge.core.errors import ConfigError
@@ -22,9 +24,9 @@ from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
 
 
-class FakeDesk:
+class FakeDesk(BareDesk):
     def __init__(self, home: Path, clock: Clock) -> None:
-        self.home = home
+        self._home = home
         self.clock = clock
         self.all_sessions: dict[str, SessionRecord] = {}
         self.all_prompts: dict[str, PromptRecord] = {}
@@ -40,6 +42,10 @@ class FakeDesk:
         self.asked_again: list[str] = []
         self.offers: dict[str, Any] = {}
         self._queues: list[asyncio.Queue[dict[str, Any]]] = []
+
+    @property
+    def home(self) -> Path:
+        return self._home
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         return [item for item in self.all_sessions.values() if include_ended or item.state is SessionState.ACTIVE]

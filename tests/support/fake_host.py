@@ -66,6 +66,11 @@ class FakeHost:
     def session_id(self) -> str:
         return self.record.session_id
 
+    @property
+    def open_id(self) -> str:
+        assert self.open is not None, "nothing was raised"
+        return str(self.open["prompt_id"])
+
     def __enter__(self) -> FakeHost:
         return self
 

@@ -105,8 +105,8 @@ class FakeNtfy(FakeServer):
         try:
             await self._write(response, {"id": "open", "event": "open", "topic": topic})
             self.note("listen", {"since": since})
-            while (message := await queue.get()) is not None:
-                await self._write(response, message)
+            while (news := await queue.get()) is not None:
+                await self._write(response, news)
         except (ConnectionError, asyncio.CancelledError):
             pass
         finally:

@@ -137,7 +137,7 @@ class FakeServer:
         with self.lock:
             return [call for call in self.calls if call.method == method]
 
-    def wait_for(self, look: Callable[[], T], what: str = "", deadline_s: float = DEADLINE_S) -> T:
+    def wait_for(self, look: Callable[[], T | None], what: str = "", deadline_s: float = DEADLINE_S) -> T:
         """Block until look() is true and give what it gave; the assertion names what never came."""
         until = time.monotonic() + deadline_s
         while not (found := self._look(look)):
@@ -150,7 +150,7 @@ class FakeServer:
         with self.lock:
             return look()
 
-    async def until(self, look: Callable[[], T], what: str = "", deadline_s: float = DEADLINE_S) -> T:
+    async def until(self, look: Callable[[], T | None], what: str = "", deadline_s: float = DEADLINE_S) -> T:
         """wait_for() for a test whose own event loop must go on meanwhile."""
         return await asyncio.to_thread(self.wait_for, look, what, deadline_s)
 

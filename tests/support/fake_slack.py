@@ -355,7 +355,7 @@ class FakeSlack(FakeServer):
     async def _try(self, envelope: Envelope, socket: web.WebSocketResponse) -> str:
         """ "acked", "timeout", or "lost" when the socket died under it."""
         envelope.envelope_id = f"env-{self.number()}"
-        sent = {"envelope_id": envelope.envelope_id, "type": envelope.kind, "payload": envelope.payload}
+        sent: dict[str, Any] = {"envelope_id": envelope.envelope_id, "type": envelope.kind, "payload": envelope.payload}
         sent["accepts_response_payload"] = envelope.kind != "events_api"
         if envelope.kind in RETRY_METHODS:
             sent |= {"retry_attempt": envelope.attempts, "retry_reason": "timeout" if envelope.attempts else ""}

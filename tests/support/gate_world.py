@@ -117,7 +117,7 @@ class GateWorld:
                 {"kin": UNTRACED},
             )
         )
-        return replace(reply, **changes)  # type: ignore[arg-type]
+        return replace(reply, **changes)
 
     def _through_gate(self, reply: InboundReply) -> None:
         record = self.ledger.prompt(reply.prompt_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from tests.support.arena import Arena, wait_for
 
@@ -17,7 +18,7 @@ def kill_and_restart(place: Arena, sessions: int, rounds: int) -> list[float]:
         place.start_hub()
         began = time.monotonic()
         for fighter, count in zip(fighters, counts, strict=True):
-            wait_for(lambda fighter=fighter, count=count: fighter.question(count), f"question {count} after {turn}")
+            wait_for(partial(fighter.question, count), f"question {count} after {turn}")
         back_s.append(time.monotonic() - began)
         chosen = turn % sessions
         place.answer(fighters[chosen], counts[chosen], f"round {turn}")

@@ -15,7 +15,9 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support.fake_host import FakeHost
 from tests.support.sessions import end_all
+from tests.support.waiting import until, wait_for
 
 from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.core.clock import ManualClock
@@ -24,8 +26,12 @@ from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.service import ChannelPlan, Hub, HubPlan
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.home import Home
+from atlasbridge.core.peer import Peer
+from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
+from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.routing.courier import CourierSettings
 from atlasbridge.core.routing.policy import PolicySettings
+from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 
 NO_WEB = "[channels.web]\nenabled = false\n"
@@ -70,7 +76,7 @@ class HubProcess:
             return client.ask(op, **fields)
 
     def is_asked(self) -> bool:
-        return self.ask("prompts")["prompts"] != []
+        return bool(self.ask("prompts")["prompts"])
 
     def popen(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -99,14 +105,8 @@ class HubProcess:
         wait_until(lambda: lock_holder(self.home.lock) != pid)
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
-    """Look again and again; the deadline is generous because the machine may be busy."""
-    import time
-
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
+def wait_until(condition: Callable[[], object], timeout_s: float = 30.0) -> None:
+    wait_for(condition, deadline_s=timeout_s)
 
 
 @contextmanager
@@ -136,18 +136,40 @@ class LiveHub:
     def person(self) -> MemoryChannel:
         return self.people["memory"]
 
+    def record(self, prompt_id: str) -> PromptRecord:
+        found = self.hub.desk.prompt(prompt_id)
+        assert found is not None, f"the hub knows no prompt {prompt_id}"
+        return found
+
+    def session(self, host: FakeHost) -> SessionRecord:
+        found = self.hub.ledger.session(host.session_id)
+        assert found is not None, f"the hub knows no session {host.session_id}"
+        return found
+
+    async def asked(self, op: str, **fields: Any) -> dict[str, Any]:
+        """What a command of this user would be answered."""
+        answer = await self.hub.operations.operate({"op": op, **fields}, Peer(os.getpid(), os.getuid()))
+        assert isinstance(answer, dict)
+        return answer
+
     def advance(self, seconds: float) -> None:
         self.clock.advance(seconds)
         self.hub.scheduler.run_due()
 
     async def event(self, name: str) -> dict[str, Any]:
         """The newest event of this name, waited for."""
-        async with asyncio.timeout(30):
-            while True:
-                found = [event for event in self.hub.stream.recent() if event["event"] == name]
-                if found:
-                    return found[-1]
-                await asyncio.sleep(0.005)
+        found = await until(lambda: [one for one in self.hub.stream.recent() if one["event"] == name], name)
+        return found[-1]
+
+
+def why(outcome: Receipt | Reject) -> Refusal:
+    assert isinstance(outcome, Reject), outcome
+    return outcome.reason
+
+
+def stage_of(outcome: Receipt | Reject) -> str:
+    assert isinstance(outcome, Receipt), outcome
+    return outcome.stage
 
 
 def channel_named(name: str, remote: bool = False) -> type[MemoryChannel]:

@@ -43,7 +43,7 @@ def followed(faces: Mapping[str, str]) -> Iterator[set[str]]:
         yield seen
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
 
 
 def _module(frame: FrameType) -> str:

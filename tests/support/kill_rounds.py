@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 from tests.support.arena import Arena, Fighter, exists, wait_for
 
@@ -39,7 +39,7 @@ class Rounds:
     slowest_s: float = 0.0
 
     @classmethod
-    def begin(cls, place: Arena) -> Rounds:
+    def begin(cls, place: Arena) -> Self:
         place.start_hub()
         fighter = place.start_session()
         wait_for(lambda: fighter.question(0), "the first question")

@@ -10,6 +10,8 @@ import httpx
 
 from atlasbridge.channels.web.proof import body_digest, mac, proof
 
+NOBODY: Any = None  # httpx takes None for "without", its types do not say so
+
 API = "/api/v1"
 
 
@@ -65,7 +67,7 @@ async def enter(client: httpx.AsyncClient, link: str, **options: Any) -> httpx.R
     greeted = await client.get(f"{API}/hello", params=login.greeting, auth=None, **options)
     if greeted.status_code != 200:
         return greeted
-    answer = await client.post(f"{API}/login", json=login.body(greeted.json()), auth=None, **options)
+    answer = await client.post(f"{API}/login", json=login.body(greeted.json()), auth=NOBODY, **options)
     if answer.status_code == 200:
         client.auth = login.entered(answer.json())
     return answer
@@ -75,7 +77,7 @@ def enter_now(client: httpx.Client, link: str) -> httpx.Response:
     login = LinkLogin(link)
     greeted = client.get(f"{API}/hello", params=login.greeting, auth=None)
     assert greeted.status_code == 200, greeted.text
-    answer = client.post(f"{API}/login", json=login.body(greeted.json()), auth=None)
+    answer = client.post(f"{API}/login", json=login.body(greeted.json()), auth=NOBODY)
     assert answer.status_code == 200, answer.text
     client.auth = login.entered(answer.json())
     return answer

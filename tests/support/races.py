@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -73,7 +74,7 @@ def race_two_people(place: Arena, fighter: Fighter, rounds: int) -> Counter[str]
     outcomes: Counter[str] = Counter()
     for _ in range(rounds):
         number = len(fighter.received())
-        prompt = wait_for(lambda number=number: fighter.question(number), f"question {number}")
+        prompt = wait_for(partial(fighter.question, number), f"question {number}")
         said: dict[str, dict[str, Any] | None] = {}
         together = threading.Barrier(2)
 
@@ -90,7 +91,7 @@ def race_two_people(place: Arena, fighter: Fighter, rounds: int) -> Counter[str]
         lost = [answer for answer in said.values() if answer and not answer["ok"]]
         assert len(won) == len(lost) == 1, said
         assert "It was already answered with" in lost[0]["message"] and "by cli:local" in lost[0]["message"], lost
-        wait_for(lambda number=number: len(fighter.received()) > number, "the answer")
+        wait_for(partial(fighter.has_received, number + 1), "the answer")
         assert fighter.received()[number:] == [f"{number}\t{won[0]}"]
         outcomes[won[0]] += 1
     return outcomes

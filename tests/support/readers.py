@@ -80,7 +80,7 @@ def read_line_programs(file: Path) -> dict[str, tuple[str, ...]]:
         kind: _BASH.format(options=options, file=shlex.quote(name), python=shlex.quote(sys.executable))
         for kind, options in (("bash", ""), ("bash with readline", "-e"))
     }
-    programs = {kind: ("bash", "--norc", "-c", script) for kind, script in bash.items()}
+    programs: dict[str, tuple[str, ...]] = {kind: ("bash", "--norc", "-c", script) for kind, script in bash.items()}
     for kind, extra in (("python", "sys.modules['readline'] = None"), ("python with readline", "import readline")):
         programs[kind] = (sys.executable, "-c", _PYTHON.format(file=name, extra=extra))
     if shutil.which("node"):

@@ -69,13 +69,17 @@ class FakeDetector:
 
 
 class FakeProbe:
+    """Says what the tool does, and remembers when it was asked."""
+
     def __init__(self, state: ProbeState = ProbeState.READING) -> None:
-        self.state = state
+        self.answer = ProbeAnswer(state)
+        self.before_look: Callable[[], None] = lambda: None
         self.looks: list[tuple[float, float | None]] = []
 
     def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
         self.looks.append((quiet_s, input_age_s))
-        return ProbeAnswer(self.state)
+        self.before_look()
+        return self.answer
 
 
 class FakePty:

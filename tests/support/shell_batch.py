@@ -57,7 +57,7 @@ def _parse_joined(commands: Sequence[str]) -> dict[str, dict[str, Any] | None]:
 
 
 def _mark(statement: dict[str, Any]) -> int | None:
-    args = (statement.get("Cmd") or {}).get("Args") or ()
+    args: Sequence[dict[str, Any]] = (statement.get("Cmd") or {}).get("Args") or ()
     parts = args[1].get("Parts") if len(args) == 2 else ()
     value = str(parts[0].get("Value", "")) if parts else ""
     return int(value.removeprefix(_MARK)) if value.startswith(_MARK) else None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+from unittest.mock import patch
 
 from tests.support.crash_disk import CrashDisk, RecordedOs, Wreck
 from tests.support.ledgers import ME, YES_NO, make_session
@@ -18,6 +20,8 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import Answer, AnswerKind, PromptRecord, PromptState
 from atlasbridge.core.store.ledger import Ledger
+
+T = TypeVar("T")
 
 # A prompt whose claim failed is withdrawn when the next one comes: further than shown, not as far as answered.
 ORDER = ("created", "routed", "awaiting_reply", "withdrawn", "reply_received", "injected", "resolved")
@@ -88,7 +92,7 @@ class StoreLife:
         for step in (lambda: self.ledger().inject(prompt_id), lambda: self.ledger().resolve(prompt_id)):
             self._acknowledge(self._attempt(step), answer.value)
 
-    def _attempt(self, step):  # type: ignore[no-untyped-def]
+    def _attempt(self, step: Callable[[], T]) -> T | None:
         try:
             return step()
         except StoreError as error:
@@ -104,12 +108,8 @@ class StoreLife:
 def live(disk: CrashDisk, prompts: int, synchronous: str = "FULL") -> StoreLife:
     """Run a whole life on the recording disk."""
     life = StoreLife(disk.home, disk, synchronous)
-    real, log.os = log.os, RecordedOs(disk)  # type: ignore[assignment]
-    try:
-        with RecordedVfs(disk):
-            life.run(prompts)
-    finally:
-        log.os = real
+    with patch.object(log, "os", RecordedOs(disk)), RecordedVfs(disk):
+        life.run(prompts)
     return life
 
 

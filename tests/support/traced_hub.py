@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from tests.support.arena import Arena, wait_for
@@ -42,10 +43,14 @@ def start_traced(
             stderr=subprocess.DEVNULL,
             cwd="/",
         )
-        wait_for(lambda process=process: place.listens() or process.poll() is not None, "the traced hub to listen")
+        wait_for(partial(_listens_or_ended, place, process), "the traced hub to listen")
         if process.poll() != 0:  # 0: a session was faster and has started a hub of its own
             return process
         place.kill_hub()
+
+
+def _listens_or_ended(place: Arena, process: subprocess.Popen[bytes]) -> bool:
+    return bool(place.listens()) or process.poll() is not None
 
 
 def count_calls(told: Path) -> Counter[str]:

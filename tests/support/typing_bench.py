@@ -47,10 +47,10 @@ class TypingBench(Bench):
         self.on_seam: Callable[[int], None] = lambda number: None
         super().__init__(
             detector=Detector(load_dialect("generic"), 24, 80),  # type: ignore[arg-type]
-            probe=SeamProbe(self._seam),  # type: ignore[arg-type]
         )
         self.pty.line = LineFlags(canonical=canonical, echo=echo)
-        self.probe.answer = ProbeAnswer(ProbeState.READING, "reads", echo=echo, canonical=canonical)  # type: ignore[attr-defined]
+        self.probe.answer = ProbeAnswer(ProbeState.READING, "reads", echo=echo, canonical=canonical)
+        self.probe.before_look = lambda: self._seam("probe")
         self.written = b""
         self.show(question)
         self.run_until_raised()
@@ -89,14 +89,14 @@ class TypingBench(Bench):
             return encode_answer(prompt, answer)
 
         flags = self.pty.flags
-        self.pty.flags = lambda: (self._seam("flags"), flags())[1]  # type: ignore[method-assign, func-returns-value]
+        self.pty.flags = lambda: (self._seam("flags"), flags())[1]  # type: ignore[method-assign]
         enter = self.inlet.injection
 
         def injection(timeout_s: float) -> AbstractContextManager[None]:
             self._seam("gate")
             return enter(timeout_s)
 
-        self.inlet.injection = injection  # type: ignore[method-assign]
+        self.inlet.injection = injection  # type: ignore[method-assign, assignment]
         return Typist(Walk(self.watch, self.inlet, self.pty, self.clock, self.settings, pause), encode)
 
     def type(self, answer: Answer) -> Outcome:

@@ -76,7 +76,7 @@ def model(tmp_path: Path) -> Iterator[MockModel]:
         yield server
 
 
-def test_headless_claude_runs_what_a_person_allowed(desk: Desk, model: MockModel, tmp_path: Path):
+def test_headless_claude_runs_what_a_person_allowed(desk: Desk, model: MockModel, tmp_path: Path) -> None:
     claude = Headless(desk, tmp_path, model)
     prompt = desk.answer("y")
     claude.end()
@@ -84,14 +84,14 @@ def test_headless_claude_runs_what_a_person_allowed(desk: Desk, model: MockModel
     assert claude.made.exists()
 
 
-def test_headless_claude_does_not_run_what_a_person_refused(desk: Desk, model: MockModel, tmp_path: Path):
+def test_headless_claude_does_not_run_what_a_person_refused(desk: Desk, model: MockModel, tmp_path: Path) -> None:
     claude = Headless(desk, tmp_path, model)
     desk.answer("not today", as_text=True)
     claude.end()
     assert not claude.made.exists()
 
 
-def test_a_hub_that_is_killed_meanwhile_allows_nothing(desk: Desk, model: MockModel, tmp_path: Path):
+def test_a_hub_that_is_killed_meanwhile_allows_nothing(desk: Desk, model: MockModel, tmp_path: Path) -> None:
     claude = Headless(desk, tmp_path, model)
     desk.next()
     desk.hub.kill_9()
@@ -149,7 +149,7 @@ class AcpClient:
 @pytest.mark.parametrize(("value", "made"), [("y", True), ("n", False)])
 def test_geminis_permission_in_an_editor_is_answered_at_the_desk(
     desk: Desk, model: MockModel, tmp_path: Path, value: str, made: bool
-):
+) -> None:
     binary = find_tool("gemini")
     assert binary is not None, "gemini is missing: run tools/install-extras tools-all"
     launch = prepare_launch("gemini", binary, tmp_path, model.address)

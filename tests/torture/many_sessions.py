@@ -11,7 +11,7 @@ import threading
 import time
 from statistics import mean
 
-from tests.support.arena import arena
+from tests.support.arena import Arena, arena
 from tests.support.crowd import Crowd, ask_pids, memory_kb, percentiles
 
 
@@ -66,7 +66,7 @@ def _start(crowd: Crowd, first: int, last: int, step: int) -> None:
         crowd.add(number, real_start=True)
 
 
-def _watch(place, samples: list[tuple[int, int, float]], done: threading.Event) -> None:
+def _watch(place: Arena, samples: list[tuple[int, int, float]], done: threading.Event) -> None:
     """Sessions, the hub's memory in KB, and MB per host, every few seconds."""
     while not done.wait(5):
         hub, hosts = ask_pids(place)

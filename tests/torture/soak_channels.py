@@ -28,7 +28,7 @@ from atlasbridge.core.prompt.model import PromptRecord
 from tests.channels import prompts
 from tests.channels.conftest import slack_settings, telegram_settings
 from tests.channels.mini_hub import MiniHub
-from tests.support.fake_server import FakeServer
+from tests.support.fake_server import FakeServer, FaultKind
 from tests.support.fake_slack import Envelope, FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 
@@ -37,7 +37,7 @@ ROUND = 1000  # updates between two restarts of the channel
 WAVE = 25  # prompts open at once
 DEADLINE_S = 120.0
 QUICK: dict[str, Any] = {"replies_per_minute": 10_000_000, "backoff_first_s": 0.002, "messages_per_s": 1e6}
-FAULTS: list[tuple[str, dict[str, Any]]] = [
+FAULTS: list[tuple[FaultKind, dict[str, Any]]] = [
     ("status", {"status": 502}),
     ("garbage", {}),
     ("cut_before", {}),
@@ -134,7 +134,7 @@ class TelegramSoak:
         return any(
             "reply_markup" not in self.server.chats[ADA].messages[int(message)]
             for places in hub.deliveries(record.prompt_id, self.name)
-            for _, message in parse_places(places)
+            for _, message, _ in parse_places(places)
         )
 
     def is_drained(self) -> bool:
@@ -202,7 +202,7 @@ class SlackSoak:
         return any(
             "Expires in" not in str(self.server.rooms[room].messages[ts])
             for places in hub.deliveries(record.prompt_id, self.name)
-            for room, ts in parse_places(places)
+            for room, ts, _ in parse_places(places)
         )
 
     def is_drained(self) -> bool:

@@ -30,8 +30,8 @@ async def test_a_text_written_before_the_question_never_answers_it(chat: str) ->
     clock, hub = ManualClock(), MiniHub()
     server = FakeTelegram(clock=clock) if chat == "telegram" else FakeSlack(clock=clock, ack_s=1.0)
     with server:
-        person = server.person(1001) if chat == "telegram" else server.person("U0ADA")  # type: ignore[arg-type]
-        person.write("y") if chat == "telegram" else (person.dm, person.write("y"))
+        person = server.person(1001) if isinstance(server, FakeTelegram) else server.person("U0ADA")
+        person.write("y")
         clock.advance(36_000)
         record = hub.add_prompt(hub.add_session(), prompts.YES_NO)
         async with playing(chat, server, hub) as channel:

@@ -103,7 +103,7 @@ def asked(question: str, facts: Facts = ECHOED) -> Prompt:
     view = View.of(screen)
     found = recognise(view, facts, load_dialect("generic"))
     assert found is not None
-    return prompt_of(found, view, [], b"", (), "")
+    return prompt_of(found, view, [], b"", (), None)
 
 
 @pytest.mark.parametrize("question", SECRET)

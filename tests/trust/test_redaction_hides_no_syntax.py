@@ -118,7 +118,7 @@ def test_a_masked_screen_keeps_its_columns() -> None:
     assert [len(row) for row in masked] == [len(row) for row in rows]
     assert "abcdef" not in masked[0] and "4711" not in masked[1] and "hunter2" not in masked[3]
     assert masked[0].endswith("│ next") and masked[3].endswith(" x") and GONE in masked[0]
-    styled = [[["pass", 1, None, 0], ["word=hun", None, None, 1], ["ter2 x", None, 2, 0]], []]
+    styled: list[list[list[object]]] = [[["pass", 1, None, 0], ["word=hun", None, None, 1], ["ter2 x", None, 2, 0]], []]
     assert mask_styled(styled) == [[["pass", 1, None, 0], ["word=•••", None, None, 1], ["•••• x", None, 2, 0]], []]
 
 

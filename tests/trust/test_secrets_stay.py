@@ -12,6 +12,7 @@ import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.arena import Arena, arena, wait_for
@@ -58,7 +59,7 @@ def answered(place: Arena, fighter: object, old: str, value: str, secret: bool) 
     return str(prompt["prompt_id"])
 
 
-def _other(prompt: dict | None, old: str) -> dict | None:
+def _other(prompt: dict[str, Any] | None, old: str) -> dict[str, Any] | None:
     return prompt if prompt and prompt["prompt_id"] != old else None
 
 
@@ -134,7 +135,7 @@ def test_a_secret_typed_at_the_keyboard_is_hidden_too(place: Arena, tmp_path: Pa
         os.close(child.master_fd)
 
 
-def _first(place: Arena) -> dict | None:
+def _first(place: Arena) -> dict[str, Any] | None:
     return next(iter(place.ask("prompts")["prompts"]), None)
 
 
@@ -212,7 +213,7 @@ def test_a_bundle_holds_no_arguments_of_launchers_and_no_answers(
     )
 
 
-def record(tmp_path: Path, program: str, typed: list[tuple[str, bytes]], *options: str) -> tuple[Path, list[list]]:
+def record(tmp_path: Path, program: str, typed: list[tuple[str, bytes]], *options: str) -> tuple[Path, list[list[Any]]]:
     """Run `lab record` on a terminal of its own; each answer is typed once its question stands there."""
     path = tmp_path / "made.cast"
     path.write_text("")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from tests.support.playbook import POLLING, RAW, READING, Playbook, Raised
 
@@ -44,7 +46,9 @@ def codex(command: str) -> Prompt:
         "echo 1\n1. Yes\n2. No",
     ],
 )
-def test_a_command_is_shown_to_the_last_character_and_is_certain_only_if_it_was_told(dialog, command: str) -> None:
+def test_a_command_is_shown_to_the_last_character_and_is_certain_only_if_it_was_told(
+    dialog: Callable[[str], Prompt], command: str
+) -> None:
     prompt = dialog(command)
     assert prompt.subject is not None and not prompt.subject.certain
     assert prompt.subject.text == prompt.subject.shown == command

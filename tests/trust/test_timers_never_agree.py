@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import ONE_KEY, RAW, READING, Playbook
 
+from atlasbridge.core.detection.events import ProbeAnswer
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Refusal, Reject
 from atlasbridge.core.prompt.timer import timer_may_say
@@ -30,7 +31,7 @@ NEVER = [
 ]
 
 
-def raised(text: str, probe=READING) -> Prompt:
+def raised(text: str, probe: ProbeAnswer = READING) -> Prompt:
     play = Playbook(probe) >> text >> 4.0
     assert play.detector.open_prompt is not None, text
     return play.detector.open_prompt
@@ -46,7 +47,7 @@ def test_a_timer_types_nothing_at_these(text: str) -> None:
     "mark", ["$", "#", "%", ">", ">>>", "❯", "=>", "irb>", "sqlite>", "In [3]:", "me@host:~$", "...>", "λ"]
 )
 @pytest.mark.parametrize("probe", [READING, RAW, ONE_KEY])
-def test_a_list_above_a_bare_prompt_is_no_menu_and_no_timer_types_there(mark: str, probe) -> None:
+def test_a_list_above_a_bare_prompt_is_no_menu_and_no_timer_types_there(mark: str, probe: ProbeAnswer) -> None:
     prompt = raised(f"{PLAN}{mark} ", probe)
     assert prompt.type in (PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN)
     assert prompt.safe_default == ""

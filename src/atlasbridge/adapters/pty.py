@@ -36,7 +36,8 @@ from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Evidence, Prompt, Reject
 from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.recognition.finding import Facts
-from atlasbridge.core.recognition.recognise import recognise, stated
+from atlasbridge.core.recognition.recognise import recognise
+from atlasbridge.core.recognition.regions import stated
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.session.plan import child_environ

@@ -5,19 +5,16 @@ Works on pictures: every moment of a corpus is played once, and only recognition
 
 from __future__ import annotations
 
-import importlib
 import json
-import pkgutil
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import atlasbridge.core.recognition as recognition_package
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core import vocabulary
+from atlasbridge.core.recognition import finders, numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
@@ -43,7 +40,7 @@ class Picture:
 class Weight:
     """A piece, and the cases that come out otherwise without it."""
 
-    kind: str  # "rule", "menu", "words", "number"
+    kind: str  # "finder", "rule", "menu", "words", "number"
     name: str
     changed: tuple[str, ...]
 
@@ -67,6 +64,9 @@ def weigh(pictures: Sequence[Picture]) -> Iterator[Weight]:
     for kind in KINDS:
         with _unspoken(kind):
             yield Weight("words", kind, _changed(pictures, usual, _seen(pictures, dialects)))
+    for finder in finders.FINDERS:
+        with _unlooked(finder):
+            yield Weight("finder", finder.widget, _changed(pictures, usual, _seen(pictures, dialects)))
     for name, without_number in _numbers():
         with without_number():
             yield Weight("number", name, _changed(pictures, usual, _seen(pictures, dialects)))
@@ -98,14 +98,22 @@ def _unspoken(kind: str) -> Iterator[None]:
         vocabulary.forget()
 
 
+@contextmanager
+def _unlooked(left_out: finders.Finder) -> Iterator[None]:
+    """As if nobody looked for this kind of widget."""
+    usual = finders.FINDERS
+    finders.FINDERS = tuple(one for one in usual if one is not left_out)
+    try:
+        yield
+    finally:
+        finders.FINDERS = usual
+
+
 def _numbers() -> Iterator[tuple[str, Callable[[], AbstractContextManager[None]]]]:
-    """The whole numbers that modules of recognition name in capitals and that are their own: half of each is tried."""
-    for found in pkgutil.iter_modules(recognition_package.__path__):
-        module = importlib.import_module(f"{recognition_package.__name__}.{found.name}")
-        for name, value in sorted(vars(module).items()):
-            own = re.search(rf"^{name} = ", Path(str(module.__file__)).read_text("utf-8"), re.MULTILINE)
-            if name.isupper() and own and isinstance(value, int) and value > 1:
-                yield f"{found.name}.{name} {value} → {value // 2}", partial(_halved, module, name, value)
+    """Half of every whole number that recognition goes by."""
+    for name, value in sorted(vars(numbers).items()):
+        if name.isupper() and isinstance(value, int) and value > 1:
+            yield f"{name} {value} → {value // 2}", partial(_halved, numbers, name, value)
 
 
 @contextmanager
@@ -153,9 +161,9 @@ This page is generated; do not edit it. To make it again from the recordings in 
 
     atlasbridge lab ablate tests/corpus --write docs/weights.md
 
-Every rule and menu of a dialect, every group of words, and half of every number is left out in turn, and {pictures}
-moments of recordings are looked at again. A case counts when its type, its question, its choices, what they mean or
-their keys come out otherwise. {idle} of {pieces} pieces change nothing in these recordings. That makes them
+Every finder, every rule and menu of a dialect, every group of words, and half of every number is left out in turn, and
+{pictures} moments of recordings are looked at again. A case counts when its type, its question, its choices, what they
+mean or their keys come out otherwise. {idle} of {pieces} pieces change nothing in these recordings. That makes them
 candidates, not rubbish: a rule that only a picture in `tests/core/recognition` or a live program needs has no recording
 yet. Who takes one away runs those, too; who adds one adds the recording that needs it.
 

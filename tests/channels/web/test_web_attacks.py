@@ -19,7 +19,7 @@ from atlasbridge.channels.web import access as access_module
 from atlasbridge.channels.web import device as device_module
 from atlasbridge.channels.web.access import Access, Caller, Entry
 from atlasbridge.channels.web.catalogue import OPERATIONS
-from atlasbridge.channels.web.proof import EMPTY_DIGEST, proof
+from atlasbridge.channels.web.proof import EMPTY_DIGEST, proof, same
 from atlasbridge.channels.web.settings import WebSettings
 from atlasbridge.core.clock import ManualClock
 
@@ -235,7 +235,7 @@ async def test_every_operation_but_health_and_login_needs_a_credential(hub: Fake
     "value", ["Bearer", "Bearer ab__", "Bearer ab_x_y", "Basic YTpi", "Bearer \u00e9", "Bearer " + "a" * 5000, "ab"]
 )
 async def test_a_malformed_credential_is_refused(hub: FakeHub, anyone: httpx.AsyncClient, value: str) -> None:
-    answer = await anyone.get(f"{API}/prompts", headers={"Authorization": value.encode()})
+    answer = await anyone.get(f"{API}/prompts", headers={b"Authorization": value.encode()})
     assert answer.status_code == 401
 
 
@@ -246,7 +246,7 @@ async def test_a_wrong_credential_beside_a_right_cookie_is_refused(hub: FakeHub,
 
 async def test_every_secret_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, str]] = []
-    real = access_module.same
+    real = same
     watched = lambda left, right: (seen.append((left, right)), real(left, right))[1]  # noqa: E731
     monkeypatch.setattr(access_module, "same", watched)
     monkeypatch.setattr(device_module, "same", watched)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -185,7 +186,7 @@ def test_a_refusal_is_told_in_words_and_the_card_can_be_used_again(hub: Threaded
 def sample_closed(record: object) -> object:
     from atlasbridge.core.values import replace
 
-    return replace(record, state=PromptState.RESOLVED, decided_by="telegram:7")  # type: ignore[type-var]
+    return replace(record, state=PromptState.RESOLVED, decided_by="telegram:7")
 
 
 def test_answered_elsewhere_says_by_whom(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
@@ -222,7 +223,7 @@ def test_keys_alone_answer(hub: ThreadedHub, browser: webdriver.Chrome) -> None:
         count = len(hub.hub.answered)
         hub.ask(prompt)
         find(browser, "[data-prompt]")
-        wait(browser, lambda it, key=key, count=count: (press(it, key), len(hub.hub.answered) > count)[1])
+        wait(browser, partial(_pressed, hub, key, count))
         assert hub.hub.answered[-1][1] == value
         wait(browser, lambda it: not it.find_elements("css selector", "[data-prompt]"))
 
@@ -291,7 +292,7 @@ def test_nothing_is_wider_than_a_small_phone(hub: ThreadedHub, browser: webdrive
     views = ("prompts", "sessions", f"session/{session.session_id}", "history", "audit", "figures", "settings")
     for view in views:
         browser.execute_script(f"location.hash = '#{view}'")
-        wait(browser, lambda it, view=view: it.execute_script("return location.hash") == f"#{view}")
+        wait(browser, partial(_is_at, view))
         wide = browser.execute_script("return document.documentElement.scrollWidth - window.innerWidth")
         assert wide <= 0, view
     browser.execute_script("location.hash = '#prompts'")
@@ -420,3 +421,12 @@ ServiceWorkerRegistration.prototype.showNotification = function (...words) {
   return show.apply(this, words).then(() => { window.told = true; });
 };
 """
+
+
+def _pressed(hub: ThreadedHub, key: str, count: int, browser: webdriver.Chrome) -> bool:
+    press(browser, key)
+    return len(hub.hub.answered) > count
+
+
+def _is_at(view: str, browser: webdriver.Chrome) -> bool:
+    return bool(browser.execute_script("return location.hash") == f"#{view}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import schemathesis
@@ -46,7 +47,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHub]:
 
 @schema.parametrize()
 @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_every_operation_answers_as_documented(case: schemathesis.Case, hub: ThreadedHub) -> None:
+def test_every_operation_answers_as_documented(case: schemathesis.Case[Any], hub: ThreadedHub) -> None:
     if not hub.hub.desk.open_prompts():
         hub.ask(MENU)
     record = hub.hub.desk.open_prompts()[0]

@@ -9,7 +9,7 @@ import resource
 from atlasbridge.core.daemon.starter import _read_verdict
 
 
-def test_a_hubs_verdict_is_read_from_a_descriptor_above_those_that_select_knows():
+def test_a_hubs_verdict_is_read_from_a_descriptor_above_those_that_select_knows() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
     reader, writer = os.pipe()

@@ -81,7 +81,7 @@ def test_output_that_nobody_has_looked_at_is_fed_before_comparing(bench: Bench) 
 
 
 def test_a_busy_tool_gets_nothing(bench: Bench) -> None:
-    bench.probe.state = ProbeState.BUSY
+    bench.probe.answer = ProbeAnswer(ProbeState.BUSY)
     outcome = typist(bench, Step(b"y\r")).type("p1", YES)
     assert outcome.outcome == "stale"
     assert bench.pty.typed() == b""
@@ -93,7 +93,7 @@ def test_a_tool_that_is_caught_at_work_by_the_last_look_alone_is_waited_for(benc
     look = bench.probe.look
 
     def changing(quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
-        bench.probe.state = next(states, ProbeState.POLLING)
+        bench.probe.answer = ProbeAnswer(next(states, ProbeState.POLLING))
         return look(quiet_s, input_age_s)
 
     bench.probe.look = changing  # type: ignore[method-assign]
@@ -102,13 +102,13 @@ def test_a_tool_that_is_caught_at_work_by_the_last_look_alone_is_waited_for(benc
 
 
 def test_a_tool_that_is_busy_for_a_moment_is_waited_for(bench: Bench) -> None:
-    bench.probe.state = ProbeState.BUSY
+    bench.probe.answer = ProbeAnswer(ProbeState.BUSY)
     hand = typist(bench, Step(b"y\r"))
     pause = hand._walk.pause
 
     def calm(seconds: float) -> None:
         pause(seconds)
-        bench.probe.state = ProbeState.POLLING
+        bench.probe.answer = ProbeAnswer(ProbeState.POLLING)
 
     hand._walk.pause = calm
     assert hand.type("p1", YES).outcome == "typed"
@@ -249,6 +249,6 @@ def test_keys_outside_a_prompt_are_typed_as_they_are(bench: Bench) -> None:
 
 
 def test_a_prompt_that_shows_while_the_tool_works_is_answered_all_the_same(bench: Bench) -> None:
-    bench.probe.state = ProbeState.BUSY
+    bench.probe.answer = ProbeAnswer(ProbeState.BUSY)
     bench.detector.despite_busy = True
     assert typist(bench, Step(b"y\r")).type("p1", YES).outcome == "typed"

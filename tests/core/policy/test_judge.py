@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import permutations
 from random import Random
 
@@ -23,7 +24,7 @@ PARSER = ShellParser()
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _end_of_the_parser():
+def _end_of_the_parser() -> Iterator[None]:
     yield
     PARSER.close()
 
@@ -44,11 +45,11 @@ def rule(verdict: str, *lines: str, name: str = "r") -> str:
     return "\n".join(["[[rule]]", f'name = "{name}"', f'verdict = "{verdict}"', *lines, ""])
 
 
-def test_without_rules_a_person_is_asked():
+def test_without_rules_a_person_is_asked() -> None:
     assert say("", case("ls")) == "ask"
 
 
-def test_a_rule_holds_for_its_tool_label_and_folder_only():
+def test_a_rule_holds_for_its_tool_label_and_folder_only() -> None:
     rules = rule("allow", 'command = ["ls"]', 'tool = "claude"', 'label = "nightly*"', 'folder = "~/src/*"')
     assert say(rules, case("ls", label="nightly-1")) == "allow r"
     assert say(rules, case("ls", label="nightly-1", tool="codex")) == "ask"
@@ -59,14 +60,14 @@ def test_a_rule_holds_for_its_tool_label_and_folder_only():
     assert say(rules, case("ls", label="nightly-1", folder="/home/me/src/a/../../x")) == "ask"
 
 
-def test_after_cd_a_rule_for_a_folder_holds_no_more():
+def test_after_cd_a_rule_for_a_folder_holds_no_more() -> None:
     rules = rule("allow", 'command = ["ls"]', 'folder = "~/src/*"') + rule("allow", 'command = ["cd", "*"]', name="cd")
     assert say(rules, case("cd sub")) == "allow cd"
     assert say(rules, case("cd sub && ls")) == "ask"
     assert say(rules, case("ls && cd sub")) == "allow cd"
 
 
-def test_a_refusal_for_a_folder_follows_cd_into_it():
+def test_a_refusal_for_a_folder_follows_cd_into_it() -> None:
     rules = rule("deny", 'command = ["git", "push", "**"]', 'folder = "~/prod"')
     assert say(rules, case("cd ~/prod && git push")) == "deny r"
     assert say(rules, case("cd ../../prod; git push")) == "deny r"
@@ -74,7 +75,7 @@ def test_a_refusal_for_a_folder_follows_cd_into_it():
     assert say(rules, case("git push")) == "ask"
 
 
-def test_edits_are_judged_by_the_file_and_by_where_it_really_is():
+def test_edits_are_judged_by_the_file_and_by_where_it_really_is() -> None:
     rules = rule("allow", 'path = "docs/**"') + rule("deny", 'path = "~/.ssh/**"', name="keys")
     assert say(rules, case("+x", "edit", target="docs/a.md")) == "allow r"
     assert say(rules, case("+x", "edit", target="/home/me/src/a/docs/b/c.md")) == "allow r"
@@ -86,7 +87,7 @@ def test_edits_are_judged_by_the_file_and_by_where_it_really_is():
     assert say(rules, case("docs/a.md")) == "ask"
 
 
-def test_pages_are_judged_by_their_host_and_only_plain_addresses_are_allowed():
+def test_pages_are_judged_by_their_host_and_only_plain_addresses_are_allowed() -> None:
     rules = rule("allow", 'host = "*.example.com"') + rule("deny", 'host = "evil.*"', name="evil")
     assert say(rules, case("GET", "fetch", target="https://docs.example.com/a?b=c")) == "allow r"
     assert say(rules, case("https://docs.example.com:8443", "fetch")) == "allow r"
@@ -105,19 +106,19 @@ def test_pages_are_judged_by_their_host_and_only_plain_addresses_are_allowed():
     assert say(rules, case("GET", "fetch", target="https://docs.exаmple.com/")) == "ask"
 
 
-def test_other_subjects_are_judged_by_their_kind():
+def test_other_subjects_are_judged_by_their_kind() -> None:
     rules = rule("allow", 'kind = "tool"', 'tool = "claude"') + rule("deny", 'kind = "trust"', name="trust")
     assert say(rules, case("search(x)", "tool")) == "allow r"
     assert say(rules, case("/x", "trust")) == "deny trust"
     assert say(rules, case("what?", "question")) == "ask"
 
 
-def test_a_prompt_whose_subject_is_unknown_is_never_allowed_but_may_be_refused():
+def test_a_prompt_whose_subject_is_unknown_is_never_allowed_but_may_be_refused() -> None:
     assert say(rule("allow", 'kind = "tool"'), Case(None, "claude")) == "ask"
     assert say(rule("deny", 'tool = "claude"'), Case(None, "claude")) == "deny r"
 
 
-def test_a_word_that_changes_what_the_program_does_must_be_written_out():
+def test_a_word_that_changes_what_the_program_does_must_be_written_out() -> None:
     assert say(rule("allow", 'command = ["find", "**"]'), case("find . -delete")) == "ask"
     assert say(rule("allow", 'command = ["find", ".", "-delete"]'), case("find . -delete")) == "allow r"
     assert (
@@ -127,7 +128,7 @@ def test_a_word_that_changes_what_the_program_does_must_be_written_out():
     assert say(rule("allow", 'command = ["sudo", "**"]'), case("sudo systemctl status x")) == "ask"
 
 
-def test_of_several_rules_that_ask_the_one_that_wants_most_people_counts():
+def test_of_several_rules_that_ask_the_one_that_wants_most_people_counts() -> None:
     rules = rule("ask", 'command = ["git", "push", "**"]') + rule(
         "ask", 'command = ["git", "**"]', "approvals = 2", name="two"
     )
@@ -151,14 +152,14 @@ def _line(seed: int) -> str:
 
 @settings(max_examples=60, deadline=None)
 @given(LINES)
-def test_the_order_of_rules_does_not_matter(text):
+def test_the_order_of_rules_does_not_matter(text: str) -> None:
     found = {judge(Policy(order), case(text), PARSER) for order in list(permutations(RULES))[::17]}
     assert len({(verdict.verdict, verdict.rule) for verdict in found}) == 1
 
 
 @settings(max_examples=150, deadline=None)
 @given(LINES, st.sampled_from(RULES), st.sampled_from((Say.DENY, Say.ASK)))
-def test_one_more_strict_rule_never_allows_more(text, rule, verdict):
+def test_one_more_strict_rule_never_allows_more(text: str, rule: PolicyRule, verdict: Say) -> None:
     before = judge(Policy(RULES), case(text), PARSER).verdict
     after = judge(Policy((*RULES, replace(rule, name="more", verdict=verdict))), case(text), PARSER).verdict
     assert STRICTEST.index(after) <= STRICTEST.index(before)
@@ -166,7 +167,7 @@ def test_one_more_strict_rule_never_allows_more(text, rule, verdict):
 
 @settings(max_examples=150, deadline=None)
 @given(LINES, st.booleans())
-def test_a_hidden_or_cut_subject_is_never_allowed(text, hidden):
+def test_a_hidden_or_cut_subject_is_never_allowed(text: str, hidden: bool) -> None:
     whole = case(text)
     subject = replace(whole.subject, **({"shown": text[:-1] + "…"} if hidden else {"complete": False}))
     assert judge(Policy(RULES), replace(whole, subject=subject), PARSER).verdict is not Say.ALLOW

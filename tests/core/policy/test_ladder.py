@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.ladder_life import live, worlds
+from tests.support.ladder_life import World, live, worlds
 from tests.support.sample_prompt import YES_NO
 
 from atlasbridge.core.policy.attention import Bursts, NoticeBudget
@@ -115,16 +116,24 @@ def test_a_ladder_that_reaches_nobody_is_no_reason_to_ask_nobody() -> None:
 def test_the_class_of_a_prompt_is_its_tool_folder_label_and_kind() -> None:
     session = SessionRecord("s", "claude", ("claude",), "/home/a/prod/x", 1, 1, "", label="deploy")
     prompt = replace(YES_NO, subject=Subject(SubjectKind.COMMAND, "make deploy"))
-    for fields in ({"tool": "claude"}, {"folder": "/home/a/prod/*"}, {"label": "dep*"}, {"kind": "command"}, {}):
+    mine: tuple[dict[str, Any], ...] = (
+        {"tool": "claude"},
+        {"folder": "/home/a/prod/*"},
+        {"label": "dep*"},
+        {"kind": "command"},
+        {},
+    )
+    for fields in mine:
         own = Ladder((Rung(5),), "own", **fields)
         assert choose_ladder([own], prompt, session, DEFAULT) is own
-    for fields in ({"tool": "codex"}, {"folder": "/srv/*"}, {"label": "x"}, {"kind": "edit"}):
+    others: tuple[dict[str, Any], ...] = ({"tool": "codex"}, {"folder": "/srv/*"}, {"label": "x"}, {"kind": "edit"})
+    for fields in others:
         assert choose_ladder([Ladder((Rung(5),), "own", **fields)], prompt, session, DEFAULT) is DEFAULT
 
 
 @settings(deadline=None)
 @given(worlds())
-def test_every_prompt_ends_in_an_answer_a_default_or_nobody_and_is_told_of_rightly(world) -> None:
+def test_every_prompt_ends_in_an_answer_a_default_or_nobody_and_is_told_of_rightly(world: World) -> None:
     """Whatever the ladder, the people, the keys, the outages and the restarts are."""
     assert live(world) == []
 

@@ -19,7 +19,7 @@ PARSER = ShellParser()
         st.one_of(WORDS, st.sampled_from(["if", "time", "in", "let", "export", "do", "git", "-c", "--"])), min_size=1
     )
 )
-def test_the_tree_is_the_parsers_own(words):
+def test_the_tree_is_the_parsers_own(words: list[str]) -> None:
     text = " ".join(words)
     mine = plain_tree(text)
     if mine is not None:
@@ -46,11 +46,11 @@ def test_the_tree_is_the_parsers_own(words):
         "{ ls",
     ],
 )
-def test_what_is_not_plain_is_left_to_the_parser(text):
+def test_what_is_not_plain_is_left_to_the_parser(text: str) -> None:
     assert plain_tree(text) is None
 
 
-def test_most_commands_are_plain():
+def test_most_commands_are_plain() -> None:
     for text in (
         "npm run test:unit",
         "git status --short",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from atlasbridge.core.errors import ConfigError
@@ -29,19 +31,19 @@ person = ["ann", "bob", "eve"]
 
 
 @pytest.fixture(scope="module")
-def parser():
+def parser() -> Iterator[ShellParser]:
     made = ShellParser()
     yield made
     made.close()
 
 
-def test_a_good_file_gives_its_rules(parser):
+def test_a_good_file_gives_its_rules(parser: ShellParser) -> None:
     policy = read_policy(GOOD, parser, home="/home/me")
     assert [(rule.name, rule.verdict) for rule in policy.rules] == [("tests", Say.ALLOW), ("prod", Say.ASK)]
     assert policy.rules[1].approvals == 2
 
 
-def test_two_rules_that_say_something_else_have_different_digests(parser):
+def test_two_rules_that_say_something_else_have_different_digests(parser: ShellParser) -> None:
     one = read_policy(GOOD, parser).rules[0]
     other = read_policy(GOOD, parser).rules[1]
     changed = read_policy(GOOD.replace('tool = "claude"', 'tool = "codex"'), parser).rules[0]
@@ -84,14 +86,14 @@ RULE = '[[rule]]\nname = "a"\nverdict = "{verdict}"\n'
         (GOOD + '\n[[rule]]\nverdict = "deny"\nname = "tests"\ncommand = ["x"]\n', 20, "two rules named"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text, line, said, parser):
+def test_what_is_wrong_is_said_with_its_line(text: str, line: int, said: str, parser: ShellParser) -> None:
     with pytest.raises(ConfigError) as error:
         read_policy(text, parser, where="policy.toml")
     assert str(error.value).startswith(f"policy.toml:{line}: ")
     assert said in str(error.value)
 
 
-def test_a_projects_own_file_may_not_allow(parser):
+def test_a_projects_own_file_may_not_allow(parser: ShellParser) -> None:
     text = RULE.format(verdict="allow") + "command = ['ls']\n"
     with pytest.raises(ConfigError, match=r"x/policy\.toml:3: rule 'a': a project's own file may ask or deny"):
         read_policy(text, parser, where="x/policy.toml", tightens=True)

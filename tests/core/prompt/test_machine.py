@@ -16,7 +16,7 @@ from atlasbridge.core.store import prompts
 from atlasbridge.core.store.ledger import Ledger
 
 S, E = PromptState, PromptMoved
-ROADS: dict[S, list[E]] = {
+ROADS: dict[PromptState, list[PromptMoved]] = {
     S.CREATED: [],
     S.ROUTED: [E.ROUTE],
     S.AWAITING_REPLY: [E.ROUTE, E.DELIVER],
@@ -30,7 +30,7 @@ ROADS: dict[S, list[E]] = {
 }
 
 
-def move(ledger: Ledger, clock: ManualClock, record: PromptRecord, event: E) -> PromptRecord | None:
+def move(ledger: Ledger, clock: ManualClock, record: PromptRecord, event: PromptMoved) -> PromptRecord | None:
     match event:
         case E.ROUTE:
             return ledger.route_prompt(record.prompt_id)
@@ -45,9 +45,9 @@ def move(ledger: Ledger, clock: ManualClock, record: PromptRecord, event: E) -> 
             clock.advance(1000)
             return ledger.expire(record.prompt_id, NO)
         case E.INJECT | E.RESOLVE:
-            return getattr(ledger, event.value)(record.prompt_id)  # type: ignore[no-any-return]
+            return getattr(ledger, event.value)(record.prompt_id)
         case E.WITHDRAW | E.CANCEL | E.FAIL:
-            return getattr(ledger, event.value)(record.prompt_id, "why")  # type: ignore[no-any-return]
+            return getattr(ledger, event.value)(record.prompt_id, "why")
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,9 @@ def ledger(tmp_path_factory: pytest.TempPathFactory, clock: ManualClock) -> Iter
 
 @pytest.mark.parametrize("event", PromptMoved)
 @pytest.mark.parametrize("state", PromptState)
-def test_machine_and_store_agree_on_every_pair(ledger: Ledger, clock: ManualClock, state: S, event: E) -> None:
+def test_machine_and_store_agree_on_every_pair(
+    ledger: Ledger, clock: ManualClock, state: PromptState, event: PromptMoved
+) -> None:
     session = make_session()
     ledger.start_session(session)
     record = ledger.raise_prompt(session.session_id, new_id(), YES_NO, 100)

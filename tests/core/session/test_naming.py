@@ -32,17 +32,17 @@ ALL = (WEB, WORKER, ABLE, OLD)
         ("zzz", []),
     ],
 )
-def test_a_name_an_id_or_a_clear_beginning_is_found(said: str, found: list[Named]):
+def test_a_name_an_id_or_a_clear_beginning_is_found(said: str, found: list[Named]) -> None:
     assert list(choose(said, ALL).found) == found
 
 
-def test_two_of_one_name_are_both_listed():
+def test_two_of_one_name_are_both_listed() -> None:
     twin = Named("00000000-0000-4000-8000-000000000005", "web-api")
     choice = choose("web-api", (WEB, twin))
     assert choice.one == "" and listed(choice.found) == "a1b2c3d4 (web-api), 00000000 (web-api)"
 
 
-def test_a_slip_gets_a_suggestion_and_nonsense_none():
+def test_a_slip_gets_a_suggestion_and_nonsense_none() -> None:
     assert choose("web-ap1", ALL).near[0] == "web-api"
     assert meant(nearest("aproval", ("approvals", "attach", "ps"))) == "did you mean approvals?"
     assert meant(("a", "b", "c")) == "did you mean a, b or c?"

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.support.ledgers import YES, ask, open_ledger
 
@@ -18,7 +19,7 @@ from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.moves import Decider
 
 
-def give(ledger: Ledger, **fields) -> Grant:
+def give(ledger: Ledger, **fields: Any) -> Grant:
     shape = GrantShape((Shape(("cargo", "test", "**")),))
     return ledger.add_grant(Grant(new_id(), shape, "bash", by="cli:local", **fields), "p", "cargo test")
 
@@ -28,7 +29,7 @@ def use(ledger: Ledger, grant_id: str, record: PromptRecord) -> bool:
     return not isinstance(ledger.claim(record.prompt_id, record.session_id, None, YES, decider), Reject)
 
 
-def test_a_grant_is_kept_as_it_was_given_and_listed_while_it_lives(tmp_path):
+def test_a_grant_is_kept_as_it_was_given_and_listed_while_it_lives(tmp_path: Path) -> None:
     clock = ManualClock()
     ledger = open_ledger(tmp_path, clock)
     grant = give(ledger, deadline=clock.now() + 60, uses_left=3, folder="/x", session_id="s")
@@ -39,18 +40,19 @@ def test_a_grant_is_kept_as_it_was_given_and_listed_while_it_lives(tmp_path):
     ledger.close()
 
 
-def test_a_use_is_taken_with_the_decision_and_the_last_one_only_once(tmp_path):
+def test_a_use_is_taken_with_the_decision_and_the_last_one_only_once(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path)
     grant = give(ledger, uses_left=1)
     first, second = ask(ledger), ask(ledger)
     assert use(ledger, grant.grant_id, first)
     assert not use(ledger, grant.grant_id, second)
-    assert ledger.prompt(second.prompt_id).state is PromptState.AWAITING_REPLY
+    untouched = ledger.prompt(second.prompt_id)
+    assert untouched is not None and untouched.state is PromptState.AWAITING_REPLY
     assert ledger.live_grants() == []
     ledger.close()
 
 
-def test_a_decision_that_came_too_late_takes_no_use(tmp_path):
+def test_a_decision_that_came_too_late_takes_no_use(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path)
     grant = give(ledger, uses_left=1)
     record = ask(ledger)
@@ -60,7 +62,7 @@ def test_a_decision_that_came_too_late_takes_no_use(tmp_path):
     ledger.close()
 
 
-def test_a_revoked_expired_or_earlier_boots_grant_decides_nothing(tmp_path):
+def test_a_revoked_expired_or_earlier_boots_grant_decides_nothing(tmp_path: Path) -> None:
     clock = ManualClock()
     ledger = open_ledger(tmp_path, clock)
     revoked, expired, kept = give(ledger), give(ledger, deadline=clock.now() + 5), give(ledger)

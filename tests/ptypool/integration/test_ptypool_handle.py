@@ -278,7 +278,7 @@ async def test_killing_ends_the_child_and_closes_the_terminal(pool: PtyPool) -> 
 
 async def test_killing_twice_and_at_once_is_fine(pool: PtyPool) -> None:
     handle = await pool.spawn("sleep", ["1000"])
-    assert await asyncio.gather(handle.kill(), handle.kill()) == [-15, -15]
+    assert list(await asyncio.gather(handle.kill(), handle.kill())) == [-15, -15]
     assert await handle.kill() == -15
 
 

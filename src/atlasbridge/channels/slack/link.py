@@ -78,7 +78,7 @@ class Link:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 client.wss_uri = await self._new_address()
-                await client.connect()  # type: ignore[no-untyped-call]
+                await client.connect()
             self._move("ok", "")
             self._backoff.reset()
             await self._watch(client)
@@ -121,6 +121,6 @@ class Link:
 
 async def _close(client: SocketModeClient) -> None:
     tasks = [client.message_processor, client.current_session_monitor, client.message_receiver]
-    await client.close()  # type: ignore[no-untyped-call]
+    await client.close()
     await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
     await asyncio.sleep(0)  # its transport lets go of the socket in the next round of the loop

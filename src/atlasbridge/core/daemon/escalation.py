@@ -50,6 +50,11 @@ class Escalation:
         for record in self._hub.ledger.open_prompts(session_id):
             self.look(record.prompt_id)
 
+    def last_key_at(self, session_id: str) -> float | None:
+        """When keys were last typed in that session, as far as its host has said."""
+        known = self._presence.get(session_id)
+        return None if known is None else known.last_key_at
+
     def forget_session(self, session_id: str) -> None:
         self._presence.pop(session_id, None)
 

@@ -32,7 +32,7 @@ from atlasbridge.core.detection.verdict import Situation, decide_verdict
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.recognise import stated
+from atlasbridge.core.recognition.regions import stated
 from atlasbridge.core.screen.reports import keys_of
 from atlasbridge.core.screen.view import View, begins_with
 from atlasbridge.core.values import mutable, replace

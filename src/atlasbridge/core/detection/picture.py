@@ -10,7 +10,7 @@ from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Evidence, Prompt, Promp
 from atlasbridge.core.prompt.redact import hidden_pieces, redact_rows
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, digest_text
 from atlasbridge.core.prompt.timer import is_bare_enter
-from atlasbridge.core.recognition.asked import CONTEXT_ROWS
+from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, compiled, steady
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, Finding, cut
 from atlasbridge.core.screen.view import View
@@ -135,7 +135,7 @@ def _subject(subject: Subject | None, folder: str, safe: Callable[[str], str]) -
 
 def _is_cut(found: Finding, view: View) -> bool:
     """Whether some of its text, or of what stands right above it, is gone: it may have asked for something else."""
-    first = view.line_start(max(0, found.row - CONTEXT_ROWS))
+    first = view.line_start(max(0, found.row - numbers.CONTEXT_ROWS))
     return any(row >= first for row in view.cut)
 
 

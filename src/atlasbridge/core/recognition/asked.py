@@ -8,16 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import MenuRule, compiled
 from atlasbridge.core.screen.frames import Frame, find_frames, is_drawn, is_rule, peeled, without
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen
 
-QUESTION_ROWS = 14
-TALL_ROWS = 200  # a dialog may show a whole script
-CONTEXT_ROWS = 8
-ENOUGH = 2000
-MARGIN = 4
 HIDDEN = lazy(
     r"(?:…|\.{3})\s*[+(]?\d+ (?:more |hidden )?(?:lines?|rows?|characters?)|\b\d+ (?:more|hidden) lines?\b"
     r"|\blines? hidden\b|[+…]\s?\d+ lines\b|\bctrl\+[a-z] to (?:expand|see|show|view) (?:all|more|full)",
@@ -99,7 +95,7 @@ def _is_doubtful(view: View, first: int, rule: MenuRule) -> bool:
 
 def dialog_top(view: View, top: int, rule: MenuRule) -> int:
     """The row where the dialog of a menu begins, -1 where no such row is named or there."""
-    begins = [at for at in range(max(0, top - TALL_ROWS), top) if rule.top and _begins(view, at, top, rule.top)]
+    begins = [at for at in range(max(0, top - numbers.TALL_ROWS), top) if rule.top and _begins(view, at, top, rule.top)]
     return -1 if not begins else begins[0] if rule.topmost else begins[-1]
 
 
@@ -131,13 +127,13 @@ def question_above(view: View, top: int) -> Asked:
     """The words above a menu: its paragraph, and the one before when that is the question."""
     rows = peeled(view.lines, top)
     first, row, blanks, size = top, top, 0, 0
-    for at in range(top - 1, max(-1, top - 1 - max(QUESTION_ROWS, len(rows))), -1):
+    for at in range(top - 1, max(-1, top - 1 - max(numbers.QUESTION_ROWS, len(rows))), -1):
         if not rows[at].strip() or _divides(view, rows[at]) or (first == top and is_drawn(rows[at])):
             blanks += 1
             taken = block(rows[first:top])
             if taken and (blanks > 1 or _enough(taken)):
                 break
-            if not taken and top - at > QUESTION_ROWS:
+            if not taken and top - at > numbers.QUESTION_ROWS:
                 break
             continue
         if first < top and (view.is_answered(at) or view.is_ticked(at)):
@@ -145,10 +141,12 @@ def question_above(view: View, top: int) -> Asked:
         blanks = 0
         first = row = at
         size += len(rows[at])
-        if size > ENOUGH:
+        if size > numbers.ENOUGH:
             break
     text = block(logical_rows(view, rows, first, top))
-    missing = size > ENOUGH or _may_go_on(view, first) or _lacks(view, first, top) or _more_above(view, rows, first)
+    missing = (
+        size > numbers.ENOUGH or _may_go_on(view, first) or _lacks(view, first, top) or _more_above(view, rows, first)
+    )
     return Asked(text, row, not missing and not HIDDEN.search(text))
 
 
@@ -166,7 +164,7 @@ def _more_above(view: View, rows: Sequence[str], first: int) -> bool:
 
 def _divides(view: View, row: str) -> bool:
     """A bar from one side of the screen to the other."""
-    return is_rule(row) and len(row.strip()) >= view.cols - 2 * MARGIN
+    return is_rule(row) and len(row.strip()) >= view.cols - 2 * numbers.BAR_MARGIN
 
 
 def _may_go_on(view: View, first: int) -> bool:
@@ -176,7 +174,7 @@ def _may_go_on(view: View, first: int) -> bool:
 
 def stands_alone(view: View, row: int) -> bool:
     """Nothing but empty rows and what has been answered stands above it."""
-    for at in range(row - 1, max(-1, row - 1 - CONTEXT_ROWS), -1):
+    for at in range(row - 1, max(-1, row - 1 - numbers.CONTEXT_ROWS), -1):
         if view.is_answered(at):
             return True
         if view.lines[at].strip():
@@ -201,7 +199,7 @@ def context_above(view: View, row: int, question: str) -> Asked:
         if not rows[at].strip():
             continue
         apart = first - at > 1
-        if size > ENOUGH or (apart and (seen >= CONTEXT_ROWS or row - at > QUESTION_ROWS)):
+        if size > numbers.ENOUGH or (apart and (seen >= numbers.CONTEXT_ROWS or row - at > numbers.QUESTION_ROWS)):
             cut = True
             break
         first = at
@@ -220,13 +218,13 @@ def _near(view: View, rows: Sequence[str], row: int, question: str) -> str:
         if view.is_answered(at):
             break
         if not rows[at].strip():
-            if bare and size < 60 and seen < CONTEXT_ROWS:
+            if bare and size < 60 and seen < numbers.CONTEXT_ROWS:
                 seen += 1
                 continue
             break
         first = at
         seen += 1
         size += len(rows[at].strip()) + 1
-        if size > ENOUGH or (bare and size >= 200):
+        if size > numbers.ENOUGH or (bare and size >= 200):
             break
     return block([*logical_rows(view, rows, first, row), question])

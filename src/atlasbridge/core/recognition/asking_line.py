@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.recognition.choice_list import inline_choices
 from atlasbridge.core.recognition.finding import Facts
+from atlasbridge.core.recognition.widgets.inline_choices import inline_choices
 from atlasbridge.core.screen.frames import is_drawn
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace

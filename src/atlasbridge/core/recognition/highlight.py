@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from atlasbridge.core.recognition.lit_list import find_lit_here, find_lit_list, find_words_here
-from atlasbridge.core.recognition.marked_list import find_counted, find_marked
-from atlasbridge.core.recognition.menu import Menu, find_menu, odd_one
-from atlasbridge.core.recognition.recognise_box import current_button, find_buttons, find_frame, find_list
-from atlasbridge.core.recognition.row_list import find_below, find_row
+from atlasbridge.core.recognition.widgets.box_list import find_list
+from atlasbridge.core.recognition.widgets.bulleted_list import find_marked
+from atlasbridge.core.recognition.widgets.buttons import current_button, find_buttons
+from atlasbridge.core.recognition.widgets.filtered_list import find_below, find_counted
+from atlasbridge.core.recognition.widgets.framed_dialog import find_frame
+from atlasbridge.core.recognition.widgets.list_rows import Menu
+from atlasbridge.core.recognition.widgets.lit_list import find_lit_here, find_lit_list, find_words_here
+from atlasbridge.core.recognition.widgets.odd_one import odd_one
+from atlasbridge.core.recognition.widgets.pointed_list import find_menu
+from atlasbridge.core.recognition.widgets.side_by_side import find_row
 from atlasbridge.core.screen.view import View
 
 POINTERS = "❯›»▸▶→➜➤⮞>"

@@ -8,13 +8,12 @@ rows nobody can tell a line break from one that the tool made, or from blanks th
 from __future__ import annotations
 
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
+from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import HIDDEN, Asked, logical_rows, own_box
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, SubjectRule, compiled
 from atlasbridge.core.screen.frames import columns_of, inside, peeled
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen
-
-WIDE = 2  # the columns of the widest character: a row with less room than that may have been wrapped
 
 
 @frozen
@@ -67,7 +66,7 @@ def _is_complete(found: _Rows, rule: SubjectRule) -> bool:
 
 def _taken(row: str) -> int:
     places = columns_of(row)
-    return places[-1] + WIDE if row else 0
+    return places[-1] + numbers.WIDEST if row else 0
 
 
 def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> _Rows | None:

@@ -6,11 +6,10 @@ The words are data (`words/*.toml`, and those of a dialect); a terminal that hid
 from __future__ import annotations
 
 from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, compiled, matches_any
 from atlasbridge.core.recognition.finding import Finding
 from atlasbridge.core.values import replace
-
-_WORDS_OF_ITS_OWN = 2  # letters; a marker such as `>` has none, and what it asks stands above it
 
 
 def asks_for_secret(question: str, dialect: Dialect) -> bool:
@@ -40,7 +39,7 @@ def with_secrecy(found: Finding, dialect: Dialect) -> Finding:
 
 def _question(found: Finding) -> str:
     """The line that asks, or, where that is a bare marker, the last words above it."""
-    if sum(map(str.isalpha, found.core)) >= _WORDS_OF_ITS_OWN:
+    if sum(map(str.isalpha, found.core)) >= numbers.OWN_WORDS:
         return found.core
     rows = [row.strip() for row in found.excerpt.split("\n")]
-    return next((row for row in reversed(rows) if sum(map(str.isalpha, row)) >= _WORDS_OF_ITS_OWN), "")
+    return next((row for row in reversed(rows) if sum(map(str.isalpha, row)) >= numbers.OWN_WORDS), "")

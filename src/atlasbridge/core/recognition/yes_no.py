@@ -9,10 +9,10 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import Choice
 from atlasbridge.core.prompt.step import Step, When
-from atlasbridge.core.recognition.choice_list import inline_choices
 from atlasbridge.core.recognition.dialect import Dialect, Rule
 from atlasbridge.core.recognition.finding import typed_line
 from atlasbridge.core.recognition.kinds import is_always
+from atlasbridge.core.recognition.widgets.inline_choices import inline_choices
 from atlasbridge.core.screen.view import View
 
 _YES_TOKEN = lazy(r"\byes\b", re.IGNORECASE)

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import block
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
-from atlasbridge.core.recognition.menu import find_menu
-from atlasbridge.core.recognition.recognise_box import ends_in_buttons
+from atlasbridge.core.recognition.widgets.buttons import ends_in_buttons
+from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.screen.frames import find_frames, is_rule
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen
 
-MARGIN = 4  # columns that such a box leaves free, both sides together
-MOST_ROWS = 6  # of text in it
-BELOW_ROWS = 4  # a status line or two
-ABOVE_ROWS = 3  # between a list and the box
 _INVITES = lazy(r"^[>❯›»●*▌](?:\s|$)")
 
 
@@ -34,7 +31,7 @@ def find_input_box(view: View) -> Box | None:
     """As wide as the screen, a few rows high, near its foot, with a mark that invites to type, and without buttons:
     with them it is a dialog, and what its text begins with invites to nothing."""
     foot = view.bottom()
-    wide = view.cols - MARGIN
+    wide = view.cols - numbers.BOX_MARGIN
     for frame in find_frames(view.lines):
         fits = frame.right - frame.left >= wide and _fits(view, frame.top, frame.bottom, foot, frame.left + 1)
         if fits and not ends_in_buttons(view, frame):
@@ -46,7 +43,7 @@ def find_input_box(view: View) -> Box | None:
 
 
 def _fits(view: View, top: int, bottom: int, foot: int, left: int) -> bool:
-    if not 2 <= bottom - top <= MOST_ROWS + 1 or foot - bottom > BELOW_ROWS:
+    if not 2 <= bottom - top <= numbers.BOX_ROWS + 1 or foot - bottom > numbers.BELOW_BOX_ROWS:
         return False
     return _INVITES.match(view.lines[top + 1][left:].strip()) is not None
 
@@ -61,14 +58,21 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
     if menu and box.top < menu.top:
         return None  # the "box" is a list
     said = block(_said(view, box.top))
-    if menu and menu.how == "pointer" and 0 <= box.top - menu.bottom <= ABOVE_ROWS:
+    if menu and menu.how == "pointer" and 0 <= box.top - menu.bottom <= numbers.ABOVE_BOX_ROWS:
         return Finding(
-            "list-above-box", PromptType.TYPE_UNKNOWN, 0.7, cut(said), said, menu.top, line_mode=False, question=said
+            "list-above-box",
+            PromptType.TYPE_UNKNOWN,
+            numbers.LOOK,
+            cut(said),
+            said,
+            menu.top,
+            line_mode=False,
+            question=said,
         )
     return Finding(
         "input-box",
         PromptType.TYPE_FREE_TEXT,
-        0.82,
+        numbers.LIKELY,
         cut(said) or "(it waits for an instruction)",
         "input-box",
         box.top,

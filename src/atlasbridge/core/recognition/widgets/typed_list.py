@@ -1,20 +1,30 @@
-"""Choices that stand in text: numbered or lettered lists above a line, and words in brackets inside it."""
+"""A numbered or lettered list above a line that asks for one of it.
+
+For: the line's words, or a bare mark right below a list whose head asks.  Against: a shell's prompt, words between
+list and line, a list that has had its answer.  Answered by its number or letter and Enter.
+"""
 
 from __future__ import annotations
 
 import re
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.recognition.kinds import asks_to_choose
+from atlasbridge.core.prompt.keys import ENTER
+from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.step import Step, When
+from atlasbridge.core.recognition import numbers
+from atlasbridge.core.recognition.asked import block, compact, question_above
+from atlasbridge.core.recognition.asking_line import Line
+from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.kinds import asks_to_choose, is_always, refuses
+from atlasbridge.core.recognition.widgets.line_finding import default_in, line_finding, typed_key
+from atlasbridge.core.recognition.widgets.shell_line import _BARE, is_shell
 from atlasbridge.core.screen.frames import is_drawn, unframed
 from atlasbridge.core.screen.view import View
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import frozen, replace
 
-LIST_ROWS = 40
 _EDGES = ("│", "┃", "║")
-GAP_ROWS = 5
-CODED_ROWS = 6  # of a sentence that lists codes
-LONGEST_SHELL = 120  # characters in front of a shell's mark: who, where
 _NUMBERED = lazy(
     r"(?:^|(?<=\s\s)(?!\s)|(?<=\t)(?!\s))[*>+-]?\s*+(?:[\[(]\s?)?(\d{1,3})(?:[\]).:>]|\)\.| [-/=](?=\s))\s++"
     r"(\S++(?:\s++\S++)*?)(?=\s{2,}+[\[(]?\d{1,3}[\]).:]\s|\s*+$)"
@@ -26,7 +36,6 @@ _LETTERED = lazy(
     r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
 )
 _KEYED = lazy(r"^\s{0,8}[\[(]([A-Za-z]{1,2}|\d)[\])]\s++(\S.*)$")  # `(q)  Quit and do nothing.`
-_CODED = lazy(r"[\[(]([A-Za-z?]{1,3})[\])]\s+([^\s(),:][^(),:]{0,60}?)\s*(?=,|:|\?|$|[\[(])")
 _CHOOSING = lazy(
     r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|your answer)\b"
     r"|\b(?:enter|type) (?:an?|the|one|your)? ?(?:of the )?"
@@ -36,23 +45,7 @@ _CHOOSING = lazy(
 )
 _CHOSEN = lazy(r"[:?>]\s+(?:\d{1,3}|[A-Za-z])$")
 _HEADS = lazy(r"\b(?:what|how)\b[^?]*\?\W*$|\b(?:options|menu|actions|commands)\W*$", re.IGNORECASE)
-_BARE = lazy(r"^\W*$")
-_REPL = lazy(
-    r"(?:irb|pry|iex|ghci|node|sqlite|mysql|psql|gdb|lldb|i?pdb)\b\S{0,40}>$|\((?:gdb|lldb|i?pdb)\)$|In \[\d{1,6}\]:$"
-    r"|irb\(\S{1,40}>$|\w{1,40}[=-][>#]$",
-    re.IGNORECASE,
-)
-_SHELL_MARKS = ("$", "%", "#", "❯", "➜", "λ", ">>>", "...", "=>")
-_GROUP = lazy(
-    r"[\[({<]((?:\[?\(?[\w?.*+!-]{1,24}\)?\]?(?:\s*[,/|]\s*|\s+or\s+)){1,30}\[?\(?[\w?.*+!-]{1,24}\)?\]?)[\])}>]"
-)
-_KEYS = lazy(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,n,j,J,/,e,?]`: any sign is a key
-_SLASHED = lazy(r"((?:[A-Z][A-Za-z']{1,15}/){1,5}[A-Z][A-Za-z']{1,15})\s*[?:]\s*$")  # `Retry/Ignore/Cancel?`
-_FRACTION = lazy(r"\d++\s*+/\s*+\d++")
-_SPELLED = lazy(r"(?<![\w'-])(?:[\w'-]*+[\[(]\w[\])][\w' -]*+)(?:\s*+[/,|]\s*+[\w'-]*+[\[(]\w[\])][\w' -]*+)+")
-_MARKED_WORD = lazy(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]{2,}|(?<!\w)\w\)[a-z][a-z'-]{2,}")
-_WORD_IN_H = lazy(r"^(?=[^aeiou]*[aeiou])[a-z]*+(?<=[cgpst]h)$|^(?:zsh|ksh|csh|tcsh|mksh|ssh|pwsh)$", re.IGNORECASE)
-_LETTERS = lazy(r"^(?>.*?\S\s).*[\[(]([a-zA-Z?]{2,14})[\])]\W*+\w?$")
+_TAKES_SEVERAL = lazy(r"separated by (?:spaces|blanks)|(?:space|blank)[- ]separated", re.IGNORECASE)
 
 
 @frozen
@@ -89,7 +82,7 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str, spread: 
     """`spread`: every choice may be a paragraph of its own."""
     items: dict[str, str] = {}
     gap, top, bottom, current, seen = 0, row, row, "", False
-    for at in range(row - 1, max(-1, row - LIST_ROWS), -1):
+    for at in range(row - 1, max(-1, row - numbers.LIST_ROWS), -1):
         text = unframed(view.lines)[at]
         found = [tuple(part for part in match.groups() if part) for match in pattern.finditer(text)]
         if found and (kind == "letters" or text[: text.find(found[0][0])].strip(" \t*>+-[(") == ""):
@@ -104,7 +97,7 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str, spread: 
         if not seen and _CHOSEN.search(text) and _CHOOSING.search(text):
             break  # that list has had its answer
         gap += 0 if seen else 1
-        if gap > GAP_ROWS:
+        if gap > numbers.GAP_ROWS:
             break
     ordered = _in_order(items) if kind == "numbers" else tuple(reversed(items.items()))
     return Listed(kind, ordered, current, top, bottom) if len(ordered) >= 2 else None
@@ -119,30 +112,6 @@ def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
         return ()
     by_number = {int(key): (key, label) for key, label in items.items()}
     return tuple(by_number[number] for number in numbers)
-
-
-def coded_choices(view: View, row: int, question: str) -> tuple[tuple[str, str], ...]:
-    """`(p) Postpone, (df) Show diff, (e) Edit:` in the question and the rows of its sentence above it."""
-    if not question.endswith((":", "?")):
-        return ()
-    items = [(match[1], match[2]) for match in _CODED.finditer(question)]
-    for at in range(row - 1, max(-1, row - CODED_ROWS), -1):
-        above = [(match[1], match[2]) for match in _CODED.finditer(view.lines[at])] if items else []
-        if not above or not view.lines[at].rstrip().endswith(","):
-            break
-        items = above + items
-    return tuple(items) if len(items) >= 2 and len(dict(items)) == len(items) else ()
-
-
-def is_bare(question: str) -> bool:
-    """A mark and nothing else: a shell, a calculator or a program that takes anything."""
-    return _BARE.match(question) is not None or is_shell(question)
-
-
-def is_shell(question: str) -> bool:
-    """The line of something that takes commands: what is typed there is run."""
-    short = len(question) <= LONGEST_SHELL and len(question.split()) <= 3
-    return short and (question.endswith(_SHELL_MARKS) or _REPL.match(question) is not None)
 
 
 def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
@@ -162,52 +131,53 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE)) or asks_to_choose(head)
 
 
-def inline_choices(text: str) -> list[str]:
-    """The words a question offers in brackets, as they are written."""
-    slashed = _SLASHED.match(text)
-    if slashed:
-        return slashed[1].split("/")
-    spelled = _SPELLED.search(text)
-    words = [word.strip() for word in re.split(r"\s*[/,|]\s*", spelled[0]) if word.strip()] if spelled else []
-    marked = marked_words(text)
-    if words or marked:
-        return marked if len(marked) > len(words) else words
-    keys = _KEYS.search(text)
-    if keys and _ends_asking(text[keys.end() :]):
-        return keys[1].split(",")
-    for match in reversed(list(_GROUP.finditer(text))):
-        if _FRACTION.fullmatch(match[1]):
-            continue  # counts, as in `(1/2)`
-        words = [word for word in re.split(r"\s*[,/|]\s*|\s+or\s+", match[1]) if word]
-        if len(words) >= 2 and _ends_asking(text[match.end() :]):
-            return words
-    letters = _LETTERS.search(text)
-    if not letters or not _are_keys(letters[1]):
-        return []
-    return list(letters[1] if _both_cases(letters[1]) else letters[1].lower())
+def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
+    """A list above, and a line that asks for one of it."""
+    if is_shell(line.text):
+        return None
+    listed = listed_choices(view, view.row if line.detached else line.row, line.text)
+    if not listed and line.filled.isdigit():  # a number stands there already: the default, if the list has it
+        listed = listed_choices(view, line.row, f"{line.text} ({line.filled})")
+        listed = listed if listed and line.filled in dict(listed.items) else None
+    if not listed:
+        return None
+    found = line_finding(view, line, facts, "list-" + listed.kind, PromptType.TYPE_MULTIPLE_CHOICE, numbers.SURE)
+    default = default_in(line.text)
+    # Places; its own numbers where taking one for the other could turn a no into a yes.
+    placed = listed.kind == "numbers" and not any(refuses(label, dialect) for _, label in listed.items)
+    choices = tuple(
+        Choice(
+            str(at) if placed else key,
+            label if not placed or key == str(at) else f"{key}: {label}",
+            (*found.text_steps, *typed_key(key, facts)),
+            refuses=refuses(label, dialect),
+            always=is_always(label, dialect),
+            default=key == default or key == listed.current,
+        )
+        for at, (key, label) in enumerate(listed.items, 1)
+    )
+    head = question_above(view, listed.row)
+    own = block([*_between(view, listed, line), line.text])
+    question = "\n".join(part for part in (head.text, own) if part)
+    core = f"{question}\0" + "\0".join(label for _, label in listed.items)
+    limit = {**found.constraints, "min_choice": 1, "max_choice": len(choices)}
+    found = replace(found, choices=choices, core=core, constraints=limit, structural=True, whole=head.whole)
+    found = replace(found, question=question, excerpt=compact(question))
+    said = " ".join(view.lines[listed.row : line.row + 1])
+    return _several(found, listed) if _TAKES_SEVERAL.search(said) and not line.filled else found
 
 
-def _ends_asking(rest: str) -> bool:
-    """Behind the brackets nothing but a default and signs, or words that lead up to a sign: `(1/2) and Enter:`."""
-    return not any(char.isalpha() for char in rest) or rest.rstrip().endswith((":", "?", ">", "]", ")"))
+def _between(view: View, listed: Listed, line: Line) -> list[str]:
+    """The words between a list and the line that asks for one of it."""
+    rows = view.lines[listed.bottom + 1 : line.row]
+    return [row.rstrip() for row in rows if not is_drawn(row)]
 
 
-def marked_words(text: str) -> list[str]:
-    """`(m)odified or (d)eleted`, `a)utorename A)utorename-all`: words of a sentence, each with the letter to type."""
-    words = [word if word[0] in "([" else f"({word}" for word in _MARKED_WORD.findall(text)]
-    keys = [word[1] for word in words]
-    return words if len(words) >= 2 and len(set(keys)) == len(keys) else []
-
-
-def _are_keys(letters: str) -> bool:
-    """`yn`, `nyae`, `yaxH`, `abh`: each letter once, with y and n, a default in capitals, or the h for help; `aArRq`:
-    small and capital letters that differ.  `Rome` and `bash` are words: the default of a line."""
-    once = len(set(letters.lower())) == len(letters)
-    marked = letters != letters.lower() and not letters.isupper() and not letters.istitle()
-    known = {"y", "n"} <= set(letters.lower()) or marked or letters.endswith(("h", "?"))
-    return (once and known and not _WORD_IN_H.search(letters)) or _both_cases(letters)
-
-
-def _both_cases(letters: str) -> bool:
-    paired = sum(letter.swapcase() in letters for letter in letters)
-    return len(set(letters)) == len(letters) and paired >= 4
+def _several(found: Finding, listed: Listed) -> Finding:
+    """The line takes several keys, with blanks between them, and one Enter at its end."""
+    choices = tuple(
+        replace(choice, steps=(Step(f"{key} ".encode(), When.DRAINED),), default=False)
+        for choice, (key, _) in zip(found.choices, listed.items, strict=True)
+    )
+    limit = {**found.constraints, "multi_select": True, "allows_other": True}
+    return replace(found, choices=choices, constraints=limit, end_steps=(Step(ENTER),))

@@ -8,23 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.menu import Item, Menu
-from atlasbridge.core.recognition.recognise_menu import menu_finding
+from atlasbridge.core.recognition.widgets.list_finding import menu_finding
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import BACKGROUND, View
 
-MOST_ITEMS = 12
-MOST_OTHER_ROWS = 6
-LONGEST_LABEL = 30
-MOST_BUTTONS = 4
-FOOT_ROWS = 6
 _PUSHED = lazy(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
-_RULE = MenuRule("lit-list", score=0.85)
-_BAR_RULE = MenuRule("button-bar", score=0.85, across=True)
+_RULE = MenuRule("lit-list", score=numbers.SURE)
+_BAR_RULE = MenuRule("button-bar", score=numbers.SURE, across=True)
 _WORDS = lazy(r"[^\W\d_]\w*(?: \w+)*")
 _APART = lazy(r"(?<!\S)[^\W\d_]\w*(?: \w+)?(?=\s{3}|\s*$)")
 _BUTTON = lazy(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
@@ -61,7 +57,7 @@ def find_lit_here(view: View) -> Menu | None:
     for block in _blocks(view):
         lit = [at for at, item in enumerate(block) if view.style(item.row, item.col) & REVERSE]
         around = block and block[0].row <= view.row <= block[-1].row and block[-1].row == view.bottom()
-        if around and len(lit) == 1 and 2 <= len(block) <= MOST_ITEMS:
+        if around and len(lit) == 1 and 2 <= len(block) <= numbers.LIT_ITEMS:
             return Menu(tuple(block), lit[0], "colour")
     return None
 
@@ -77,7 +73,7 @@ def find_words_here(view: View) -> Menu | None:
 
 def find_button_bar(view: View) -> Menu | None:
     """`[ New ]  [ Quit ]  [ Help ]` near the foot of the screen, one of them reversed."""
-    for at in range(view.bottom(), max(-1, view.bottom() - FOOT_ROWS), -1):
+    for at in range(view.bottom(), max(-1, view.bottom() - numbers.BUTTON_ROWS), -1):
         found = [Item(at, match.start(1), match[1]) for match in _BUTTON.finditer(view.lines[at])]
         lit = [place for place, item in enumerate(found) if view.style(at, item.col) & REVERSE]
         if len(found) >= 2 and len(lit) == 1:
@@ -91,14 +87,14 @@ def _plain_bar(view: View) -> Menu | None:
     at = rows[-1] if rows else 0
     found = [Item(at, match.start(), match.group()) for match in _APART.finditer(unframed(view.lines)[at])]
     lit = [place for place, item in enumerate(found) if view.style(at, item.col) & REVERSE]
-    few = 2 <= len(found) <= MOST_BUTTONS and len(rows) - 1 <= MOST_OTHER_ROWS and not view.cursor_visible
+    few = 2 <= len(found) <= numbers.LIT_BUTTONS and len(rows) - 1 <= numbers.LIT_OTHER_ROWS and not view.cursor_visible
     return Menu(tuple(found), lit[0], "colour") if few and len(lit) == 1 else None
 
 
 def find_lit_list(view: View) -> Menu | None:
     rows = sum(bool(line.strip()) for line in view.lines)
     for block in _blocks(view):
-        if not 2 <= len(block) <= MOST_ITEMS or rows - len(block) > MOST_OTHER_ROWS:
+        if not 2 <= len(block) <= numbers.LIT_ITEMS or rows - len(block) > numbers.LIT_OTHER_ROWS:
             continue
         lit = [at for at, item in enumerate(block) if view.style(item.row, item.col) & REVERSE]
         current = lit[0] if len(lit) == 1 else -1 if lit else _on_a_bar(view, block)
@@ -120,7 +116,7 @@ def _blocks(view: View) -> Iterator[list[Item]]:
     for at, text in enumerate(unframed(view.lines)):
         pushed = _PUSHED.fullmatch(text)
         label, col = (pushed[1], pushed.start(1)) if pushed else (text.strip(), len(text) - len(text.lstrip()))
-        plain = label and len(label) <= LONGEST_LABEL and "  " not in label and not any(map(str.isdigit, label))
+        plain = label and len(label) <= numbers.LONGEST_LIT and "  " not in label and not any(map(str.isdigit, label))
         if block and not (plain and col == block[-1].col):
             yield block
             block = []

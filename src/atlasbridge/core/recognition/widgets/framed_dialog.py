@@ -1,0 +1,61 @@
+"""A framed dialog of a full-screen program: which frame, its words, and what it holds: buttons, a list, a field."""
+
+from __future__ import annotations
+
+import re
+
+from atlasbridge.core.prompt.keys import ENTER
+from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.prompt.step import Step, When
+from atlasbridge.core.recognition import numbers
+from atlasbridge.core.recognition.asked import Asked
+from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.secrecy import asks_for_secret
+from atlasbridge.core.recognition.widgets.box_list import BOX_LIST, find_list, focused_list
+from atlasbridge.core.recognition.widgets.box_words import boxed_finding, words_of
+from atlasbridge.core.recognition.widgets.buttons import buttons_finding, find_buttons
+from atlasbridge.core.recognition.widgets.form import cleared, input_finding, is_field, is_sheet
+from atlasbridge.core.recognition.widgets.list_finding import menu_finding
+from atlasbridge.core.screen.frames import Frame, find_frames, inside, unframed
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import replace
+
+
+def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    frame = find_frame(view)
+    if frame is None:
+        return None
+    words = " ".join(" ".join(line.split()) for line in inside(unframed(view.lines), frame))
+    buttons = find_buttons(view, frame)
+    listed = find_list(view, frame, buttons)
+    field = is_field(view, frame, buttons) and view.cursor_visible
+    sheet = field and is_sheet(view, frame)
+    text = words_of(view, frame, buttons, listed, view.row if field and not sheet and listed is None else -1)
+    focus = re.search(r"[─━]\| .* \|[─━]", view.lines[frame.top]) is not None  # drawn by prompt_toolkit
+    if listed is not None and focus and listed.items[0].box:
+        return focused_list(view, listed, text, frame, dialect)
+    if listed is not None and not (field and view.row not in {item.row for item in listed.items}):
+        return replace(menu_finding(view, listed, BOX_LIST, Asked(text, frame.top), dialect), score=numbers.SURE)
+    if sheet:
+        kind, text = PromptType.TYPE_UNKNOWN, text or words
+        return boxed_finding("box-sheet", kind, text, frame)
+    if buttons and asks_for_secret(words, dialect):
+        return input_finding(text, frame, {"secret": True})
+    if len(buttons) >= 2 and field:
+        found = cleared(input_finding(text, frame, {}), view, frame)
+        return replace(found, end_steps=(Step(ENTER, When.CHANGED), Step(ENTER))) if focus else found
+    if len(buttons) >= 2:
+        return buttons_finding(view, buttons, text, frame, dialect)
+    if len(buttons) == 1:
+        kind = PromptType.TYPE_CONFIRM_ENTER
+        return boxed_finding("box-message", kind, text, frame)
+    return None
+
+
+def find_frame(view: View) -> Frame | None:
+    """The smallest box with buttons, else the smallest box; the lowest of several."""
+    frames = list(find_frames(view.lines))
+    with_buttons = [frame for frame in frames if find_buttons(view, frame)]
+    candidates = with_buttons or frames
+    return min(candidates, key=lambda frame: (frame.bottom - frame.top, -frame.bottom)) if candidates else None

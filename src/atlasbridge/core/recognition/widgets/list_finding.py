@@ -1,0 +1,82 @@
+"""A list as a prompt: the question, the choices with their keys, what refuses and what is for ever, and its limits."""
+
+from __future__ import annotations
+
+import re
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.step import Step, When
+from atlasbridge.core.recognition import numbers
+from atlasbridge.core.recognition.asked import Asked, compact
+from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
+from atlasbridge.core.recognition.finding import Finding
+from atlasbridge.core.recognition.kinds import is_always, refuses
+from atlasbridge.core.recognition.widgets.list_rows import Menu
+from atlasbridge.core.recognition.widgets.list_steps import choose_steps, named_steps, own_words_steps, toggle_steps
+from atlasbridge.core.screen.view import View
+
+_TOGGLE_HINT = lazy(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
+_MORE = lazy(
+    r"reveal more|\bmore (?:choices|options|items|below)\b|\b\d+ more\b|\(\+\)"
+    r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣]\s*+$|[^\s│┃|]\s{2,}+[↓▼▮▒]\s*+[│┃|]?\s*+$",
+    re.IGNORECASE,
+)
+ARROWS_CHOOSE = MenuRule("arrow-menu", score=numbers.SURE)
+
+
+def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: Dialect) -> Finding:
+    several = menu.several or (any(item.box for item in menu.items) and are_switched(view, menu))
+    values = _values(menu, any(refuses(item.label, dialect, rule.refuse) for item in menu.items))
+    choices = []
+    for at, item in enumerate(menu.items):
+        steps = toggle_steps(view, menu, at, rule) if several else choose_steps(view, menu, at, rule)
+        if rule.text_choice and not rule.text_keys and compiled(rule.text_choice).search(item.label):
+            steps = ()  # its key opens a text field: it is no answer by itself
+        if several and not item.box:
+            steps = ()  # a way out of the list, not one of its boxes
+        label = item.label if not several else re.sub(r"^\[[ xX✔✓]\]\s*", "", item.label)
+        choices.append(
+            Choice(
+                values[at],
+                label,
+                steps,
+                refuses=refuses(label, dialect, rule.refuse),
+                always=is_always(label, dialect),
+                default=item.checked if several else at == menu.current,
+                detail=item.detail,
+            )
+        )
+    if rule.cancel and not any(choice.refuses for choice in choices):
+        choices.append(Choice("cancel", "Cancel", named_steps(view, rule.cancel), refuses=True))
+    constraints: dict[str, object] = {"min_choice": 1, "max_choice": len(menu.items)}
+    ending: tuple[Step, ...] = ()
+    if any(_MORE.search(line) for line in view.lines[max(0, menu.top - 2) : menu.bottom + 4]):
+        constraints["scrolls"] = True  # only what is visible can be chosen by a word
+    if several:
+        constraints["multi_select"] = True
+        ending = named_steps(view, rule.submit, last=When.REDRAWN)  # what is shown in between is no prompt of its own
+    takes_words = bool(rule.text_submit) or not several
+    text_steps = own_words_steps(view, menu, rule) if takes_words else ()
+    if text_steps:
+        constraints["allows_other"] = True
+    core = asked.text + "\0" + "\0".join(f"{item.label}\0{item.detail}" for item in menu.items)
+    return Finding(
+        rule.id, PromptType.TYPE_MULTIPLE_CHOICE, rule.score, compact(asked.text), core, asked.row,
+        tuple(choices), constraints, line_mode=False, structural=True, text_steps=text_steps, end_steps=ending,
+        words_end=named_steps(view, rule.text_submit, last=When.REDRAWN) if several else (),
+        question=asked.text, whole=asked.whole,
+    )  # fmt: skip
+
+
+def are_switched(view: View, menu: Menu) -> bool:
+    """A hint near the list says that boxes are switched on and off."""
+    around = "\n".join(view.lines[max(0, menu.top - numbers.HINT_ROWS) : view.bottom() + 1])
+    return _TOGGLE_HINT.search(around) is not None
+
+
+def _values(menu: Menu, refusable: bool) -> list[str]:
+    """Positions; its own numbers where taking one for the other could turn a no into a yes."""
+    if refusable and menu.numbered:
+        return [item.number for item in menu.items]
+    return [str(at) for at in range(1, len(menu.items) + 1)]

@@ -1,0 +1,158 @@
+"""What a row of a list looks like: pointer, box, number, label; and the rows around one that belong with it.
+
+Which row is highlighted is told by `highlight_of`; which lists there are, and how they are answered, by the widgets.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.recognition import numbers
+from atlasbridge.core.values import frozen, replace
+
+WRAPPED = "\0"  # a row that goes on with the one above it: the terminal has wrapped it
+BOXES = "◌◯○◉●◎◻◼☐☑☒⬡⬢□■▢▣✔✓✘"
+CHECKED = "◉●◼☑☒⬢■▣✔✓xX*"
+_ROW = (
+    r"^(?P<indent>\s*+)(?P<pointer>[{pointers}](?=\s|[" + BOXES + r"\[(]))?(?P<gap>\s*+)"
+    r"(?:(?P<box>[" + BOXES + r"]|\[[ xX*✔✓]?\]|\([ xX*•]?\))(?P<boxgap>\s*+))?"
+    r"(?:(?P<open>\[)?(?P<number>\d{1,2})(?P<dot>(?(open)\]|(?:[.)]|:(?=\s))))\s++)?"
+    r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s++)?(?P<label>\S.*)$"
+)
+APART = lazy(r"\s{2,}")  # between a label and what explains it
+COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
+DISABLED = lazy(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
+HINT_ROW = lazy(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
+
+
+@frozen
+class Item:
+    row: int
+    col: int  # of the label
+    label: str
+    number: str = ""
+    pointed: bool = False
+    box: str = ""  # the mark in front of it, if it has one
+    detail: str = ""  # the words beside it and the lines below it that explain it
+    start: int = -1  # where its label begins in the row, in characters; -1: its label is as it stands there
+
+    @property
+    def checked(self) -> bool:
+        return any(char in CHECKED for char in self.box)
+
+
+@frozen
+class Menu:
+    items: tuple[Item, ...]
+    current: int  # index of the highlighted item, -1 when it cannot be seen
+    how: str  # "pointer", "colour", "radio"
+    upwards: bool = False  # the first item stands lowest, as in fuzzy finders
+    gaps: bool = False  # there are rows between the items on which the arrows may stop or not
+
+    @property
+    def top(self) -> int:
+        return min(self.items[0].row, self.items[-1].row)
+
+    @property
+    def bottom(self) -> int:
+        return max(self.items[0].row, self.items[-1].row)
+
+    @property
+    def numbered(self) -> bool:
+        return all(item.number for item in self.items)
+
+    @property
+    def several(self) -> bool:
+        """A list where more than one may be marked: square boxes, a mark beside the pointer, several marks or none."""
+        boxes = [item.box for item in self.items if item.box]
+        square = sum(box[0] in "[☐☑☒◻◼□■▢▣" for box in boxes)
+        beside = self.how == "pointer"
+        marked = sum(item.checked for item in self.items)
+        return len(boxes) >= 2 and (beside or square >= 2 or marked > 1 or (self.how == "radio" and not marked))
+
+
+@lru_cache(maxsize=8)
+def row_pattern(pointers: str) -> re.Pattern[str]:
+    return re.compile(_ROW.replace("{pointers}", re.escape(pointers)))
+
+
+@lru_cache(maxsize=256)  # a row is read by many, and stands there at the next look
+def read_row(pattern: re.Pattern[str], row: str) -> re.Match[str] | None:
+    return pattern.match(row)
+
+
+def item_of(at: int, match: re.Match[str]) -> Item:
+    return Item(
+        at,
+        match.start("number") if match["number"] else match.start("label"),
+        APART.split(match["label"].strip(), maxsplit=1)[0],
+        match["number"] or "",
+        bool(match["pointer"]),
+        match["box"] or match["late"] or "",
+        start=match.start("label"),
+    )
+
+
+def column_of(match: re.Match[str]) -> int:
+    return match.start("number") if match["number"] else match.start("box") if match["box"] else match.start("label")
+
+
+def walk(
+    rows: list[str], pattern: re.Pattern[str], order: range, column: int, numbered: bool, boxed: bool
+) -> list[Item]:
+    found: list[Item] = []
+    blanks = 0
+    for at in order:
+        if rows[at] == WRAPPED:
+            continue
+        if not rows[at].strip():
+            blanks += 1
+            if blanks > (2 if numbered else 0) or (not found and not numbered):
+                break
+            continue
+        match = None if HINT_ROW.match(rows[at]) or COUNTER.match(rows[at]) else read_row(pattern, rows[at])
+        if match and not numbered and not any(map(str.isalnum, match["label"])):
+            continue
+        aligned = match is not None and abs(column_of(match) - column) <= (numbers.ASKEW if numbered else 0)
+        if match and aligned and bool(match["number"]) == numbered and bool(match["box"]) == boxed:
+            found.append(item_of(at, match))
+            blanks = 0
+        elif not numbered and DISABLED.match(rows[at]) and len(rows[at]) - len(rows[at].lstrip()) >= column - 2:
+            continue  # a line between groups, or a choice that cannot be taken
+        elif not (numbered and match and match.start("label") > column):
+            if numbered and found and order.step > 0 and blanks == 0 and match and match.start("label") >= column:
+                continue
+            if numbered and _explains(rows, pattern, at, column):
+                continue
+            break
+        if len(found) >= numbers.MOST_ITEMS:
+            break
+    return found
+
+
+def _explains(rows: list[str], pattern: re.Pattern[str], at: int, column: int) -> bool:
+    """Text in the column of the numbers, between two choices that follow each other: it explains the upper one."""
+    above = _nearest_number(rows, pattern, range(at, max(-1, at - numbers.EXPLAINED_ROWS), -1), column)
+    below = _nearest_number(rows, pattern, range(at, min(len(rows), at + numbers.EXPLAINED_ROWS)), column)
+    return above > 0 and below == above + 1
+
+
+def _nearest_number(rows: list[str], pattern: re.Pattern[str], order: range, column: int) -> int:
+    """The number of the first choice that way; 0 when something else comes before it."""
+    for at in order:
+        if rows[at] == WRAPPED:
+            continue
+        match = read_row(pattern, rows[at])
+        if match is None or column_of(match) < column - numbers.ASKEW:
+            return 0
+        if match["number"]:
+            return int(match["number"]) if abs(column_of(match) - column) <= numbers.ASKEW else 0
+    return 0
+
+
+def honest(items: list[Item]) -> list[Item]:
+    """Where every row has the same tick, only its colour says which is on: none is taken for marked."""
+    same = {item.box for item in items} <= {"✔"} or {item.box for item in items} <= {"✓"}
+    return [replace(item, box="[ ]") for item in items] if same else items

@@ -1,0 +1,172 @@
+"""A list with a pointer: `❯ Yes` above `  No`.
+
+Sees a pointer and the rows that are aligned with what it points at.  For: the foot of the screen, a hint that arrows
+choose, words above it.  Against: a question further down, two pointers.  Answered by arrows that are seen to arrive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.recognition import numbers
+from atlasbridge.core.recognition.asked import Asked, block, question_above
+from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.widgets.box_rows import find_box_rows
+from atlasbridge.core.recognition.widgets.filtered_list import find_counted
+from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding
+from atlasbridge.core.recognition.widgets.list_labels import verbatim
+from atlasbridge.core.recognition.widgets.list_rows import (
+    COUNTER,
+    DISABLED,
+    WRAPPED,
+    Item,
+    Menu,
+    column_of,
+    honest,
+    item_of,
+    read_row,
+    row_pattern,
+    walk,
+)
+from atlasbridge.core.screen.frames import unframed
+from atlasbridge.core.screen.style import DIM
+from atlasbridge.core.screen.view import View
+
+GREY = 0x1000008  # the foreground "bright black"
+SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
+_HINT = lazy(
+    r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
+    r"|space to|to toggle|esc to cancel|tab to amend",
+    re.IGNORECASE,
+)
+_ARROWS = lazy(r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE)
+_BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
+
+
+def find_menu(view: View, pointers: str) -> Menu | None:
+    """The lowest menu on the screen."""
+    pattern = row_pattern(pointers)
+    rows = [
+        WRAPPED if at - 1 in view.joined else SEPARATOR.sub(r"\1- -", line) if SEPARATOR.match(line) else sketch
+        for at, (line, sketch) in enumerate(zip(view.lines, unframed(view.lines), strict=True))
+    ]
+    for at in range(len(rows) - 1, -1, -1):
+        start = read_row(pattern, rows[at])
+        if start and start["pointer"]:
+            menu = _around(view, rows, pattern, at, start)
+            if menu:
+                return verbatim(view, menu)
+    return verbatim(view, _starred(view, rows, pointers) or find_box_rows(view, rows, pattern))
+
+
+def _starred(view: View, rows: list[str], pointers: str) -> Menu | None:
+    """A star points where every row has a box behind it; elsewhere it is a bullet."""
+    pattern = row_pattern(pointers + "*")
+    read = [(at, read_row(pattern, row)) for at, row in enumerate(rows)]
+    starts = [(at, match) for at, match in read if match and match["pointer"] == "*"]
+    at, start = starts[0] if len(starts) == 1 else (0, None)
+    return _around(view, rows, pattern, at, start) if start and start["box"] else None
+
+
+def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, start: re.Match[str]) -> Menu | None:
+    """The rows above and below a pointer that are aligned with what it points at."""
+    first = item_of(at, start)
+    column = column_of(start)
+    above = walk(rows, pattern, range(at - 1, -1, -1), column, bool(first.number), bool(start["box"]))
+    below_from = at + 1 + _explained_by(view, rows, pattern, at, column)
+    below = walk(rows, pattern, range(below_from, len(rows)), column, bool(first.number), bool(start["box"]))
+    if first.number:
+        above, below = _counted(rows, first, above, -1), _counted(rows, first, below, 1)
+    items = honest([*reversed(above), first, *below])
+    first = items[len(above)]
+    if len(items) < 2 or sum(item.pointed for item in items) != 1:
+        return None
+    below_it = rows[items[-1].row + 1] if items[-1].row + 1 < len(rows) else ""
+    if COUNTER.match(below_it):
+        items = _without_header(view, items)
+        return Menu(tuple(reversed(items)), len(items) - 1 - items.index(first), "pointer", upwards=True)
+    if items[0].row and COUNTER.match(rows[items[0].row - 1]):
+        items = _without_header(view, items[::-1])[::-1]
+    between = range(items[0].row + 1, items[-1].row)
+    gaps = not first.number and any(DISABLED.match(rows[row]) for row in between)
+    return Menu(tuple(items), items.index(first), "pointer", gaps=gaps)
+
+
+def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> list[Item]:
+    """Those that count on from the pointed one: a list that stands near it in the text counts for itself."""
+    out: list[Item] = []
+    last = first
+    for item in others:
+        apart = any(not rows[at].strip() for at in range(item.row + 1, last.row))
+        if int(item.number) != int(last.number) + step or (item.number == "0" and apart):
+            break
+        out.append(item)
+        last = item
+    return out
+
+
+def _explained_by(view: View, rows: list[str], pattern: re.Pattern[str], at: int, column: int) -> int:
+    """How many faded rows below the pointed one explain it: a choice in plain colour follows them."""
+    end = at + 1
+    while end < len(rows) and rows[end] == WRAPPED:
+        end += 1
+    first = end
+    while end < len(rows) and rows[end].strip() and _is_faded(view, end, rows[end]):
+        end += 1
+    match = read_row(pattern, rows[end]) if end < len(rows) else None
+    return end - at - 1 if match and end > first and column_of(match) == column else 0
+
+
+def _is_faded(view: View, row: int, text: str) -> bool:
+    style = view.style(row, len(text) - len(text.lstrip()))
+    return bool(style & DIM) or style >> 8 & 0x3FFFFFF == GREY
+
+
+def _without_header(view: View, items: list[Item]) -> list[Item]:
+    """A fuzzy finder's header stands behind its last item, in a colour of its own."""
+    looks = [view.style(item.row, item.col) for item in items if not item.pointed]
+    usual = Counter(looks).most_common(1)[0][0] if len(looks) > 1 else None
+    while len(items) > 2 and usual is not None and not items[-1].pointed:
+        if view.style(items[-1].row, items[-1].col) == usual:
+            break
+        items = items[:-1]
+    return items
+
+
+def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    menu = find_menu(view, dialect.pointers.translate(_BULLETS) if dialect.idles else dialect.pointers)
+    menu = menu or (find_counted(view) if view.alternate else None)
+    if menu is None or (view.bottom() - menu.bottom > numbers.FOOT_ROWS and not _asked_right_above(view, menu)):
+        return None
+    if not _believable(view, menu, hinted=dialect.idles and not menu.numbered) or _asked_below(view, menu):
+        return None
+    asked = question_above(view, menu.top)
+    if not asked.text:
+        asked = Asked(block(unframed(view.lines)[menu.bottom + 1 :]), asked.row)
+    return menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect)
+
+
+def _believable(view: View, menu: Menu, hinted: bool) -> bool:
+    """A menu of no known tool: the end of the screen, or a hint that arrows choose (`hinted`: it must have one)."""
+    around = "\n".join(view.lines[max(0, menu.top - 4) : view.bottom() + 1])
+    if hinted:
+        return bool(_ARROWS.search(around))
+    below = [line for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
+    at_the_end = view.bottom() - menu.bottom <= 2 or (menu.how == "pointer" and len(below) <= numbers.STATUS_ROWS)
+    return menu.upwards or bool(_HINT.search(around)) or at_the_end or _asked_right_above(view, menu)
+
+
+def _asked_right_above(view: View, menu: Menu) -> bool:
+    """The cursor stands behind words in the row above the menu; what stands at the foot of the screen explains it."""
+    asks = view.cursor_visible and view.row == menu.top - 1 and not view.after_cursor()
+    return asks and menu.how == "pointer" and any(map(str.isalpha, view.before_cursor()))
+
+
+def _asked_below(view: View, menu: Menu) -> bool:
+    """The cursor stands behind a question further down: what looks like a menu is what was written before."""
+    below = view.cursor_visible and view.row > menu.bottom and not menu.upwards
+    asks = re.search(r"[^\W\d_]{3}.*[?:)\]>]", view.before_cursor())  # half an answer may stand behind it
+    return below and asks is not None and not _ARROWS.search("\n".join(view.lines))

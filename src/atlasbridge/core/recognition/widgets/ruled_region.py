@@ -1,0 +1,64 @@
+"""What one of the dialect's rules knows by its words in a region of the screen: a tool's input box, its own questions.
+
+Answered as the rule says; an idle box also tells what the tool said last.
+"""
+
+from __future__ import annotations
+
+from atlasbridge.core.prompt.keys import ENTER
+from atlasbridge.core.prompt.step import Stands, Step, Until, When
+from atlasbridge.core.recognition.asking_line import Line
+from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any, steady
+from atlasbridge.core.recognition.finding import Facts, Finding, cut
+from atlasbridge.core.recognition.regions import region_text
+from atlasbridge.core.recognition.secrecy import asks_for_secret
+from atlasbridge.core.recognition.widgets.line_question import finding_of
+from atlasbridge.core.screen.frames import unframed
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import replace
+
+
+def recognise_region(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    for rule in dialect.rules:
+        if rule.region == "line" or (rule.programs and not compiled(rule.programs).search(facts.command)):
+            continue
+        text, top = region_text(view, rule.region)
+        match = compiled(rule.pattern).search(text)
+        if match and not (rule.unless and compiled(rule.unless).search("\n".join(view.lines))):
+            shown = text[: match.start()] if rule.idle else text[: match.end()].rstrip()
+            return _region_finding(rule, view, facts, dialect, match.group().strip(), top + shown.count("\n"))
+    return None
+
+
+def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, asked: str, row: int) -> Finding:
+    found = finding_of(rule, view, Line(asked, row), facts, dialect)
+    until: Until = Stands(rule.before_shows) if rule.before_shows else When.REDRAWN
+    steps = (Step(rule.before_text.encode(), until),) if rule.before_text else ()
+    ending: tuple[Step, ...] = (Step(rule.after_text.encode()),) if rule.after_text else ()
+    ending = (Step(b"", When.RESTED), *(ending or (Step(ENTER),))) if rule.rests else ending
+    found = replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending, priority=rule.priority)
+    found = replace(found, core=steady(dialect, asked))
+    if rule.type == "free_text" and asks_for_secret(asked, dialect):
+        found = replace(found, constraints={**found.constraints, "secret": True})
+    if rule.idle:
+        said = last_words(view, row, dialect)
+        plain = " ".join(" ".join(unframed(tuple(asked.split("\n")))).split())
+        return replace(found, excerpt=said or cut(plain), question=said, core=rule.id)
+    if rule.type != "free_text":
+        return found
+    lines = [line.strip() for line in unframed(tuple(asked.split("\n")))]
+    question = next((line for line in reversed(lines) if line), asked)  # what stands above it may turn or count
+    said = last_words(view, row + 1, dialect)
+    return replace(found, excerpt=said, question=said, core=f"{rule.id}: {question}")
+
+
+def last_words(view: View, row: int, dialect: Dialect) -> str:
+    """What the tool said last above its input box: what a person wants to know before the next instruction."""
+    taken: list[str] = []
+    for at in range(row - 1, max(-1, row - 40), -1):
+        text = unframed(view.lines)[at].strip()
+        if sum(char.isalpha() for char in text) > 3 and not matches_any(dialect.noise, text):
+            taken.insert(0, text)
+        elif taken and sum(map(len, taken)) > 80:
+            break
+    return "\n".join(taken)

@@ -1,0 +1,126 @@
+"""A desk that answers nothing: the ground on which the small desks of the tests stand.
+
+It keeps the whole of core.ports.Desk, so that the type checker holds those desks to it; what a test did not expect to
+be asked fails at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from atlasbridge.core.policy.attention import Tone
+from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.session.model import SessionRecord
+
+
+def _unexpected(what: str) -> NoReturn:
+    raise AssertionError(f"this desk was not expected to be asked for {what}")
+
+
+class BareDesk:
+    def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
+        _unexpected("sessions")
+
+    def session(self, session_id: str) -> SessionRecord | None:
+        _unexpected("a session")
+
+    def open_prompts(self) -> list[PromptRecord]:
+        _unexpected("open prompts")
+
+    def prompt(self, prompt_id: str) -> PromptRecord | None:
+        _unexpected("a prompt")
+
+    def deliveries(self, prompt_id: str, channel: str) -> list[str]:
+        _unexpected("deliveries")
+
+    def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
+        _unexpected("the prompt of a message")
+
+    async def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
+        _unexpected("its inbox")
+
+    async def settle_update(self, channel: str, update_id: str) -> None:
+        _unexpected("its inbox")
+
+    def pending_updates(self, channel: str) -> list[tuple[str, str]]:
+        _unexpected("pending updates")
+
+    def remember(self, key: str, value: str) -> None:
+        _unexpected("a note")
+
+    def recall(self, key: str, default: str = "") -> str:
+        _unexpected("a note")
+
+    def name_of(self, identity: str) -> str:
+        return ""
+
+    def tone(self, prompt_id: str, channel: str) -> Tone:
+        return Tone()
+
+    def go_away(self, for_s: float | None = None) -> None:
+        _unexpected("leave")
+
+    def come_back(self) -> None:
+        _unexpected("leave")
+
+    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
+        _unexpected("a screen")
+
+    async def kill(self, session_id: str, force: bool = False) -> bool:
+        _unexpected("a kill")
+
+    async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
+        _unexpected("keys")
+
+    def events(self) -> AsyncIterator[dict[str, Any]]:
+        _unexpected("events")
+
+    def note(self, event: str, **fields: Any) -> None:
+        _unexpected("an audit entry")
+
+    @property
+    def home(self) -> Path:
+        _unexpected("its home")
+
+    def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
+        _unexpected("a live screen")
+
+    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
+        _unexpected("the history")
+
+    def statistics(self) -> dict[str, Any]:
+        _unexpected("figures")
+
+    def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
+        _unexpected("audit entries")
+
+    async def audit_state(self) -> dict[str, Any]:
+        _unexpected("the audit log")
+
+    def launchers(self) -> list[dict[str, Any]]:
+        _unexpected("launchers")
+
+    def answer(self, prompt_id: str) -> dict[str, Any] | None:
+        _unexpected("an answer")
+
+    def still_waiting(self) -> list[PromptRecord]:
+        _unexpected("what still waits")
+
+    def ask_again(self, prompt_id: str) -> bool:
+        _unexpected("a prompt once more")
+
+    def tell(self, message: str) -> None:
+        _unexpected("a notice")
+
+    def offer(self, name: str, answer: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> None:
+        _unexpected("an offer")
+
+    def grant(
+        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
+    ) -> dict[str, Any]:
+        _unexpected("a grant")
+
+    async def launch(self, name: str, identity: str) -> str:
+        _unexpected("a launch")

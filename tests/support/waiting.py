@@ -1,0 +1,40 @@
+"""The one way to wait in tests: for a condition, with a generous deadline and a word about what did not come.
+
+Nothing here depends on how fast a machine is; a pause between two looks is the only sleep.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+DEADLINE_S = 30.0
+LOOK_EVERY_S = 0.01
+
+
+def wait_for(look: Callable[[], T | None], what: str = "a condition", deadline_s: float = DEADLINE_S) -> T:
+    """What `look` gives as soon as it is something."""
+    give_up_at = time.monotonic() + deadline_s
+    while not (found := look()):
+        assert time.monotonic() < give_up_at, f"waited {deadline_s:g} s in vain for {what}"
+        time.sleep(LOOK_EVERY_S)
+    return found
+
+
+async def until(look: Callable[[], T | None], what: str = "a condition", deadline_s: float = DEADLINE_S) -> T:
+    """The same in an event loop, which goes on meanwhile."""
+    give_up_at = time.monotonic() + deadline_s
+    while not (found := look()):
+        assert time.monotonic() < give_up_at, f"waited {deadline_s:g} s in vain for {what}"
+        await asyncio.sleep(LOOK_EVERY_S)
+    return found
+
+
+async def in_thread(call: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """A blocking call, beside the event loop."""
+    return await asyncio.to_thread(call, *arguments, **named)
