@@ -15,9 +15,7 @@ from atlasbridge.desk import chronicle, machines
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.schema import SchemaStep, grant_role, load_steps, migrate
 
-NEXT = SchemaStep(
-    len(load_steps()) + 1, "colour", "ALTER TABLE machines ADD COLUMN colour text; CREATE TABLE extra (x int)"
-)
+NEXT = SchemaStep(len(load_steps()) + 1, "colour", "ALTER TABLE machines ADD COLUMN colour text")
 BROKEN = SchemaStep(NEXT.version, "broken", "CREATE TABLE extra (x int); INSERT INTO nowhere VALUES (1)")
 
 

@@ -38,6 +38,8 @@ async def take_head(connection: Connection, entered: Entered, given: Any, at: da
     if head is None or known is None:
         return
     newest = Head(int(known["head_count"]), str(known["head_hash"]))
+    if always:  # what it said last, before it was away: the one thing it must still be able to lead to
+        await _anchor(connection, entered.machine_id, newest, at)
     if head.entries < newest.entries or (head.entries == newest.entries and head.hash != newest.hash):
         fault = f"it was cut or rewritten: it had {newest.entries} entries, now it says {head.entries}"
         await _blame(connection, entered.machine_id, fault, at, bool(known["log_fault"]))
@@ -46,10 +48,14 @@ async def take_head(connection: Connection, entered: Entered, given: Any, at: da
         "UPDATE machines SET head_count = %s, head_hash = %s WHERE id = %s", (*head, entered.machine_id)
     )
     if always or head.entries // SPARSE != newest.entries // SPARSE:
-        await connection.execute(
-            "INSERT INTO heads (machine_id, count, hash, at) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
-            (entered.machine_id, *head, at),
-        )
+        await _anchor(connection, entered.machine_id, head, at)
+
+
+async def _anchor(connection: Connection, machine_id: str, head: Head, at: datetime) -> None:
+    await connection.execute(
+        "INSERT INTO heads (machine_id, count, hash, at) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+        (machine_id, *head, at),
+    )
 
 
 def _head(given: Any) -> Head | None:
