@@ -42,6 +42,7 @@ class Wire:
     def __init__(self, ports: list[int]) -> None:
         self._ports = ports
         self._pairs: set[tuple[asyncio.StreamWriter, asyncio.StreamWriter]] = set()
+        self._blocked = False
         self._flows = asyncio.Event()
         self._flows.set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -50,7 +51,18 @@ class Wire:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         return int(self._server.sockets[0].getsockname()[1])
 
+    def block(self) -> None:
+        """Nobody gets through until `unblock`."""
+        self._blocked = True
+        self.cut()
+
+    def unblock(self) -> None:
+        self._blocked = False
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._blocked:
+            writer.close()
+            return
         try:
             theirs, ours = await asyncio.open_connection("127.0.0.1", random.choice(self._ports))
         except OSError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections import Counter
 
@@ -26,14 +27,21 @@ async def fault_rounds(faults: int, machines: int, sessions: int, seed: int) -> 
         for _ in range(faults):
             kind = random.choices(list(KINDS), [weight for _, weight in KINDS.values()])[0]
             tried[kind] += 1
+            before = sum(fleet.decisions.values())
             await KINDS[kind][0](fleet)
-            await asyncio.sleep(random.uniform(0.0, 0.3))
+            if random.random() < 0.7:  # the rest hits while the one before is still felt
+                await _goes_on(fleet, before + 3)
         over.set()
         await asyncio.gather(*people)
         await fleet.settle()
         await until(lambda: _quiet(fleet), 60)
         figures = await fleet.check()
     return {**figures, **{f"fault:{name}": count for name, count in tried.items()}}
+
+
+async def _goes_on(fleet: Rig, decisions: int) -> None:
+    with contextlib.suppress(TimeoutError):
+        await until(lambda: sum(fleet.decisions.values()) >= decisions, 15)
 
 
 async def _quiet(fleet: Rig) -> bool:
