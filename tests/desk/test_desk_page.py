@@ -77,7 +77,7 @@ async def _uses(desk: Desk, digest: str) -> bool:
 
 
 async def _agreed(visitor) -> bool:  # type: ignore[no-untyped-def]
-    return [one["body"].get("agreed") for one in await visitor.prompts()] == [["desk:alice"]]
+    return [one["body"].get("agreed") for one in await visitor.prompts()] == [["alice"]]
 
 
 async def test_rules_that_would_allow_need_the_machines_own_consent(desk: Desk, root: Path) -> None:

@@ -231,7 +231,8 @@ class Rig:
     def typed(self) -> tuple[dict[str, str], int, dict[str, str]]:
         """What was typed (prompt: kind), how many were typed twice, and what is open now (prompt: machine)."""
         kinds: dict[str, str] = {}
-        doubled, opened = 0, {}
+        doubled = 0
+        opened: dict[str, str] = {}
         for name in self.members:
             sessions: dict[str, str] = {}
             for line in (self.root / name / "typed.log").read_text().splitlines():

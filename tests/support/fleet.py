@@ -243,7 +243,7 @@ class Machine:
         self.hub = Hub(self.home, self.clock, self._ledger, self._plan)
         ready = asyncio.Event()
         self._running = asyncio.create_task(self.hub.run(ready.set))
-        await until(lambda: ready.is_set() or self._running.done())  # type: ignore[union-attr]
+        await until(lambda: ready.is_set() or self._running.done())
         for sitter in self.sitters:
             sitter.connect(self.hub)
         return self

@@ -19,6 +19,15 @@ def needs(extra: str) -> Iterator[None]:
         raise ConfigError(f"this needs {missing.name}", f"pip install 'atlasbridge[{extra}]'") from None
 
 
+def refuse_tools(home: Home) -> None:
+    """Who may change the hub may make it listen to a desk; a program inside a session may not."""
+    from atlasbridge.core.daemon.starter import ensure_hub
+
+    ensure_hub(home)
+    with HubClient(home) as hub:
+        hub.ask("reload")
+
+
 def tell_hub(home: Home) -> None:
     """A hub that runs takes it over at once; the next one finds it."""
     try:

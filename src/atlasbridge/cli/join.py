@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from atlasbridge.cli.fleet_words import needs, tell_hub
+from atlasbridge.cli.fleet_words import needs, refuse_tools, tell_hub
 from atlasbridge.cli.printing import home
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.fleet_wire import parse_invitation
@@ -42,6 +42,7 @@ def command(
     known = read_belonging(here.root)
     if known is not None:
         raise ConfigError(f"this machine belongs to the desk at {known.url} already", "leave it: atlasbridge leave")
+    refuse_tools(here)
     trusted = ca.read_text(encoding="ascii") if ca else ""
     called = name or socket.gethostname()
     belonging = asyncio.run(

@@ -6,7 +6,7 @@ import asyncio
 
 import click
 
-from atlasbridge.cli.fleet_words import needs, tell_hub
+from atlasbridge.cli.fleet_words import needs, refuse_tools, tell_hub
 from atlasbridge.cli.printing import home
 from atlasbridge.core.errors import ChannelError, ConfigError
 
@@ -22,6 +22,7 @@ def command(force: bool) -> None:
     belonging = read_belonging(here.root)
     if belonging is None:
         raise ConfigError("this machine belongs to no desk", "join one: atlasbridge join URL")
+    refuse_tools(here)
     try:
         asyncio.run(leave(belonging))
     except RefusedByDesk:

@@ -86,7 +86,7 @@ class Hub:
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
         self.desk.serve(self.life, self.router)
         ledger.name_people_by(self.desk.name_of)
-        self.replies.person_of = lambda identity: self.router.policy.attention.people.person_of(identity)
+        self.replies.person_of = self._person_of
         self.desk.tell_people = self.router.notify
         self.desk.read_rules = lambda: self.rules.use(self._read_plan().rules)
         self.kinship = Kinship(parts, refusals)
@@ -124,6 +124,11 @@ class Hub:
             await self._stop()
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 loop.remove_signal_handler(number)
+
+    def _person_of(self, identity: str) -> str:
+        """Whom an identity means; a desk of many machines knows its people by name itself."""
+        found = self.router.policy.attention.people.person_of(identity)
+        return found.removeprefix(f"{CHANNEL}:") if found == identity else found
 
     def stop(self) -> None:
         if self._stopping.is_set():
