@@ -130,6 +130,11 @@ class PtyHandle:
         """Whether the terminal is closed: by kill(), or because the child and its output have ended."""
         return self._stream.closed
 
+    @property
+    def backlog(self) -> int:
+        """How many chunks of output wait to be read; at the limit the child is stopped by the kernel."""
+        return self._stream.backlog
+
     async def wait(self) -> int:
         """Wait for the child's end and return its exit status."""
         self._check_usable()

@@ -44,6 +44,11 @@ class TerminalStream:
         return self._inbox.at_end
 
     @property
+    def backlog(self) -> int:
+        """Chunks that were read from the terminal and that nobody has taken yet."""
+        return len(self._inbox)
+
+    @property
     def size(self) -> tuple[int, int]:
         return self._last_size if self.closed else window_size(self._fd)
 

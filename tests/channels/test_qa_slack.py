@@ -16,6 +16,7 @@ from tests.channels import prompts
 from tests.channels.conftest import serving, slack_settings
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_slack import FakeSlack
+from tests.support.waiting import until
 
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.core.clock import SystemClock
@@ -141,12 +142,6 @@ class SlackRateLimitScenario(SlackScenario):
 
 
 SCENARIOS = [SlackMessageFormatScenario, SlackThreadReplyScenario, SlackMultiUserScenario, SlackRateLimitScenario]
-
-
-async def until(look: Any) -> None:
-    async with asyncio.timeout(60):
-        while not look():
-            await asyncio.sleep(0.02)
 
 
 def live_settings() -> dict[str, Any]:

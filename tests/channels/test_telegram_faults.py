@@ -10,6 +10,7 @@ from tests.channels.conftest import ADA, BOB, serving, telegram_settings
 from tests.channels.mini_hub import MiniHub
 from tests.support.fake_server import ManualClock
 from tests.support.fake_telegram import FakeTelegram
+from tests.support.waiting import until
 
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import SystemClock
@@ -193,11 +194,7 @@ async def test_a_revoked_token_is_shown_in_the_health(server: FakeTelegram, desk
     settings = telegram_settings(server, bot_token="1:revoked")
     channel = TelegramChannel(settings, desk, SystemClock())
     async with serving(desk, channel):
-        for _ in range(200):
-            if channel.health()["state"] == "unauthorized":
-                break
-            await asyncio.sleep(0.02)
-        assert channel.health()["state"] == "unauthorized"
+        await until(lambda: channel.health()["state"] == "unauthorized", "the fault in its health")
 
 
 async def test_a_slow_server_keeps_only_its_own_call_waiting(

@@ -15,6 +15,7 @@ import pytest
 from tests.channels import prompts
 from tests.channels.conftest import serving
 from tests.channels.mini_hub import MiniHub
+from tests.support.waiting import until
 
 from atlasbridge.channels.telegram import TelegramChannel
 from atlasbridge.core.clock import SystemClock
@@ -82,14 +83,6 @@ class Phone:
     async def write(self, text: str) -> None:
         message = {"botToken": TOKEN, "from": {"id": ADA, "first_name": "Ada"}, "text": text, "date": 1}
         await self.http.post(f"{self.url}/sendMessage", json={**message, "chat": {"id": ADA, "type": "private"}})
-
-
-async def until(look: Any) -> None:
-    for _ in range(600):
-        if look():
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("never happened")
 
 
 async def test_a_conversation_with_a_server_that_others_wrote(outside: str) -> None:

@@ -14,6 +14,7 @@ from tests.channels import prompts
 from tests.channels.mini_hub import MiniHub
 from tests.contracts.channel_drivers import DRIVERS, Driver
 from tests.support.hubs import short_home
+from tests.support.waiting import until
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.registry import BUILT_IN, ChannelRegistry
@@ -171,5 +172,4 @@ async def test_closing_ends_every_task_of_the_channel(driver: Driver, hub: HomeH
     await asyncio.wait_for(channel.close(), CALL_LIMIT_S)
     await driver.stop_service()
     left = {task for task in asyncio.all_tasks() - before if not task.done()}
-    await asyncio.sleep(0.05)
-    assert {task for task in left if not task.done()} == set()
+    await until(lambda: all(task.done() for task in left), "the tasks to end", CALL_LIMIT_S)

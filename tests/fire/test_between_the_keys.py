@@ -207,14 +207,14 @@ def test_output_that_is_read_and_not_yet_kept_counts_as_unseen() -> None:
     """Between the read and the ring a chunk is nowhere to be found: whoever compares must know of it all the same."""
     bench = Bench()
     arrived, go_on = threading.Event(), threading.Event()
-    keep = bench.output._pass_on
+    keep = bench.output.pass_on
 
     def slowly(fd: int, chunk: bytes, beat: Beat) -> bool:
         arrived.set()
         go_on.wait(20)
         return keep(fd, chunk, beat)
 
-    bench.output._pass_on = slowly  # type: ignore[method-assign]
+    bench.output.pass_on = slowly  # type: ignore[method-assign]
     tool, bench.output._pty = os.pipe(), bench.pty  # the fake's own end is for typing
     bench.pty.fileno = lambda: tool[0]  # type: ignore[method-assign]
     os.set_blocking(tool[0], False)

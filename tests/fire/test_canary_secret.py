@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.arena import Arena, arena, wait_for
+from tests.support.arena import Arena, arena
+from tests.support.waiting import wait_for
 
 TYPED = "canary-typed-7f3a9c2e51"
 SHOWN = "ghp_canaryShownOnScreen0123456789abcdef"

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
-from tests.support.arena import Arena, Fighter, arena, wait_for
+from tests.support.arena import Arena, Fighter, arena
 from tests.support.readers import arrow_menu, read_line_programs, select_menu
+from tests.support.waiting import wait_for
 
 FEW = settings(
     max_examples=10,

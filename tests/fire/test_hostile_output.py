@@ -9,7 +9,8 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from tests.support.arena import Arena, arena, wait_for
+from tests.support.arena import Arena, arena
+from tests.support.waiting import wait_for
 
 HOSTILE = (
     "\x1b]0;owned\x07\x1b]52;c;cm0gLXJm\x07\x1b[31m\x1b[?1049l\x9b2J"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.arena import Fighter, arena, recorder, wait_for
+from tests.support.arena import Fighter, arena, recorder
 from tests.support.hub_rounds import kill_and_restart
 from tests.support.terminal import ATLASBRIDGE, Terminal
+from tests.support.waiting import wait_for
 
 
 @pytest.mark.timeout(200)

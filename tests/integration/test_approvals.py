@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.integration.test_hub_rules import asking
 from tests.support.fake_host import YES_NO, FakeHost
 from tests.support.hubs import HubProcess, hub_process, wait_until
 from tests.support.sessions import wait_no_session
@@ -95,3 +96,28 @@ def test_a_session_is_attached_from_the_list_and_the_list_is_there_afterwards() 
             assert terminal.wait_exit() == 0
         assert hub.cli("kill", "--force", hub.ask("sessions")["sessions"][0]["session_id"]).returncode == 0
         wait_no_session(hub.home.root)
+
+
+def test_g_says_what_would_be_allowed_for_a_while_and_a_digit_gives_it() -> None:
+    with hub_process() as hub, FakeHost(hub.home, tool="claude") as host:
+        host.raise_prompt(asking("npm run test"))
+        wait_until(hub.is_asked)
+        with watch(hub) as terminal:
+            terminal.wait_for("npm run test")
+            let_pass(terminal, ARMING_S)
+            terminal.type("g")
+            terminal.wait_for("Without asking, this would be allowed: npm run test with any further words.")
+            assert terminal.text().count("  allows    ") == 3 and terminal.text().count("  does not    ") == 3
+            let_pass(terminal, ARMING_S)
+            terminal.type("x")
+            terminal.wait_for("nothing was granted")
+            let_pass(terminal, ARMING_S)
+            terminal.type("g")
+            terminal.wait_for("2 5 times")
+            let_pass(terminal, ARMING_S)
+            terminal.type("2")
+            assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}
+            terminal.wait_for("granted: npm run test with any further words, 5 times")
+            assert [grant["uses_left"] for grant in hub.json("grants", "list", "--json")] == [4]
+            terminal.type("q")
+            assert terminal.wait_exit() == 0

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tests.support.hubs import hub_process
 from tests.support.sessions import host_pids, wait_no_session
-from tests.support.terminal import ATLASBRIDGE, Terminal, run_in, wait_for
+from tests.support.terminal import ATLASBRIDGE, Terminal, run_in
+from tests.support.waiting import wait_for
 
 PAINTED = """
 import os, signal, sys, tty

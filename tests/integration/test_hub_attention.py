@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.fake_host import SECRET, UNKNOWN, YES_NO, FakeHost
 from tests.support.hubs import LiveHub, channel_named, live_hub
-from tests.support.waiting import in_thread, until
+from tests.support.waiting import in_thread, stays, until
 
 from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.escalation import Escalation
@@ -115,8 +115,7 @@ async def test_a_reminder_comes_once_also_over_a_restart() -> None:
         life.escalation = Escalation(life._hub)  # all that a former process only remembered
         life.watch_again(live.record(prompt_id), live.session(host))
         live.advance(100)
-        await asyncio.sleep(0.1)
-        assert [receipt.stage for _, receipt in chat.edits] == ["reminder"] and len(chat.shown) == 1
+        await stays(lambda: [receipt.stage for _, receipt in chat.edits] == ["reminder"] and len(chat.shown) == 1)
         host.close()
 
 

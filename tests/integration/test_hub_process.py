@@ -115,7 +115,7 @@ def test_an_answer_typed_while_the_hub_was_dead_is_not_typed_again(hub: HubProce
         host.reconnect()
         wait_until(lambda: "PROMPT_RESOLVED" in hub.home.audit.read_text())
         host.say("raise", prompt_id=prompt_id, prompt={**_encoded(YES_NO)})
-        host._socket.settimeout(0.5)
+        host.be_patient(0.5)
         with pytest.raises(TimeoutError):
             host.hear("type")
 

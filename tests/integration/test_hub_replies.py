@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.fake_host import FREE_TEXT, SECRET, UNKNOWN, YES_NO, FakeHost
 from tests.support.hubs import LiveHub, channel_named, live_hub, stage_of, why
-from tests.support.waiting import in_thread
+from tests.support.waiting import in_thread, until
 
 from atlasbridge.channels.memory import MemoryChannel
 from atlasbridge.core.prompt.model import Prompt, PromptState, Refusal, Reject
@@ -252,9 +252,7 @@ async def test_a_channel_that_cannot_be_built_is_a_fault_in_the_status() -> None
             raise ImportError("no module named colours")
 
     async with live_hub(channels=(Broken,), courier=CourierSettings(first_retry_s=0.01)) as live:
-        async with asyncio.timeout(10):
-            while live.hub.router.health()[0]["state"] != "fault":
-                await asyncio.sleep(0.01)
+        await until(lambda: live.hub.router.health()[0]["state"] == "fault", "the fault")
         assert "colours" in live.hub.router.health()[0]["fault"]
 
 

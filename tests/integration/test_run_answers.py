@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.support.operator import Operator
 from tests.support.sessions import end_sessions, host_pids, wait_no_session
-from tests.support.terminal import ATLASBRIDGE, Terminal, run_in, wait_for
+from tests.support.terminal import ATLASBRIDGE, Terminal, run_in
+from tests.support.waiting import wait_for
 
 ASK = 'read -p "Continue? (y/n) " a; echo got=$a; sleep 0.3'
 

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from tests.support.sessions import host_pids, wait_no_session
-from tests.support.terminal import ATLASBRIDGE, Terminal, run_in, wait_for
+from tests.support.terminal import ATLASBRIDGE, Terminal, run_in
+from tests.support.waiting import wait_for
 
 FULL_SCREEN = "printf '\\033[?1049h\\033[?1003h\\033[?1006h\\033[?2004h\\033[?25l\\033[>1uready'; sleep 100"
 MODES = {1003, 1006, 2004}

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support.terminal import ATLASBRIDGE, Terminal, run_in, wait_for
+from tests.support.terminal import ATLASBRIDGE, Terminal, run_in
+from tests.support.waiting import wait_for
 
 RUN = (*ATLASBRIDGE, "run", "--no-hub", "--")
 

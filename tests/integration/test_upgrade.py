@@ -7,13 +7,13 @@ import os
 import subprocess
 import sys
 import tarfile
-import time
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 OLDER = "0e778ee"  # the last one whose hub did not say its number
@@ -37,13 +37,10 @@ class Program:
         return {session["session_id"]: session for session in json.loads(self("ps", "--json").stdout)}
 
     def open_prompt(self, session_id: str) -> str:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            found = self.sessions().get(session_id, {}).get("open_prompt")
-            if found:
-                return str(found)
-            time.sleep(0.1)
-        raise AssertionError(f"{session_id} asks nothing")
+        asks = wait_for(
+            lambda: self.sessions().get(session_id, {}).get("open_prompt"), f"a question of {session_id}", 60
+        )
+        return str(asks)
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
-from collections.abc import Callable
 
 from ptypool import PtyHandle
 
@@ -26,19 +24,6 @@ async def read_until(handle: PtyHandle, wanted: bytes) -> bytes:
 async def read_all(handle: PtyHandle) -> bytes:
     async with asyncio.timeout(DEADLINE_S):
         return b"".join([chunk async for chunk in handle])
-
-
-async def eventually(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition():
-            await asyncio.sleep(0.01)
-
-
-def eventually_now(condition: Callable[[], bool]) -> None:
-    give_up_at = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < give_up_at, "the condition never came true"
-        time.sleep(0.01)
 
 
 def drain_fd(fd: int) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from tests.support.sample_prompt import YES_NO
+from tests.support.waiting import until
 
 from atlasbridge.bootstrap import build_channel
 from atlasbridge.channels.base import BaseChannel
@@ -74,12 +75,6 @@ def pager(monkeypatch: pytest.MonkeyPatch) -> SpecifiedChannel:
     built = build_channel("pager", {}, cast(Desk, OneRoomDesk()))
     assert isinstance(built, SpecifiedChannel)
     return built
-
-
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(20):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 async def test_it_shows_prompts_carries_replies_and_is_told(pager: SpecifiedChannel) -> None:

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 
 from tests.support.hubs import NO_WEB, short_home
 from tests.support.sessions import end_all, end_sessions
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.request import HubClient
@@ -33,17 +34,6 @@ RECORDER = (
     'i=0; while IFS= read -r -p "Question $i of {name}: what now? " a;'
     ' do printf "%s\\t%s\\n" "$i" "$a" >>{file}; i=$((i+1)); done'
 )
-
-
-def wait_for(condition: Callable[[], object], what: str, deadline_s: float = DEADLINE_S) -> Any:
-    """The condition's value once it is true.  The deadline is generous because the machine may be busy."""
-    give_up_at = time.monotonic() + deadline_s
-    while True:
-        found = condition()
-        if found:
-            return found
-        assert time.monotonic() < give_up_at, f"waited for {what} in vain"
-        time.sleep(0.005)
 
 
 @dataclass

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from tests.support.arena import DEADLINE_S, Arena, Fighter, wait_for
+from tests.support.arena import DEADLINE_S, Arena, Fighter
 from tests.support.kill_rounds import Rounds, kill
+from tests.support.waiting import wait_for
 
 from atlasbridge.core import wire
 from atlasbridge.core.daemon.request import connect

@@ -6,9 +6,10 @@ import re
 import sys
 from pathlib import Path
 
-from tests.support.arena import Arena, Fighter, recorder, wait_for
+from tests.support.arena import Arena, Fighter, recorder
 from tests.support.kill_rounds import ONLY_LOOKS
 from tests.support.terminal import Terminal
+from tests.support.waiting import wait_for
 
 _OF_THE_SESSION = re.compile(r" for (client|rawmode|launch|caller|wakeup|__main__)\.")
 

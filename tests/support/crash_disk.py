@@ -42,7 +42,7 @@ class CrashDisk(Observer):
         """From here on the caller relies on `fact`."""
         self.ops.append(Op("ack", fact=fact))
 
-    def _note(self, op: Op) -> int:
+    def note(self, op: Op) -> int:
         if op.name.endswith("-shm") or not op.name:
             return SQLITE_OK
         code = self.fault(op)
@@ -56,19 +56,19 @@ class CrashDisk(Observer):
     # SQLite's files
 
     def opened(self, path: str) -> None:
-        self._note(Op("open", self._name(path)))
+        self.note(Op("open", self._name(path)))
 
     def deleted(self, path: str, folder_synced: bool) -> int:
-        return self._note(Op("delete", self._name(path), folder_synced))
+        return self.note(Op("delete", self._name(path), folder_synced))
 
     def wrote(self, path: str, offset: int, data: bytes) -> int:
-        return self._note(Op("write", self._name(path), offset, data))
+        return self.note(Op("write", self._name(path), offset, data))
 
     def truncated(self, path: str, size: int) -> int:
-        return self._note(Op("truncate", self._name(path), size))
+        return self.note(Op("truncate", self._name(path), size))
 
     def synced(self, path: str) -> int:
-        return self._note(Op("sync", self._name(path)))
+        return self.note(Op("sync", self._name(path)))
 
 
 class RecordedOs:
@@ -82,7 +82,7 @@ class RecordedOs:
         return getattr(os, name)
 
     def _note(self, op: Op) -> None:
-        code = self._disk._note(op)
+        code = self._disk.note(op)
         if code:
             raise OSError(code, os.strerror(code))
 
@@ -90,7 +90,7 @@ class RecordedOs:
         descriptor = os.open(path, flags, mode)
         self._names[descriptor] = "." if Path(path) == self._disk.home else Path(path).name
         if flags & os.O_CREAT:
-            self._disk._note(Op("open", Path(path).name))
+            self._disk.note(Op("open", Path(path).name))
         return descriptor
 
     def pwrite(self, descriptor: int, data: Any, offset: int) -> int:

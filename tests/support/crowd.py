@@ -18,7 +18,8 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any
 
-from tests.support.arena import Arena, Fighter, wait_for
+from tests.support.arena import Arena, Fighter
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.clock import parse_iso
 from atlasbridge.core.daemon.request import HubClient

@@ -6,9 +6,10 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from tests.support.arena import Arena, Fighter, recorder, wait_for
+from tests.support.arena import Arena, Fighter, recorder
 from tests.support.small_disk import SmallDisk
 from tests.support.terminal import ATLASBRIDGE, Terminal
+from tests.support.waiting import wait_for
 
 
 def fill_and_free(place: Arena, disk: SmallDisk, rounds: int) -> Counter[str]:

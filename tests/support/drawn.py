@@ -37,7 +37,8 @@ LINES = (
 
 @dataclass
 class Drawn:
-    """`rows` is what a person must be able to read, in this order; `command` what the tool would run."""
+    """`rows` is what a person must be able to read, in this order; `command` what the tool would run; `question` the
+    dialog's own words, which stand above or below the rows."""
 
     tool: str
     facts: Facts
@@ -48,6 +49,7 @@ class Drawn:
     screen_rows: int = 40
     cols: int = 80
     dialect: str = "generic"
+    question: str = ""
 
 
 def columns(text: str) -> int:
@@ -99,7 +101,7 @@ def draw(tool: str, text: str, cols: int, rng: Random) -> Drawn:
     height = rng.choice((24, 40, 100))
     if tool in ("opencode", "framed"):  # they draw within their screen
         height = max(height, len(rows) + 12)
-    return Drawn(tool, facts, data, rows, text, labels, height, cols, dialect)
+    return Drawn(tool, facts, data, rows, text, labels, height, cols, dialect, QUESTIONS.get(tool, ""))
 
 
 def _claude(text: str, cols: int, fold: Fold) -> Drawing:
@@ -161,7 +163,6 @@ def _numbered(text: str, cols: int, fold: Fold) -> Drawing:
 
 def _framed(text: str, cols: int, fold: Fold) -> Drawing:
     room = cols - 4
-    text = text.replace("Password:", "Pass:")
     rows = [row for line in text.split("\n") for row in fold(line, room)]
     inner = [*rows, "", "   \x1b[7m<Yes>\x1b[m        <No>"]
     lines = ["┌" + "─" * (cols - 2) + "┐"]
@@ -187,3 +188,12 @@ DRAWERS = {
     "numbered": _numbered,
     "framed": _framed,
 }
+QUESTIONS = {
+    "claude": "Do you want to proceed?",
+    "codex": "Would you like to run the following command?",
+    "gemini": "Allow execution of [Shell]?",
+    "opencode": "Permission required",
+    "yes-no": "Run this command? [y/N]",
+    "numbered": "Really?",
+}
+ABOVE = frozenset({"codex", "opencode"})  # whose question stands there

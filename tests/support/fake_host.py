@@ -114,6 +114,10 @@ class FakeHost:
     def say(self, kind: str, **fields: Any) -> None:
         self._socket.sendall(wire.encode({"m": kind, **fields}))
 
+    def be_patient(self, seconds: float) -> None:
+        """So long is the hub given to say something."""
+        self._socket.settimeout(seconds)
+
     def hear(self, kind: str) -> dict[str, Any]:
         """The next message of this kind; others before it are dropped."""
         while True:

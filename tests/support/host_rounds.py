@@ -8,8 +8,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from tests.support.arena import Arena, Fighter, wait_for
+from tests.support.arena import Arena, Fighter
 from tests.support.kill_rounds import ONLY_LOOKS
+from tests.support.waiting import wait_for
 
 QUESTIONS = 2  # of one life
 

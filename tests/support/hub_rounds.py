@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from tests.support.arena import Arena, wait_for
+from tests.support.arena import Arena
+from tests.support.waiting import wait_for
 
 
 def kill_and_restart(place: Arena, sessions: int, rounds: int) -> list[float]:

@@ -17,7 +17,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Self
 
-from tests.support.arena import Arena, Fighter, exists, wait_for
+from tests.support.arena import Arena, Fighter, exists
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import HubUnavailable

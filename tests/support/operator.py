@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.support.terminal import ATLASBRIDGE, wait_for
+from tests.support.terminal import ATLASBRIDGE
+from tests.support.waiting import wait_for
 
 
 class Operator:

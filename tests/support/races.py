@@ -12,8 +12,9 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from tests.support.arena import Arena, Fighter, recorder, wait_for
+from tests.support.arena import Arena, Fighter, recorder
 from tests.support.terminal import ATLASBRIDGE, Terminal
+from tests.support.waiting import wait_for
 
 
 def race_keyboard(place: Arena, rounds: int, random: Random, name: str = "desk") -> Counter[str]:

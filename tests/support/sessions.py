@@ -9,7 +9,7 @@ import socket
 import struct
 from pathlib import Path
 
-from tests.support.terminal import wait_for
+from tests.support.waiting import wait_for
 
 
 def host_pids(home: Path) -> list[int]:

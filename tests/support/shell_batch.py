@@ -23,16 +23,10 @@ def parse_all(commands: Sequence[str], folder: Path) -> dict[str, dict[str, Any]
     )
     bad = set(re.findall(r"^(\d+\.sh):\d+:\d+:", checked.stderr, re.M))
     trees: dict[str, dict[str, Any] | None] = {names[name]: None for name in bad}
-    alone = [text for name, text in names.items() if name not in bad and _reaches_out(text)]
-    joined = [text for name, text in names.items() if name not in bad and not _reaches_out(text)]
-    trees |= _parse_joined(joined)
-    trees |= {text: _parse_one(text) for text in alone}
+    good = [text for name, text in names.items() if name not in bad]
+    trees |= _parse_joined([text for text in good if not text.endswith("\\")])
+    trees |= {text: _parse_one(text) for text in good if text.endswith("\\")}  # the next line would be its own
     return trees
-
-
-def _reaches_out(text: str) -> bool:
-    """Whether what follows could belong to it."""
-    return text.endswith("\\") or "\0" in text or "<<" in text
 
 
 def _parse_joined(commands: Sequence[str]) -> dict[str, dict[str, Any] | None]:
@@ -52,8 +46,8 @@ def _parse_joined(commands: Sequence[str]) -> dict[str, dict[str, Any] | None]:
             pending.append({"Comments": comments})
         found[commands[number]] = {"Type": "File", "Stmts": pending}
         pending = []
-    assert len(found) == len(set(commands)), "a command has swallowed the mark after it"
-    return found
+    # a command that swallowed the mark after it, and the one behind it that got its rest, are parsed by themselves
+    return found if len(found) == len(commands) else {text: _parse_one(text) for text in commands}
 
 
 def _mark(statement: dict[str, Any]) -> int | None:

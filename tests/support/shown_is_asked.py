@@ -6,8 +6,8 @@ from collections import Counter
 from functools import cache
 from random import Random
 
-from tests.support.drawn import DRAWERS, Drawn, draw, nasty_text
-from tests.support.far_end import recorded, shown_by_each
+from tests.support.drawn import ABOVE, DRAWERS, Drawn, draw, folded, nasty_text
+from tests.support.far_end import agreed_by_a_tap, recorded, shown_by_each
 from tests.support.playbook import POLLING, READING, Playbook
 
 from atlasbridge.adapters.dialect_files import load_dialect
@@ -21,6 +21,8 @@ from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.screen.width import is_narrow
+
+CUT_SIGNS = ("…", "⚠", "not whole")  # how a channel says that something is missing
 
 
 def one_case(seed: int) -> str:
@@ -44,10 +46,16 @@ def one_case(seed: int) -> str:
     assert whole or not prompt.asked_whole, f"{where}{prompt.asked}\nrows: {drawn.rows}"
     check_certainty(drawn, prompt, where)
     for channel, text in shown_by_each(record):
-        if "…" not in text and "⚠" not in text:
+        if not any(sign in text for sign in CUT_SIGNS):
             assert stands_in(drawn.rows, text) or (told is not None and drawn.command in text), (
                 f"{where}{channel}:\n{text}"
             )
+    taps = dict(agreed_by_a_tap(record))
+    assert not taps or prompt.asked_whole, f"{where}a tap agrees with what is not whole: {taps}"
+    for channel, text in shown_by_each(record):
+        assert channel not in taps or prompt.asked in text, (
+            f"{where}{channel} agrees with what it does not show:\n{text}"
+        )
     return "told" if told is not None else "whole" if whole else "cut"
 
 
@@ -108,8 +116,9 @@ def check_certainty(drawn: Drawn, prompt: Prompt, where: str) -> None:
         assert subject.shown == drawn.command, f"{where}complete: {subject.shown!r}\nis not {drawn.command!r}"
 
 
-def compared(seed: int) -> bool:
-    """One cell of what was shown changes before the answer comes: nothing may be typed.  False: nothing to compare."""
+def compared(seed: int) -> str:
+    """One cell of what was shown changes before the answer comes: nothing may be typed.  Which part it was of: the
+    subject, the question or a choice; "": there was nothing to compare."""
     rng = Random(seed)
     tool = rng.choice(sorted(DRAWERS))
     drawn = draw(tool, nasty_text(rng, 400), rng.randint(60, 140), rng)
@@ -118,31 +127,63 @@ def compared(seed: int) -> bool:
     detector = play.detector
     prompt = detector.open_prompt
     if prompt is None or not prompt.whole:
-        return False
+        return ""
     assert detector.still_shows(prompt.digest)
-    place = _some_cell(rng, drawn, prompt, detector.screen.lines())
-    if place is None:
-        return False
-    at, col, old = place
+    lines = detector.screen.lines()
+    part = rng.choice(("subject", "question", "choice"))
+    places = {"subject": _subject_cells, "question": _question_cells, "choice": _choice_cells}[part](drawn, lines)
+    places = [(at, col) for at, col in places if is_narrow(lines[at])]
+    if not places:
+        return ""
+    at, col = rng.choice(places)
+    old = lines[at][col]
     new = rng.choice([char for char in " ax|/\\-1" if char != old])
     row, column = detector.screen.cursor
     play >> f"\x1b[{at + 1};{col + 1}H{new}\x1b[{row + 1};{column + 1}H".encode()
-    changed = f"seed {seed}: {tool}: {old!r} became {new!r} in row {at}\n{detector.screen.lines()[at]}"
+    changed = f"seed {seed}: {tool}, {part}: {old!r} became {new!r} in row {at}\n" + "\n".join(detector.screen.lines())
     assert not detector.still_shows(prompt.digest), changed
-    return True
+    return part
 
 
-def _some_cell(rng: Random, drawn: Drawn, prompt: Prompt, lines: list[str]) -> tuple[int, int, str] | None:
-    """A cell of a row that belongs to the question or is a choice."""
-    rows = [*drawn.rows, *drawn.labels]
-    wanted = rng.choice([row for row in rows if len(row.strip()) > 1] or [""])
-    places = [at for at, line in enumerate(lines) if wanted and wanted in line and is_narrow(line)]
-    if not places or not (wanted in prompt.asked or wanted in drawn.labels):
-        return None
-    at = places[-1] if wanted in drawn.labels else places[0]  # the menu stands below what it is about
-    inner = [col for col, char in enumerate(wanted) if char != " "]
-    col = lines[at].index(wanted) + rng.choice(inner)
-    return at, col, lines[at][col]
+Cell = tuple[int, int]
+
+
+def _cells(at: int, line: str, text: str) -> list[Cell]:
+    """Of a text that stands in a line, its blanks included."""
+    begin = line.rindex(text) if text in line else -1
+    return [(at, col) for col in range(begin, begin + len(text))] if begin >= 0 else []
+
+
+def _subject_cells(drawn: Drawn, lines: list[str]) -> list[Cell]:
+    """Where its rows stand one below the other, each alone in its line: a rule of the same dashes is not it."""
+    rows = [_bare(piece) for row in drawn.rows for piece in folded(row, drawn.cols)]
+    bare = [_bare(line) for line in lines]
+    for at in range(len(lines) - len(rows) + 1):
+        if bare[at : at + len(rows)] == rows:
+            return [cell for n, row in enumerate(rows) if row for cell in _cells(at + n, lines[at + n], row)]
+    return []
+
+
+def _bare(line: str) -> str:
+    return line.strip(" │┃$")
+
+
+def _question_cells(drawn: Drawn, lines: list[str]) -> list[Cell]:
+    """Above what it is about, or below it: what it is about may well say the same."""
+    places = [at for at, line in enumerate(lines) if drawn.question and drawn.question in line]
+    if not places or (len(places) > 1 and drawn.tool in ABOVE and places[0] > 2):
+        return []
+    at = places[0] if drawn.tool in ABOVE else places[-1]
+    return _cells(at, lines[at], drawn.question)
+
+
+def _choice_cells(drawn: Drawn, lines: list[str]) -> list[Cell]:
+    """The menu stands below what it is about."""
+    found = [[at for at, line in enumerate(lines) if label in line][-1:] for label in drawn.labels]
+    return [
+        cell for label, places in zip(drawn.labels, found, strict=True) for at in places
+        for cell in _cells(at, lines[at], label)
+    ]  # fmt: skip
 
 
 def many(seeds: range) -> Counter[str]:

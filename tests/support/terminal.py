@@ -146,12 +146,3 @@ class Terminal:
 def run_in(home: Path, *command: str, options: Sequence[str] = ("--no-hub",), **more: Any) -> Terminal:
     """`atlasbridge run` with this command on a terminal of its own."""
     return Terminal((*ATLASBRIDGE, "run", *options, "--", *command), home, **more)
-
-
-def wait_for(condition: Callable[[], object], what: str, deadline_s: float = DEADLINE_S) -> None:
-    """Wait for something outside any terminal."""
-    give_up_at = time.monotonic() + deadline_s
-    while not condition():
-        if time.monotonic() > give_up_at:
-            raise AssertionError(f"waited for {what} in vain")
-        time.sleep(0.01)

@@ -44,7 +44,7 @@ class ThreadedHub:
 
     def link(self, scope: str = "admin") -> str:
         async def make() -> str:
-            return self.hub.channel._site.access.make_link("page", scope)
+            return self.hub.channel.site.access.make_link("page", scope)
 
         return f"{self.url}/#link={self.run(make())}"
 

@@ -14,7 +14,8 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from tests.support.arena import Arena, wait_for
+from tests.support.arena import Arena
+from tests.support.waiting import wait_for
 
 CALLS = (
     "write", "pwrite64", "fsync", "fdatasync", "ftruncate", "unlink", "rename", "flock", "fcntl", "fchmod", "openat",

@@ -73,7 +73,7 @@ class TypingBench(Bench):
         for _ in range(turns):
             self.clock.advance(0.02)
             self.watch.absorb()
-            self.watch._turn(self.clock.now())
+            self.watch.turn(self.clock.now())
             opened = self.watch.opened
             if opened is not None and opened.prompt_id != after:
                 return opened.prompt_id

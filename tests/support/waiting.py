@@ -38,3 +38,12 @@ async def until(look: Callable[[], T | None], what: str = "a condition", deadlin
 async def in_thread(call: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
     """A blocking call, beside the event loop."""
     return await asyncio.to_thread(call, *arguments, **named)
+
+
+async def stays(look: Callable[[], object], what: str = "it", for_s: float = 0.1) -> None:
+    """That something does *not* happen can only be waited for: it holds now and for a while."""
+    give_up_at = time.monotonic() + for_s
+    while time.monotonic() < give_up_at:
+        assert look(), f"{what} changed"
+        await asyncio.sleep(LOOK_EVERY_S)
+    assert look(), f"{what} changed"

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+from random import Random
+
 import pytest
+from tests.support.changed_cells import dialogs, unnoticed
 from tests.support.playbook import POLLING, READING, Nothing, Playbook, Raised
 from tests.trust.test_shown_verbatim import CLAUDE
 
 from atlasbridge.core.detection.events import Resized
+from atlasbridge.lab.accuracy import corpus_cases
+
+CASES = corpus_cases(Path(__file__).parents[1] / "corpus")
+TOOLS = sorted({case.parts[-3] for case in CASES})
 
 
 def drawn(command: str, cols: int = 80) -> str:
@@ -64,3 +73,16 @@ def test_the_same_line_below_other_words_is_another_prompt_also_once_it_was_aske
     again = play.detector.open_prompt
     assert again is not None and "rm -rf /data/2" in again.question
     assert again.digest != digest and not play.detector.still_shows(digest)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_one_changed_cell_of_a_recorded_dialog_means_that_nothing_is_typed(tool: str) -> None:
+    """Every kind of dialog that was ever recorded of the tool: its question, its subject, its choices."""
+    rng, changed = Random(17), Counter[str]()
+    for case in CASES:
+        for detector, prompt in dialogs(case) if case.parts[-3] == tool else ():
+            counted, missed = unnoticed(detector, prompt, rng, tries=2)
+            assert missed == [], case.name
+            changed.update(counted)
+    assert changed["question"] and changed["choice"], changed
+    assert changed["subject"] or tool == "aider", changed  # its questions hold the command themselves

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.arena import Arena, arena, wait_for
+from tests.support.arena import Arena, arena
+from tests.support.waiting import wait_for
 
 TOOL = r"""
 import os, select, sys, time

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 from pathlib import Path
@@ -16,6 +15,7 @@ from tests.support.fake_host import SECRET, FakeHost
 from tests.support.hubs import HubProcess, hub_process, wait_until
 from tests.support.page_client import API, LinkLogin, enter, enter_now, greet, signer
 from tests.support.sample_prompt import MENU, YES_NO
+from tests.support.waiting import until
 
 from atlasbridge.channels.web import channel as channel_module
 from atlasbridge.channels.web.proof import proof
@@ -62,7 +62,7 @@ async def test_what_a_page_sent_to_somebody_on_its_port_opens_nothing_afterwards
     record = await hub.raise_prompt(hub.desk.add_session(), YES_NO)
     path = f"{API}/prompts/{record.prompt_id}/reply"
     body = json.dumps({"value": "y"}).encode()
-    name = hub.channel._site.access.cookie_name
+    name = hub.channel.site.access.cookie_name
     stolen = {
         "Cookie": f"{name}={page.cookies.get(name)}",
         "X-AtlasBridge-Proof": signer(page).header("POST", path, body),
@@ -117,7 +117,7 @@ async def test_the_stream_begins_with_a_proof(hub: FakeHub, page: httpx.AsyncCli
 
 
 async def test_a_links_key_is_never_sent_and_a_spy_of_the_login_cannot_use_it(hub: FakeHub) -> None:
-    link = hub.channel._site.access.make_link("", "answer")
+    link = hub.channel.site.access.make_link("", "answer")
     login = LinkLogin(link)
     async with httpx.AsyncClient(base_url=hub.channel.url) as client:
         greeted = (await client.get(f"{API}/hello", params=login.greeting)).json()
@@ -143,7 +143,7 @@ async def test_a_page_that_came_in_at_a_port_that_is_no_longer_ours_is_turned_aw
         signed = signer(client)
         hello = await client.get(f"{API}/hello", params={"who": signed.login_id, "challenge": "x"})
         assert hello.status_code == 401, "no proof either, that somebody could pass on"
-        signed.epoch = hub.channel._site.access.epoch
+        signed.epoch = hub.channel.site.access.epoch
         assert (await client.get(f"{API}/me")).status_code == 401
     await hub.stop()
 
@@ -165,9 +165,7 @@ async def test_a_taken_port_is_an_alarm_and_the_page_waits_for_it(
         assert any(str(port) in told for told in hub.desk.told)
         assert [entry["port"] for entry in hub.desk.audit if entry["event"] == "WEB_PORT_TAKEN"] == [port]
         assert not (tmp_path / "web.json").exists()
-    async with asyncio.timeout(10):
-        while hub.channel.url != url:
-            await asyncio.sleep(0.02)
+    await until(lambda: hub.channel.url == url, "the port")
     assert hub.channel.health()["state"] == "ok"
     assert "back" in hub.desk.told[-1]
     await hub.stop()
@@ -183,7 +181,7 @@ async def test_guesses_of_another_lock_nobody_out(hub: FakeHub, page: httpx.Asyn
         refused = await stranger.get(f"{API}/me", headers={"Authorization": "Bearer ab_00000000_guess"})
         assert refused.status_code == 429 and int(refused.headers["retry-after"]) >= 1
         assert (await stranger.get(f"{API}/me", headers=token)).status_code == 200
-        fresh = hub.channel._site.access.make_link("", "answer")
+        fresh = hub.channel.site.access.make_link("", "answer")
         assert (await enter(stranger, fresh)).status_code == 200
     assert (await page.get(f"{API}/me")).status_code == 200
 
@@ -192,7 +190,7 @@ async def test_each_browser_has_a_name_and_ends_alone(hub: FakeHub, page: httpx.
     phone = {"User-Agent": "Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 Chrome/131.0 Mobile Safari/537.36"}
     clients = [httpx.AsyncClient(base_url=hub.channel.url, headers=phone) for _ in range(2)]
     for client in clients:
-        assert (await enter(client, hub.channel._site.access.make_link("", "answer"))).status_code == 200
+        assert (await enter(client, hub.channel.site.access.make_link("", "answer"))).status_code == 200
     devices = (await page.get(f"{API}/devices")).json()["devices"]
     assert [item["name"] for item in devices] == ["page", "Chrome on Android", "Chrome on Android 2"]
     assert [item["this"] for item in devices] == [True, False, False]

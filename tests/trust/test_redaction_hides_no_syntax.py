@@ -112,6 +112,14 @@ def test_a_row_that_ended_takes_no_word_of_the_next_one_along() -> None:
         assert redact_rows(f"{head}\nreboot now\n").endswith(f"{GONE}\nreboot now\n")
 
 
+def test_what_begins_below_a_bare_name_is_hidden_only_if_no_one_would_take_it_for_a_word() -> None:
+    for name in ("Password:", "MY_TOKEN="):
+        for text in (f"{name}\n│ touched  │\npush │ /tmp/x", f"{name}\nreboot\nformat now"):
+            assert redact_rows(text) == text
+        wrapped = redact_rows(f"{name}\nabcdef0123\n456789abcdef")
+        assert "abcdef0123" not in wrapped and "456789" not in wrapped
+
+
 def test_a_masked_screen_keeps_its_columns() -> None:
     rows = ["│ token=abcdef0123456789 │ next", "│ PIN 4711               │", "", "wide 漢字 password=hunter2 x"]
     masked = mask_rows(rows, ("4711",))

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.arena import Arena, arena, wait_for
+from tests.support.arena import Arena, arena
 from tests.support.session_fakes import PROMPT
+from tests.support.waiting import wait_for
 
 from atlasbridge.channels.web.report import Reports
 from atlasbridge.cli.debug import collect
@@ -119,12 +120,12 @@ def test_a_secret_typed_at_the_keyboard_is_hidden_too(place: Arena, tmp_path: Pa
         own_python("atlasbridge", "run", "--", sys.executable, str(script)), env=place.environ, size=(24, 80)
     )
     try:
-        prompt = wait_for(lambda: _drain(child.master_fd) or _first(place), "the password prompt")
+        prompt = wait_for(lambda: (_drain(child.master_fd), _first(place))[1], "the password prompt")
         assert prompt["constraints"]["secret"]
         for key in b"swordfisb\x7fh\r":
             os.write(child.master_fd, bytes([key]))
         question = wait_for(
-            lambda: _drain(child.master_fd) or _other(_first(place), prompt["prompt_id"]), "the question"
+            lambda: (_drain(child.master_fd), _other(_first(place), prompt["prompt_id"]))[1], "the question"
         )
         assert "swordfish" not in str(question) and GONE in question["excerpt"]
         os.write(child.master_fd, b"\r")

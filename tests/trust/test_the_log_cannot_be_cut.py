@@ -120,6 +120,56 @@ def test_another_log_of_the_same_length_is_not_taken_for_it(tmp_path: Path, home
     assert not verdict.ok and verdict.bad_entry == 9 and "not the one" in verdict.problem
 
 
+def test_another_database_and_log_that_agree_are_not_taken_for_them(tmp_path: Path, home: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    ledger = open_ledger(other)
+    for number in range(20):
+        ledger.note("HUB_START", reason=str(number))
+    ledger.close()
+    lose_store(home)
+    for name in ("atlasbridge.db", "audit.log"):
+        shutil.copy(other / name, home / name)
+    assert verify_home(home).bad_entry == 9, "also while no hub runs"
+    verdict = opened(home)
+    assert not verdict.ok and verdict.bad_entry == 9 and "not the one" in verdict.problem
+
+
+class Killed(BaseException):
+    """What a process does not live to see."""
+
+
+@pytest.mark.parametrize("old", [9, 20], ids="{} entries before".format)
+@pytest.mark.parametrize("written", [0, 1, 3, 64, 100, 128])
+def test_a_hub_killed_in_the_middle_of_writing_the_head_raises_no_false_alarm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: int, written: int
+) -> None:
+    ledger = open_ledger(tmp_path)
+    while ledger.audit_head().entries < old:
+        ledger.note("HUB_START")
+    pwrite = os.pwrite
+
+    def dies(descriptor: int, data: bytes, offset: int) -> int:
+        if os.readlink(f"/proc/self/fd/{descriptor}").endswith(NAME):
+            pwrite(descriptor, bytes(data)[:written], offset)
+            raise Killed
+        return pwrite(descriptor, data, offset)
+
+    for _ in range(3):  # also one after the other: each dies over its first entry
+        with monkeypatch.context() as patched, pytest.raises(Killed):
+            patched.setattr(os, "pwrite", dies)
+            ledger.note("HUB_START")
+        ledger._journal.abandon()
+        seen = read_anchor(tmp_path / NAME)
+        assert seen is not None and old <= seen.entries <= old + 3, "what was known before is not forgotten"
+        assert verify_home(tmp_path).ok
+        ledger = open_ledger(tmp_path)
+        assert (ledger.verify_audit().ok, ledger.verify_audit().incidents) == (True, ())
+    ledger.note("HUB_START")
+    assert read_anchor(tmp_path / NAME) == ledger.audit_head()
+    ledger.close()
+
+
 def test_an_installation_from_before_the_written_head_is_whole(home: Path) -> None:
     (home / NAME).unlink()
     verdict = opened(home)
@@ -145,6 +195,18 @@ def test_a_changed_head_stops_the_hub_and_says_what_to_do(home: Path, change: st
     assert opened(home).ok, "what the hint says must help"
 
 
+def test_a_head_as_older_versions_wrote_it_is_understood_and_stays_until_the_next_stands_beside_it(home: Path) -> None:
+    newest = read_anchor(home / NAME)
+    assert newest is not None
+    (home / NAME).write_bytes(f"{newest.entries} {newest.hash}".ljust(127).encode() + b"\n")
+    assert read_anchor(home / NAME) == newest and opened(home).ok
+    ledger = open_ledger(home)
+    ledger.note("HUB_START")
+    assert read_anchor(home / NAME) == ledger.audit_head()
+    assert (home / NAME).read_bytes().startswith(f"{newest.entries} {newest.hash}".encode())
+    ledger.close()
+
+
 def test_the_written_head_is_private_and_survives_nonsense(tmp_path: Path) -> None:
     anchor = Anchor(tmp_path / NAME)
     anchor.write(Head(12345678, "sha256:" + "0" * 64))
@@ -152,7 +214,8 @@ def test_the_written_head_is_private_and_survives_nonsense(tmp_path: Path) -> No
     anchor.close()
     assert read_anchor(tmp_path / NAME) == Head(7, "sha256:" + "1" * 64)
     assert stat.S_IMODE((tmp_path / NAME).stat().st_mode) == 0o600
-    for nonsense in (b"", b"x y", b"12", b"\xff\xfe 1 2", b"-1 sha256:0"):
+    half_new = (tmp_path / NAME).read_bytes()[:-60] + b"0" * 59 + b"\n"
+    for nonsense in (b"", b"x y", b"12", b"\xff\xfe 1 2", b"-1 sha256:0", half_new[128:]):
         (tmp_path / NAME).write_bytes(nonsense)
         assert read_anchor(tmp_path / NAME) is None
 

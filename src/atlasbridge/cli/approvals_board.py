@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from atlasbridge.cli.approvals_grant import Offer
 from atlasbridge.core.values import field, frozen, replace
 
 ARMING_S: Final = 0.5  # a key pressed for the prompt before must not answer the one that took its place
@@ -43,8 +44,10 @@ class Board:
     search: str = ""
     message: str = ""
     editing: Editing | None = None
+    offer: Offer | None = None  # what would be allowed for a while, in the place of the question
     reviewing: str = ""  # the answer that is about to be given to all that are marked
     pending: tuple[str, ...] = ()  # on their way to the hub
+    left: tuple[str, ...] = ()  # their time is over, and the tool still asks
     whole_screen: bool = False
     away: bool = False  # the hub is not there
     scroll: int = 0
@@ -76,6 +79,10 @@ class Board:
             board = replace(board, reviewing="", message="one of the marked questions is gone: look again")._unread(now)
         if self.editing is not None and self.editing.prompt_id not in ids | {""}:
             board = replace(board, editing=None, message="the question is gone; nothing was sent")
+        if self.offer is not None and self.offer.prompt_id not in ids:
+            board = replace(board, offer=None, message="the question is gone; nothing was granted")._unread(
+                now + ARMING_S
+            )
         return board.settled(now, _place_of(self.listed, self.selected))
 
     def settled(self, now: float, place: int = 0) -> Board:
@@ -124,6 +131,12 @@ class Board:
     def review(self, value: str, now: float) -> Board:
         """Before several are answered at once, all of them are shown."""
         return replace(self, reviewing=value)._unread(now + MOVED_S)
+
+    def offering(self, offer: Offer, now: float) -> Board:
+        return replace(self, offer=offer, whole_screen=False, message="")._unread(now + MOVED_S)
+
+    def leave_offer(self, now: float, message: str) -> Board:
+        return replace(self, offer=None, message=message)._unread(now + MOVED_S)
 
     def leave_review(self, now: float, message: str = "") -> Board:
         return replace(self, reviewing="", message=message)._unread(now + ARMING_S)

@@ -13,6 +13,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from atlasbridge.cli.approvals_board import Board, Editing, same_meaning
+from atlasbridge.cli.approvals_grant import Offer, meant_span, read_offer
 from atlasbridge.cli.approvals_keys import Intention, Key, KeyReader, decide_key
 from atlasbridge.cli.approvals_view import paint, render_frame
 from atlasbridge.cli.full_screen import FullScreen
@@ -26,6 +27,7 @@ from atlasbridge.core.visible import visible
 
 RETRY_S = 0.3
 LOOK_S = 1.0
+SNOOZE_S = 900.0
 
 
 class Watch:
@@ -87,13 +89,15 @@ class Watch:
             self._board = replace(self._board, message=text, pending=pending)
         try:
             self._hub = self._hub or hub_client()
-            prompts = self._hub.ask("prompts")["prompts"]
+            found = self._hub.ask("prompts")
         except HubUnavailable:
             self._hang_up()
             return
         if self._board.away:
             self._board = replace(self._board, message="the hub is back")
-        self._board = replace(self._board, away=False).refreshed(prompts, self._clock.now())
+        left = tuple(item["prompt_id"] for item in found["still_waiting"])
+        board = replace(self._board, away=False, left=left)
+        self._board = board.refreshed(found["prompts"], self._clock.now())
 
     def _hang_up(self) -> None:
         if self._hub is not None:
@@ -115,6 +119,8 @@ class Watch:
             self._say("pasted text answers nothing: press t first")
         elif board.reviewing:
             self._confirm(board.reviewing, key.text)
+        elif board.offer is not None:
+            self._grant(board.offer, key.text)
         else:
             self._obey(decide_key(key.text, board.current))
 
@@ -143,10 +149,22 @@ class Watch:
                 self._board = replace(board, whole_screen=not board.whole_screen, scroll=0)
             case "attach":
                 self._attach()
+            case "snooze":
+                self._snooze()
+            case "again":
+                for prompt_id in board.left:
+                    self._request(prompt_id, "ask_again")
             case "text" | "choose":
                 self._begin(intention)
+            case "grant":
+                self._offer()
             case "answer":
                 self._answer(intention.value)
+
+    def _snooze(self) -> None:
+        """It decides nothing: the selected one is asked again in a while."""
+        if self._board.current is not None:
+            self._request(self._board.current["prompt_id"], "snooze", for_s=SNOOZE_S)
 
     def _begin(self, intention: Intention) -> None:
         """A line for the selected prompt and for no other."""
@@ -158,6 +176,42 @@ class Watch:
         secret = bool(current["constraints"].get("secret")) and intention.do == "text"
         line = Editing(intention.do, intention.value, current["prompt_id"], secret)
         self._board = replace(self._board, editing=line, message="")
+
+    def _offer(self) -> None:
+        """What the hub would allow for a while stands in the place of the question until a key decides."""
+        board, now = self._board, self._clock.now()
+        hindrance = board.hindrance(now)
+        if board.current is None or hindrance:
+            self._say(hindrance)
+            return
+        prompt_id = board.current["prompt_id"]
+        made = self._ask_grant(prompt_id, preview=True)
+        if made["ok"]:
+            self._board = board.offering(read_offer(prompt_id, made), now)
+        else:
+            self._say(visible(made["message"], keep_lines=False))
+
+    def _ask_grant(self, prompt_id: str, **wanted: Any) -> dict[str, Any]:
+        try:
+            self._hub = self._hub or hub_client()
+            return self._hub.request("grant.add", prompt_id=prompt_id, **wanted)
+        except HubUnavailable:
+            self._hang_up()
+            return {"ok": False, "message": "the hub is away: nothing was granted"}
+
+    def _grant(self, offer: Offer, key: str) -> None:
+        now = self._clock.now()
+        intention, span = decide_key(key, None), meant_span(key)
+        if intention.do in ("page_up", "page_down"):
+            self._board = self._board.scrolled(-1 if intention.do == "page_up" else 1)
+        elif span is None:
+            self._board = self._board.leave_offer(now, "nothing was granted")
+        elif hindrance := self._board.hindrance(now):
+            self._say(hindrance.replace("answered", "granted"))
+        else:
+            made = self._ask_grant(offer.prompt_id, for_s=span.for_s, times=span.times, folder=span.folder)
+            said = f"granted: {made['words']}" if made["ok"] else made["message"]
+            self._board = self._board.leave_offer(now, visible(said, keep_lines=False))
 
     def _edit(self, line: Editing, key: Key) -> None:
         now = self._clock.now()
@@ -212,13 +266,16 @@ class Watch:
             self._send(prompt_id, value)
 
     def _send(self, prompt_id: str, value: str, as_text: bool = False) -> None:
+        self._request(prompt_id, "reply", value=value, as_text=as_text)
+
+    def _request(self, prompt_id: str, op: str, **fields: Any) -> None:
         """In a thread of its own: typing may take its time, and the list goes on."""
         self._board = replace(self._board, pending=(*self._board.pending, prompt_id), message="answering …")
 
         def send() -> None:
             try:
                 with hub_client() as hub:
-                    answer = hub.request("reply", prompt_id=prompt_id, value=value, as_text=as_text)
+                    answer = hub.request(op, prompt_id=prompt_id, **fields)
                 text = answer["message"] if answer.get("ok") else f"refused ({answer['reason']}): {answer['message']}"
             except HubUnavailable as error:
                 text = f"whether the answer was taken is not known ({error}): look at the session"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from atlasbridge.cli.lab_sizes import render_sizes, walk_tools
 from atlasbridge.cli.lab_truth import measure_tools, render_truth, truth_section, with_truth
 from atlasbridge.cli.printing import json_option, print_line
 
@@ -79,24 +80,52 @@ Not used, and why:
 
 
 @click.command("canary")
-@click.argument("tools", nargs=-1, required=True)
-@click.option("--only", default="", help="Only the walks, or the cases, whose name contains this.")
+@click.argument("tools", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="Every tool that is installed.")
+@click.option("--sizes", is_flag=True, help="A few dialogs in windows of several sizes, instead.")
+@click.option(
+    "--results",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --sizes: add each result to this file; the page is written from all that it holds.",
+)
+@click.option("--only", default="", help="Only the walks, cases or sizes whose name contains this.")
 @click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="Write the results as a page.")
 @click.option("--size", default="120x40", show_default=True, help="Columns and rows of the terminal.")
 @click.option("--truth", is_flag=True, help="Compare what is shown with what then runs, instead.")
 @json_option
-def command(tools: tuple[str, ...], only: str, page: Path | None, size: str, truth: bool, as_json: bool) -> int:
+def command(
+    tools: tuple[str, ...],
+    every: bool,
+    sizes: bool,
+    results: Path | None,
+    only: str,
+    page: Path | None,
+    size: str,
+    truth: bool,
+    as_json: bool,
+) -> int:
     """Walk real tools (claude, codex, gemini, opencode, aider, qwen, ...) through their dialogs, offline.
+
+    They are looked for in $ATLASBRIDGE_TOOLS and on the PATH; the mock model that they talk to comes with AtlasBridge.
 
     Exit status 1 when a dialog is no longer recognised or answered; with --truth, when something else ran than was
     shown.
     """
     from atlasbridge.lab.canary import canary, version_of
     from atlasbridge.lab.dialogs import WALKS
+    from atlasbridge.lab.realtool import find_tool
 
+    tools = tools or tuple(tool for tool in WALKS if every and find_tool(tool) is not None)
+    if not tools:
+        raise click.UsageError("name a tool, or say --all for those that are installed")
     unknown = [tool for tool in tools if tool not in WALKS]
     if unknown:
         raise click.UsageError(f"no dialogs are known of {', '.join(unknown)}; known: {', '.join(WALKS)}")
+    if sizes:
+        rows = walk_tools(tools, only, as_json, results)
+        if page is not None:
+            page.write_text(render_sizes(rows), "utf-8")
+        return int(not all(row["ok"] for row in rows))
     wanted = parse_size(size)
     before = page.read_text("utf-8") if page is not None and page.exists() else ""
     if truth:
@@ -107,10 +136,10 @@ def command(tools: tuple[str, ...], only: str, page: Path | None, size: str, tru
     found: dict[str, tuple[str, list[Result]]] = {}
     for tool in tools:
         version = version_of(tool)
-        results: list[Result] = []
-        found[tool] = version, results
+        walked: list[Result] = []
+        found[tool] = version, walked
         for result in canary(tool, only, wanted):
-            results.append(result)
+            walked.append(result)
             _show(result, version, as_json)
     if page is not None:
         page.write_text(with_truth(render_page(found), truth_section(before)), "utf-8")
@@ -137,10 +166,16 @@ def _show(result: Result, version: str, as_json: bool) -> None:
 
 
 def render_page(found: dict[str, tuple[str, list[Result]]]) -> str:
-    parts = [HEAD, "| tool | version | dialogs | recognised and answered | asked twice |", "|---|---|---|---|---|"]
+    parts = [
+        HEAD,
+        "| tool | version | dialogs | recognised and answered | asked twice | answers by keys | by its hook |",
+    ]
+    parts.append("|---|---|---|---|---|---|---|")
     for tool, (version, results) in found.items():
         good, twice = sum(result.ok for result in results), sum(bool(result.again) for result in results)
-        parts.append(f"| {tool} | {version} | {len(results)} | {good} | {twice} |")
+        ways = [way for result in results for way in result.ways]
+        counts = (len(results), good, twice, ways.count("keys"), ways.count("hook"))
+        parts.append(f"| {tool} | {version} | {' | '.join(map(str, counts))} |")
     for tool, (version, results) in found.items():
         parts += ["", f"## {tool} {version}", "", "| dialog | result |", "|---|---|", *_rows(results)]
     return "\n".join(parts) + "\n" + BESIDE

@@ -20,6 +20,7 @@ from atlasbridge.lab.realtool import find_tool, tool_path
 from atlasbridge.lab.stage import Stage, StageError
 
 START_S = 180.0
+SETTLE_S = 2.0  # a tool draws itself anew in a window of another size
 USUAL_SIZE = (120, 40)
 FILES = ("made-by-bash.txt", "made-by-bash-2.txt", "written.txt", "fetched.html", "read-answer.txt")
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
@@ -34,6 +35,10 @@ class Result:
     detail: str = ""
     seconds: float = 0.0
     again: tuple[str, ...] = ()  # why a reply was refused as stale and given a second time
+    size: str = ""
+    kind: str = ""  # "answered", "refused" or "silent": what the dialog shows of us when it is ok
+    raised: bool = False  # every prompt that it should have was there; of a silent one: none was
+    ways: tuple[str, ...] = ()  # how each answer came to the tool: "keys", or its own "hook"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -77,14 +82,32 @@ def walk_through(tool: str, walk: Walk, size: tuple[int, int] = USUAL_SIZE) -> I
             try:
                 stage.next_prompt(START_S, idle=True)
             except StageError as error:
-                yield Result(tool, walk.name, "start", False, str(error))
+                yield Result(tool, walk.name, "start", False, str(error), size=shown_size(size))
                 return
         for dialog in walk.dialogs:
             began = clock.now()
             again: list[str] = []
-            wrong = _try(stage, dialog, again)
+            seen: list[str] = []
+            if (stage.screen.cols, stage.screen.rows) != size:
+                stage.resize(size[1], size[0])
+                stage.pass_time(SETTLE_S)
+            wrong = _try(stage, dialog, again, seen)
             took_s = round(clock.now() - began, 1)
-            yield Result(tool, walk.name, dialog.name, not wrong, wrong, took_s, tuple(again))
+            raised = len(seen) == len(dialog.replies) and not (wrong and dialog.kind == "silent")
+            ways = tuple(e.get("way", "keys") for e in stage.named("prompt.injected") if e["prompt_id"] in seen)
+            yield Result(
+                tool,
+                walk.name,
+                dialog.name,
+                not wrong,
+                wrong,
+                took_s,
+                tuple(again),
+                shown_size(size),
+                dialog.kind,
+                raised,
+                ways,
+            )
             if wrong and not _recover(stage):
                 return
 
@@ -92,8 +115,12 @@ def walk_through(tool: str, walk: Walk, size: tuple[int, int] = USUAL_SIZE) -> I
 QUIET_CONFIG = "[channels.web]\nenabled = false\n"
 
 
-def _try(stage: Stage, dialog: Dialog, again: list[str]) -> str:
-    """What went wrong; "" when nothing did.  `again` gets why a reply had to be given twice."""
+def shown_size(size: tuple[int, int]) -> str:
+    return f"{size[0]}x{size[1]}"
+
+
+def _try(stage: Stage, dialog: Dialog, again: list[str], seen: list[str]) -> str:
+    """What went wrong; "" when nothing did.  `again` gets why a reply had to be given twice, `seen` what was asked."""
     try:
         _prepare(stage)
         if dialog.says:
@@ -102,7 +129,7 @@ def _try(stage: Stage, dialog: Dialog, again: list[str]) -> str:
         if dialog.scene:
             stage.say(f"please lab:{dialog.scene} now")
         for number, reply in enumerate(dialog.replies):
-            _answer(stage, reply, "" if number else dialog.asks, again)
+            _answer(stage, reply, dialog if not number else Dialog("", ""), again, seen)
         if dialog.ends:
             stage.wait(lambda: stage.named("session.ended"), "the end of the tool")
             return ""
@@ -112,12 +139,19 @@ def _try(stage: Stage, dialog: Dialog, again: list[str]) -> str:
         return str(error)
 
 
-def _answer(stage: Stage, reply: str, asks: str, again: list[str]) -> None:
+def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: list[str]) -> None:
+    """`dialog` says what the prompt must show, and what happens to the window meanwhile."""
     if reply.startswith("idle:"):
         _instruct(stage, reply.removeprefix("idle:"))
+        seen.append("")
         return
     prompt = stage.next_prompt(START_S)
-    asks = asks.replace("{folder}", str(stage.folder))
+    if dialog.resize != (0, 0):
+        prompt = _resized(stage, dialog)
+    seen.append(prompt["prompt_id"])
+    if dialog.last and _hides(prompt, dialog.last):
+        raise StageError(f"said to be complete, but {dialog.last!r} is not shown:\n{prompt['excerpt']}")
+    asks = dialog.asks.replace("{folder}", str(stage.folder))
     if asks not in prompt["excerpt"]:
         raise StageError(f"{asks!r} is not in the excerpt:\n{prompt['excerpt']}")
     if LEAK[-16:] in json.dumps(prompt):
@@ -139,6 +173,21 @@ def _answer(stage: Stage, reply: str, asks: str, again: list[str]) -> None:
         raise StageError(f"`n` chose what does not refuse:\n{prompt['excerpt']}")
     if outcome != "resolved":
         raise StageError(f"the prompt ended as {outcome} after {reply!r}:\n{prompt['excerpt']}\n{stage.text()}")
+
+
+def _resized(stage: Stage, dialog: Dialog) -> dict[str, Any]:
+    """The prompt that is open once the tool has drawn itself anew in a window of another size."""
+    columns, rows = dialog.resize
+    stage.resize(max(8, stage.screen.rows + rows), max(20, stage.screen.cols + columns))
+    stage.pass_time(SETTLE_S)
+    found: dict[str, Any] = stage.wait(stage.open_question, "the prompt in the new window")
+    return found
+
+
+def _hides(prompt: Mapping[str, Any], last: str) -> bool:
+    """A part of what is asked is not shown, and nothing says so."""
+    subject = prompt.get("subject") or {}
+    return bool(subject.get("complete")) and last not in str(subject.get("text"))
 
 
 def _chosen(stage: Stage, prompt: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,6 +241,8 @@ def _recover(stage: Stage) -> bool:
     """Leave whatever is open, so that the next dialog can be walked."""
     if stage.named("session.ended"):
         return False
+    if stage.open_idle():
+        return True
     stage.type(b"\x1b")
     try:
         stage.next_prompt(10.0, idle=True)

@@ -27,6 +27,15 @@ class Dialog:
     asks: str = ""  # must stand in the excerpt of the first prompt
     says: str = ""  # typed first, such as /plan
     ends: bool = False  # the tool must end
+    resize: tuple[int, int] = (0, 0)  # columns and rows by which the window changes while the first prompt is open
+    last: str = ""  # the last line of what is asked: shown, or what is shown is marked as incomplete
+
+    @property
+    def kind(self) -> str:
+        """What it shows of AtlasBridge: "answered", "refused" or "silent"."""
+        if not self.replies or all(reply.startswith("idle:") for reply in self.replies):
+            return "silent"
+        return "refused" if self.replies[-1] == "n" else "answered"
 
 
 @dataclass(frozen=True, slots=True)

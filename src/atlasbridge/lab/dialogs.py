@@ -272,6 +272,23 @@ COPILOT = (
     Walk("trust: y", (Dialog("trust: y", "", ("y",)),), first_run="folder"),
     Walk("trust: n", (Dialog("trust: n", "", ("n",), ends=True),), first_run="folder"),
 )
+VIBE = (
+    Walk(
+        "main",
+        (
+            *permissions(many="of many"),
+            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
+            Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
+            Dialog("question: n", "ask", ("n",)),
+            Dialog("two questions", "asktwo", ("2", "1"), hears="Red"),
+            Dialog("two questions: n to the second", "asktwo", ("2", "n")),
+            *QUIET,
+            TWO_LINES,
+            RUNNING,
+        ),
+    ),
+)
+GROK = (Walk("main", (*permissions(many="of many"), *QUIET, RUNNING)),)
 WALKS: dict[str, tuple[Walk, ...]] = {
     "claude": CLAUDE,
     "claude-2.1.197": CLAUDE_BEFORE,
@@ -283,4 +300,6 @@ WALKS: dict[str, tuple[Walk, ...]] = {
     "cn": CONTINUE,
     "kimi": KIMI,
     "copilot": COPILOT,
+    "vibe": VIBE,
+    "grok": GROK,
 }

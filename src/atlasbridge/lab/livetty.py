@@ -26,6 +26,7 @@ from atlasbridge.core.detection.events import (
 from atlasbridge.core.ports import WaitingProbe
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Prompt, Reject
+from atlasbridge.core.prompt.step import When
 from atlasbridge.lab.virtual import Trace, VirtualClockRun
 from atlasbridge.os.tty import make_probe
 from atlasbridge.os.tty.noprobe import NoProbe
@@ -83,15 +84,20 @@ class LiveTerminal:
         self._write(keys)
 
     def answer(self, value: str) -> None:
-        """As the host types an accepted reply to the open prompt."""
+        """As the host types an accepted reply to the open prompt.  Only answers without steps that wait for the screen:
+        those need the host's own walk (`core/host/typing/steps.py`), and are refused here."""
         prompt = self.detector.open_prompt
         if prompt is None:
             raise LabTimeout("there is no open prompt to answer\n" + self._state())
         decided = decide_answer(prompt, value)
         if isinstance(decided, Reject):
             raise LabTimeout(decided.sentence)
+        steps = encode_answer(prompt, decided)
+        waits = [step.until for step in steps[:-1] if step.until not in (When.AT_ONCE, When.DRAINED)]
+        if waits:
+            raise LabTimeout(f"this answer waits between its keys ({waits[0]}); a scenario types only keys at once")
         self._tell(ReplyTyped(prompt.digest))
-        for step in encode_answer(prompt, decided):
+        for step in steps:
             self._write(step.keys)
 
     async def until(self, condition: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:

@@ -5,17 +5,14 @@ Nothing here touches the user's own settings: every launch has a home folder of 
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-KEY = "sk-ant-lab-0000000000000000000000"
+from atlasbridge.lab.seeds import SEEDS, tool_path
+
+__all__ = ["BINARIES", "Launch", "find_tool", "prepare_launch", "tool_path"]
 BINARIES = {
     "claude": "node_modules/.bin/claude",
     "claude-2.1.197": "node_modules/.bin/claude",
@@ -27,6 +24,12 @@ BINARIES = {
     "cn": "node_modules/.bin/cn",
     "kimi": "node_modules/.bin/kimi",
     "copilot": "node_modules/.bin/copilot",
+    "vibe": "bin/vibe",
+    "grok": "node_modules/.bin/grok",
+    "cline": "node_modules/.bin/cline",
+    "kilo": "node_modules/.bin/kilo",
+    "hermes": "bin/hermes",
+    "gptme": "bin/gptme",
 }
 
 
@@ -46,11 +49,6 @@ def find_tool(tool: str) -> Path | None:
     return Path(on_path) if on_path else None
 
 
-def tool_path(binary: Path) -> str:
-    """A tool that needs another Node than the system's has one beside itself."""
-    return f"{binary.parent}{os.pathsep}{os.environ['PATH']}"
-
-
 def prepare_launch(tool: str, binary: Path, root: Path, address: str, first_run: str = "") -> Launch:
     """A fresh work folder and home under `root`.
 
@@ -62,167 +60,5 @@ def prepare_launch(tool: str, binary: Path, root: Path, address: str, first_run:
     home.mkdir(exist_ok=True)
     (folder / "seed.txt").write_text("colour = red\n")
     env = {"PATH": tool_path(binary), "HOME": str(home), "TERM": "xterm-256color", "LANG": "C.UTF-8"}
-    arguments, more = SEEDS[tool](home, folder, address, first_run)
+    arguments, more = SEEDS[tool](binary, home, folder, address, first_run)
     return Launch((str(binary), *arguments), env | more, folder)
-
-
-Seeded = tuple[tuple[str, ...], dict[str, str]]
-
-
-def _claude(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    settings: dict[str, Any] = {"hasCompletedOnboarding": True}
-    if not first_run:
-        settings["customApiKeyResponses"] = {"approved": [KEY[-20:]], "rejected": []}
-        settings["projects"] = {str(folder): {"hasTrustDialogAccepted": True}}
-    (home / ".claude.json").write_text(json.dumps(settings))
-    quiet = (
-        "DISABLE_AUTOUPDATER",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-        "DISABLE_TELEMETRY",
-        "DISABLE_ERROR_REPORTING",
-    )
-    env = {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": KEY, **dict.fromkeys(quiet, "1")}
-    return ("--permission-mode", "default"), env
-
-
-@lru_cache(maxsize=4)
-def _knows(binary: Path, option: str) -> bool:
-    """Whether this version has the option: older ones end at one that they do not know."""
-    environ = {**os.environ, "PATH": tool_path(binary)}
-    done = subprocess.run((str(binary), "--help"), capture_output=True, text=True, check=False, timeout=60, env=environ)
-    return option in done.stdout
-
-
-def _codex(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    binary = find_tool("codex")
-    alone = ("--no-daemon",) if binary is not None and _knows(binary, "--no-daemon") else ()
-    if first_run == "virgin":
-        return alone, {}
-    trust = "" if first_run else f'[projects."{folder}"]\ntrust_level = "trusted"\n'
-    (home / ".codex").mkdir(exist_ok=True)
-    approval = () if first_run else ("-a", "on-request")  # whoever names a policy is not asked for trust
-    (home / ".codex" / "config.toml").write_text(
-        'model = "gpt-5"\nmodel_provider = "lab"\ncheck_for_update_on_startup = false\n'
-        f'[model_providers.lab]\nname = "lab"\nbase_url = "{address}/v1"\nwire_api = "responses"\nenv_key = "LAB_KEY"\n'
-        f"[analytics]\nenabled = false\n{trust}"
-    )
-    return (*approval, *alone), {"LAB_KEY": "none"}
-
-
-def _gemini(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    settings: dict[str, Any] = {
-        "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
-        "privacy": {"usageStatisticsEnabled": False},
-        "telemetry": {"enabled": False},
-    }
-    if not first_run:
-        settings["security"] = {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}}
-    (home / ".gemini").mkdir(exist_ok=True)
-    (home / ".gemini" / "settings.json").write_text(json.dumps(settings))
-    if first_run == "virgin":
-        return (), {"GOOGLE_GEMINI_BASE_URL": address}
-    return ("-m", "gemini-2.5-pro"), {"GOOGLE_GEMINI_BASE_URL": address, "GEMINI_API_KEY": "none"}
-
-
-def _opencode(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    provider = {
-        "npm": "@ai-sdk/openai-compatible",
-        "name": "Lab",
-        "options": {"baseURL": f"{address}/v1", "apiKey": "none"},
-        "models": {"lab-model": {"name": "Lab model", "tool_call": True}},
-    }
-    settings = {
-        "autoupdate": False,
-        "share": "disabled",
-        "model": "lab/lab-model",
-        "provider": {"lab": provider},
-        "permission": {"edit": "ask", "bash": "ask", "webfetch": "ask"},
-    }
-    (home / ".config" / "opencode").mkdir(parents=True, exist_ok=True)
-    (home / ".config" / "opencode" / "opencode.json").write_text(json.dumps(settings))
-    off = ("OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD")
-    return (), dict.fromkeys((*off, "OPENCODE_DISABLE_SHARE"), "1")
-
-
-def _aider(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    env = {"OPENAI_API_BASE": f"{address}/v1", "OPENAI_API_KEY": "none"}
-    quiet = ("--no-check-update", "--analytics-disable", "--no-show-release-notes", "--no-show-model-warnings")
-    git = () if first_run else ("--no-git",)
-    arguments = ("--model", "openai/gpt-4o", "--edit-format", "diff", "--map-tokens", "0", *quiet, *git)
-    return arguments, {**env, "AIDER_ANALYTICS": "false", "AIDER_CHECK_UPDATE": "false"}
-
-
-def _qwen(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    settings: dict[str, Any] = {
-        "general": {"disableAutoUpdate": True, "disableUpdateNag": True, "enableAutoUpdate": False},
-        "privacy": {"usageStatisticsEnabled": False},
-        "telemetry": {"enabled": False},
-        "security": {"folderTrust": {"enabled": first_run == "folder"}},
-    }
-    if first_run != "virgin":
-        settings["security"]["auth"] = {"selectedType": "openai"}
-    (home / ".qwen").mkdir(exist_ok=True)
-    (home / ".qwen" / "settings.json").write_text(json.dumps(settings))
-    if first_run == "virgin":
-        return (), {}
-    env = {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": "lab-model"}
-    return ("--auth-type", "openai", "-m", "lab-model", "--approval-mode", "default"), env
-
-
-def _cn(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    model = {
-        "name": "Lab",
-        "provider": "openai",
-        "model": "lab-model",
-        "apiBase": f"{address}/v1",
-        "apiKey": "none",
-        "roles": ["chat", "edit", "apply"],
-        "capabilities": ["tool_use"],
-    }
-    settings = {"name": "lab", "version": "1.0.0", "schema": "v1", "models": [model]}
-    (home / "cn.yaml").write_text(json.dumps(settings))  # JSON is YAML
-    if first_run == "virgin":
-        return (), {}
-    env = {"CONTINUE_TELEMETRY_ENABLED": "0", "CONTINUE_CLI_AUTO_UPDATED": "1"}
-    return ("--config", str(home / "cn.yaml")), env
-
-
-def _kimi(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    if first_run == "virgin":
-        return (), {}
-    (home / ".kimi-code").mkdir(exist_ok=True)
-    (home / ".kimi-code" / "config.toml").write_text(
-        'default_model = "lab"\ntelemetry = false\n'
-        f'[providers.lab]\ntype = "openai"\nbase_url = "{address}/v1"\napi_key = "none"\n'
-        '[models.lab]\nprovider = "lab"\nmodel = "lab-model"\nmax_context_size = 128000\n'
-    )
-    return (), {"KIMI_CODE_NO_AUTO_UPDATE": "1"}
-
-
-def _copilot(home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    trusted = [] if first_run else [str(folder)]
-    settings = {"trusted_folders": trusted, "trustedFolders": trusted, "banner": "never"}
-    (home / ".copilot").mkdir(exist_ok=True)
-    (home / ".copilot" / "config.json").write_text(json.dumps(settings))
-    env = {
-        "COPILOT_PROVIDER_BASE_URL": f"{address}/v1",
-        "COPILOT_MODEL": "lab-model",
-        "COPILOT_PROVIDER_API_KEY": "none",
-        "COPILOT_OFFLINE": "true",
-        "COPILOT_AUTO_UPDATE": "false",
-    }
-    return ("--no-auto-update",), env
-
-
-SEEDS: dict[str, Callable[[Path, Path, str, str], Seeded]] = {
-    "claude": _claude,
-    "claude-2.1.197": _claude,
-    "codex": _codex,
-    "gemini": _gemini,
-    "opencode": _opencode,
-    "aider": _aider,
-    "qwen": _qwen,
-    "cn": _cn,
-    "kimi": _kimi,
-    "copilot": _copilot,
-}

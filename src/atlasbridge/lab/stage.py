@@ -28,8 +28,10 @@ from atlasbridge.core.screen.screen import Screen
 from atlasbridge.lab.mockmodel import MockModel
 from atlasbridge.lab.realtool import find_tool, prepare_launch
 from ptypool.process import spawn_process
+from ptypool.terminal import set_window_size
 
 PATIENCE_S = 45.0
+ENDS = ("prompt.resolved", "prompt.withdrawn", "prompt.expired", "prompt.canceled", "prompt.failed")
 _STATUS_ANSWER = b"\x1b]7501"  # an ordinary terminal does not know program status: the host answers it
 _CLOCK = SystemClock()
 
@@ -123,6 +125,11 @@ class Stage:
         while data:
             data = data[os.write(self._master, data) :]
 
+    def resize(self, rows: int, cols: int) -> None:
+        set_window_size(self._master, rows, cols)
+        with self._changed:
+            self.screen.resize(rows, cols)
+
     def say(self, text: str) -> None:
         """Type an instruction and send it once all of it stands on the screen."""
         wanted = "".join(text.split())
@@ -198,6 +205,21 @@ class Stage:
             self.idle_prompt = found
         return found
 
+    def open_question(self) -> dict[str, Any] | None:
+        """The newest question, if it still waits."""
+        return self._open(idle=False)
+
+    def open_idle(self) -> bool:
+        """Whether it waits at its input box, as far as was told."""
+        return self._open(idle=True) is not None
+
+    def _open(self, idle: bool) -> dict[str, Any] | None:
+        with self._changed:
+            raised = [event for event in self.events if event["event"] == "prompt.raised"]
+            ended = {event.get("prompt_id") for event in self.events if event["event"] in ENDS}
+        raised = [event for event in raised if bool(event["constraints"].get("idle")) == idle]
+        return raised[-1] if raised and raised[-1]["prompt_id"] not in ended else None
+
     def reply(self, prompt: Mapping[str, Any], value: str, *options: str) -> tuple[int, dict[str, Any]]:
         """Through `atlasbridge reply`: its exit status and what it printed."""
         command = [*own_python("atlasbridge", "reply", str(prompt["prompt_id"]), "--json", *options)]
@@ -212,12 +234,11 @@ class Stage:
 
     def outcome(self, prompt: Mapping[str, Any], deadline_s: float = PATIENCE_S) -> str:
         """How the prompt ended: "resolved", "withdrawn", "failed", ..."""
-        ends = ("prompt.resolved", "prompt.withdrawn", "prompt.expired", "prompt.canceled", "prompt.failed")
 
         def look() -> str:
             with self._changed:
                 for event in self.events:
-                    if event.get("prompt_id") == prompt["prompt_id"] and event["event"] in ends:
+                    if event.get("prompt_id") == prompt["prompt_id"] and event["event"] in ENDS:
                         return str(event["event"]).removeprefix("prompt.")
             return ""
 

@@ -43,12 +43,12 @@ async def page(hub: FakeHub) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def log_in(hub: FakeHub, client: httpx.AsyncClient, scope: str = "admin") -> dict[str, str]:
-    link = hub.channel._site.access.make_link("page", scope)
+    link = hub.channel.site.access.make_link("page", scope)
     answer = await enter(client, link)
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
 
 def bearer(hub: FakeHub, scope: str, name: str = "robot") -> dict[str, str]:
-    _, secret = hub.channel._site.access.create_token(f"{name}-{scope}", scope)
+    _, secret = hub.channel.site.access.create_token(f"{name}-{scope}", scope)
     return {"Authorization": f"Bearer {secret}"}

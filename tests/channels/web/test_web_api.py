@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.channels.web.conftest import bearer
+from tests.support import waiting
 from tests.support.fake_desk import FakeHub
 from tests.support.page_client import greet
 from tests.support.sample_prompt import MENU, SECRET, TEXT, YES_NO
@@ -126,7 +127,7 @@ async def test_a_stream_says_who_answered_elsewhere(hub: FakeHub, page: httpx.As
 
 
 async def test_a_listener_that_does_not_read_is_cut_off_and_nobody_else_waits(hub: FakeHub) -> None:
-    broadcast = hub.channel._site.broadcast
+    broadcast = hub.channel.site.broadcast
     lazy = broadcast.join()
     for number in range(300):
         broadcast.publish({"event": "x", "number": number})
@@ -146,9 +147,7 @@ async def test_a_watched_screen_sends_only_rows_that_changed_and_stops_with_its_
         second = await until(events, "screen")
         assert second["changed"] == {"1": [["three", None, None, 0]]}
         assert hub.desk.watching == 1
-    async with asyncio.timeout(30):
-        while hub.desk.watching:
-            await asyncio.sleep(0.01)
+    await waiting.until(lambda: not hub.desk.watching, "the watching to end")
 
 
 async def test_keys_are_refused_until_typing_is_switched_on_for_that_session(
@@ -179,6 +178,33 @@ async def test_only_configured_sessions_can_be_started(hub: FakeHub, page: httpx
     refused = await page.post(f"{API}/sessions", json={"launcher": "rm -rf /"})
     assert started.json()["session_id"] in hub.desk.all_sessions
     assert (refused.status_code, refused.json()["error"]) == (404, "unknown_launcher")
+    elsewhere = await page.post(f"{API}/sessions", json={"launcher": "claude here", "folder": "/etc"})
+    assert (elsewhere.status_code, elsewhere.json()["error"]) == (403, "not_allowed")
+    words = {"launcher": "claude here", "folder": "/home/ada/blog", "arguments": ["-p", "a b"], "name": " blog "}
+    assert (await page.post(f"{API}/sessions", json=words)).status_code == 200
+    assert hub.desk.launched[-1] == ("claude here", "/home/ada/blog", ("-p", "a b"), "blog")
+
+
+async def test_a_session_is_renamed_explained_and_its_past_is_read(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    session = hub.desk.add_session()
+    hub.desk.past[session.session_id] = [[["an earlier line\u202e", 2, None, 0]]]
+    path = f"{API}/sessions/{session.session_id}"
+    renamed = await page.put(f"{path}/name", json={"name": "shop\u202eapi"})
+    assert renamed.json() == {"name": "shop<U+202E>api"}
+    assert (await page.get(path)).json()["label"] == "shop<U+202E>api"
+    assert (await page.get(f"{path}/why")).json()["why"][-1] == "it is busy: no prompt"
+    past = (await page.get(f"{path}/screen?styled=true&past=true")).json()["past"]
+    assert past == [[["an earlier line<U+202E>", 2, None, 0]]]
+    assert "past" not in (await page.get(f"{path}/screen?styled=true")).json()
+    assert (await page.put(f"{API}/sessions/none/name", json={"name": "x"})).status_code == 404
+
+
+async def test_the_pages_files_come_packed_to_who_can_read_that(page: httpx.AsyncClient) -> None:
+    packed = await page.get("/main.js")
+    plain = await page.get("/main.js", headers={"Accept-Encoding": "identity"})
+    assert packed.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
+    assert packed.content == plain.content
+    assert int(packed.headers["content-length"]) < len(plain.content) / 2
 
 
 @pytest.mark.parametrize(("verdict", "where"), [("not_a_prompt", "prompts"), ("missed", "sessions")])
@@ -249,7 +275,7 @@ async def test_a_secret_is_answered_over_loopback_and_leaves_no_trace(hub: FakeH
     record = await hub.raise_prompt(hub.desk.add_session(), SECRET)
     answer = await page.post(f"{API}/prompts/{record.prompt_id}/reply", json={"value": "hunter2", "as_text": True})
     assert answer.status_code == 200
-    kept = json.dumps([hub.desk.notes, hub.desk.audit]) + hub.channel._site.counters.render({})
+    kept = json.dumps([hub.desk.notes, hub.desk.audit]) + hub.channel.site.counters.render({})
     assert "hunter2" not in kept + answer.text
 
 
@@ -275,7 +301,7 @@ async def test_a_port_that_is_taken_at_the_very_first_start_gives_a_free_one(hub
 @pytest.mark.parametrize("what", ["events", "screen"])
 async def test_a_stream_ends_with_the_right_to_follow_it(hub: FakeHub, anyone: httpx.AsyncClient, what: str) -> None:
     session = hub.desk.add_session()
-    token, secret = hub.channel._site.access.create_token("ci", "read")
+    token, secret = hub.channel.site.access.create_token("ci", "read")
     anyone.headers["Authorization"] = f"Bearer {secret}"
     path = "/events" if what == "events" else f"/sessions/{session.session_id}/screen/stream"
     async with asyncio.timeout(30), listening(anyone, path) as events:
@@ -290,7 +316,7 @@ async def test_a_stream_ends_with_the_right_to_follow_it(hub: FakeHub, anyone: h
 async def test_a_question_for_the_head_of_a_stream_opens_none(hub: FakeHub, page: httpx.AsyncClient) -> None:
     answer = await page.head(f"{API}/events")
     assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (200, "text/event-stream")
-    assert hub.channel._site.broadcast.listeners == 0
+    assert hub.channel.site.broadcast.listeners == 0
 
 
 @pytest.mark.parametrize("path", ["/events", "/sessions/SESSION/screen/stream"])
@@ -300,3 +326,38 @@ async def test_closing_ends_open_streams_soon(hub: FakeHub, page: httpx.AsyncCli
         await anext(events)
         await hub.channel.close()
         assert [event async for event in events] == []
+
+
+async def test_an_answer_for_later_is_kept_shown_and_taken_back(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    record = await hub.raise_prompt(hub.desk.add_session(), YES_NO)
+    path = f"{API}/prompts/{record.prompt_id}/later"
+    bad = await page.post(path, json={"value": "y", "when": "soon"})
+    assert (bad.status_code, bad.json()["error"]) == (422, "bad_value")
+    kept = await page.post(path, json={"value": "y", "when": "06:00"})
+    assert (kept.status_code, kept.json()["stage"]) == (200, "postponed")
+    ((reply, when),) = hub.desk.kept
+    assert (reply.value, reply.identity, when) == ("y", "web:page", "06:00")
+    (shown,) = (await page.get(f"{API}/prompts")).json()["prompts"]
+    assert shown["later"][0]["value"] == "y"
+    assert len((await page.get(f"{API}/later")).json()["later"]) == 1
+    assert (await page.delete(f"{API}/later/ffffffff")).status_code == 404
+    assert (await page.delete(f"{API}/later/1a2b3c4d")).json()["stage"] == "revoked"
+    assert (await page.get(f"{API}/later")).json()["later"] == [] and hub.answered == []
+
+
+async def test_a_page_can_ask_to_be_asked_again(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    record = await hub.raise_prompt(hub.desk.add_session(), YES_NO)
+    told = await page.post(f"{API}/prompts/{record.prompt_id}/later", json={"snooze_s": 900})
+    assert told.json()["stage"] == "snoozed"
+    assert [(reply.prompt_id, for_s) for reply, for_s in hub.desk.snoozed] == [(record.prompt_id, 900)]
+    for wrong in ({"snooze_s": 5}, {"snooze_s": 90_000}, {"when": "x" * 65}, {"unknown": 1}):
+        assert (await page.post(f"{API}/prompts/{record.prompt_id}/later", json=wrong)).status_code == 422
+    assert (await page.post(f"{API}/prompts/{'f' * 32}/later", json={"snooze_s": 900})).status_code == 404
+
+
+async def test_one_name_for_a_person_also_on_the_page(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    hub.desk.names = {"web:page": "Ada"}
+    record = await hub.raise_prompt(hub.desk.add_session(), YES_NO)
+    await page.post(f"{API}/prompts/{record.prompt_id}/reply", json={"value": "y"})
+    shown = (await page.get(f"{API}/prompts/{record.prompt_id}")).json()
+    assert shown["names"] == {"web:page": "Ada"}

@@ -88,7 +88,7 @@ async def test_a_browser_that_says_cross_site_is_refused_even_for_reads(
 async def test_the_cookie_alone_opens_nothing_so_a_forged_request_fails(hub: FakeHub, page: httpx.AsyncClient) -> None:
     record = await hub.raise_prompt(hub.desk.add_session(), YES_NO)
     page.auth = None  # type: ignore[assignment]
-    assert page.cookies.get(hub.channel._site.access.cookie_name)
+    assert page.cookies.get(hub.channel.site.access.cookie_name)
     assert (await page.post(f"{API}/prompts/{record.prompt_id}/reply", json={"value": "y"})).status_code == 401
     assert (await page.get(f"{API}/prompts")).status_code == 401
     assert hub.answered == []
@@ -156,7 +156,7 @@ def test_the_service_worker_never_keeps_an_answer_of_the_api() -> None:
 
 
 async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(hub: FakeHub, anyone: httpx.AsyncClient) -> None:
-    link = hub.channel._site.access.make_link("page", "admin")
+    link = hub.channel.site.access.make_link("page", "admin")
     answer = await enter(anyone, link)
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "Path=/" in cookie
@@ -167,7 +167,7 @@ async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(hub: FakeHu
 
 
 async def test_a_link_opens_the_page_once(hub: FakeHub, anyone: httpx.AsyncClient) -> None:
-    link = hub.channel._site.access.make_link("page", "admin")
+    link = hub.channel.site.access.make_link("page", "admin")
     answers = await asyncio.gather(*(enter(anyone, link) for _ in range(6)))
     assert sorted(answer.status_code for answer in answers) == [200, 401, 401, 401, 401, 401]
 
@@ -293,7 +293,7 @@ async def test_two_hubs_on_one_machine_do_not_log_each_other_out(tmp_path: Path)
             hub.desk.home.mkdir()
             await hub.start()
             browser.base_url = httpx.URL(hub.channel.url)
-            assert (await enter(browser, hub.channel._site.access.make_link("page", "admin"))).status_code == 200
+            assert (await enter(browser, hub.channel.site.access.make_link("page", "admin"))).status_code == 200
             signers.append(signer(browser))
         for hub, signed in zip(hubs, signers, strict=True):
             answer = await browser.get(f"{hub.channel.url}{API}/me", auth=signed)

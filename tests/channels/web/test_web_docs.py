@@ -31,7 +31,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHub]:
 @pytest.fixture(scope="module")
 def environment(hub: ThreadedHub) -> dict[str, str]:
     record = hub.ask(MENU)
-    access = hub.hub.channel._site.access
+    access = hub.hub.channel.site.access
     return {
         "AB": hub.url,
         "TOKEN": access.create_token("my-script", "answer")[1],

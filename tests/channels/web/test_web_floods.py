@@ -45,7 +45,7 @@ async def test_a_secret_is_not_taken_over_an_open_wire(tmp_path: Path) -> None:
     await hub.start()
     async with httpx.AsyncClient(base_url=hub.channel.url) as client:
         await log_in(hub, client)
-        name = hub.channel._site.access.cookie_name
+        name = hub.channel.site.access.cookie_name
         cookie = f"{name}={client.cookies.get(name)}"
         record = await hub.raise_prompt(hub.desk.add_session(), SECRET)
         path = f"{API}/prompts/{record.prompt_id}/reply"
@@ -62,7 +62,7 @@ async def test_a_login_over_an_open_wire_is_refused(tmp_path: Path) -> None:
     hub = FakeHub(tmp_path, hosts=["box.example"])
     await hub.start()
     async with httpx.AsyncClient(base_url=hub.channel.url) as client:
-        link = hub.channel._site.access.make_link("page", "admin")
+        link = hub.channel.site.access.make_link("page", "admin")
         plain = await enter(client, link, headers={"Host": "box.example"})
         assert plain.status_code == 403
         safe = {"Host": "box.example", "X-Forwarded-Proto": "https"}
@@ -218,7 +218,7 @@ async def test_three_hundred_slow_bodies_keep_nobody_waiting(hub: FakeHub, page:
         slow.append((reader, writer))
     async with asyncio.timeout(5):
         answer = await page.post(f"{API}/prompts/{record.prompt_id}/reply", json={"value": "y"})
-        fresh = hub.channel._site.access.make_link("", "answer")
+        fresh = hub.channel.site.access.make_link("", "answer")
         async with httpx.AsyncClient(base_url=hub.channel.url) as other:
             assert (await enter(other, fresh)).status_code == 200
     assert answer.status_code == 200

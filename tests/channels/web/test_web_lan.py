@@ -27,23 +27,23 @@ async def lan_hub(tmp_path: Path) -> FakeHub:
 def lan_client(hub: FakeHub, tmp_path: Path) -> httpx.AsyncClient:
     """Trusts the certificate that the hub made, and nothing else."""
     trust = ssl.create_default_context(cafile=str(tmp_path / "web-cert.pem"))
-    return httpx.AsyncClient(base_url=hub.channel._site.urls["lan"], verify=trust, timeout=60)
+    return httpx.AsyncClient(base_url=hub.channel.site.urls["lan"], verify=trust, timeout=60)
 
 
 async def test_the_lan_is_off_unless_asked_for(hub: FakeHub) -> None:
-    assert list(hub.channel._site.urls) == ["local"]
-    assert len(hub.channel._places) == 1
+    assert list(hub.channel.site.urls) == ["local"]
+    assert len(hub.channel.places) == 1
 
 
 async def test_a_certificate_is_made_and_the_password_lets_in(tmp_path: Path) -> None:
     hub = await lan_hub(tmp_path)
-    hub.channel._site.access.set_password("correct horse battery")
+    hub.channel.site.access.set_password("correct horse battery")
     async with lan_client(hub, tmp_path) as client:
         assert (await client.get(f"{API}/prompts")).status_code == 401
         answer = await client.post(f"{API}/login", json={"password": "correct horse battery"})
         assert answer.status_code == 200
         given = answer.json()
-        client.auth = Signed(given["login_id"], bytes.fromhex(given["key"]), hub.channel._site.access.epoch)
+        client.auth = Signed(given["login_id"], bytes.fromhex(given["key"]), hub.channel.site.access.epoch)
         record = await hub.raise_prompt(hub.desk.add_session(), SECRET)
         typed = await client.post(f"{API}/prompts/{record.prompt_id}/reply", json={"value": "hunter2", "as_text": True})
         assert typed.status_code == 200
@@ -54,7 +54,7 @@ async def test_a_certificate_is_made_and_the_password_lets_in(tmp_path: Path) ->
 
 async def test_the_lan_speaks_nothing_but_tls(tmp_path: Path) -> None:
     hub = await lan_hub(tmp_path)
-    plain = hub.channel._site.urls["lan"].replace("https:", "http:")
+    plain = hub.channel.site.urls["lan"].replace("https:", "http:")
     async with httpx.AsyncClient() as client:
         with pytest.raises(httpx.TransportError):
             await client.get(f"{plain}{API}/health")
@@ -64,7 +64,7 @@ async def test_the_lan_speaks_nothing_but_tls(tmp_path: Path) -> None:
 async def test_a_cookie_of_the_lan_goes_over_tls_only(tmp_path: Path) -> None:
     hub = await lan_hub(tmp_path)
     async with lan_client(hub, tmp_path) as client:
-        link = hub.channel._site.access.make_link("page", "admin")
+        link = hub.channel.site.access.make_link("page", "admin")
         answer = await enter(client, link, headers={"Host": "box.local"})
         assert "Secure" in answer.headers["set-cookie"]
         assert (await client.get(f"{API}/health", headers={"Host": "other.local"})).status_code == 421
@@ -76,14 +76,14 @@ async def test_connections_that_never_shake_hands_cost_little_and_keep_nobody_ou
 ) -> None:
     monkeypatch.setattr(acceptor_module, "GREETING_S", 1.0)
     hub = await lan_hub(tmp_path)
-    port = int(hub.channel._site.urls["lan"].rpartition(":")[2])
+    port = int(hub.channel.site.urls["lan"].rpartition(":")[2])
     before = resident()
     silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(600)]
     hello = bytes.fromhex("1603010200")  # the beginning of a handshake, and no more
     for _, writer in silent[::2]:
         writer.write(hello)
     await asyncio.sleep(0)
-    (lan,) = [place.listener for place in hub.channel._places if place.name == "lan"]
+    (lan,) = [place.listener for place in hub.channel.places if place.name == "lan"]
     assert lan is not None
     assert len(lan._server._doors[0]._greetings) <= 64
     assert resident() - before < 60_000, "kilobytes"
@@ -106,12 +106,12 @@ def resident() -> int:
 
 async def test_password_guesses_are_limited_and_a_link_still_opens(tmp_path: Path) -> None:
     hub = await lan_hub(tmp_path)
-    hub.channel._site.access.set_password("correct horse battery")
-    hub.channel._site.access.enter = no_match  # type: ignore[method-assign]
+    hub.channel.site.access.set_password("correct horse battery")
+    hub.channel.site.access.enter = no_match  # type: ignore[method-assign]
     async with lan_client(hub, tmp_path) as client:
         statuses = [(await client.post(f"{API}/login", json={"password": "guess"})).status_code for _ in range(12)]
         assert statuses == [401] * 10 + [429] * 2
-        link = hub.channel._site.access.make_link("", "answer")
+        link = hub.channel.site.access.make_link("", "answer")
         assert (await enter(client, link)).status_code == 200
     await hub.stop()
 
@@ -122,7 +122,7 @@ async def no_match(password: str, agent: str) -> None:
 
 async def test_the_password_is_not_taken_without_tls(tmp_path: Path) -> None:
     hub = await lan_hub(tmp_path)
-    hub.channel._site.access.set_password("correct horse battery")
+    hub.channel.site.access.set_password("correct horse battery")
     async with httpx.AsyncClient(base_url=hub.channel.url) as client:
         answer = await client.post(f"{API}/login", json={"password": "correct horse battery"})
         assert (answer.status_code, answer.json()["error"]) == (403, "not_private")

@@ -39,8 +39,8 @@ schema = schemathesis.openapi.from_dict(render_openapi(), config=config).exclude
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHub]:
     running = ThreadedHub(Path(tmp_path_factory.mktemp("schema")))
-    running.hub.channel._site.answers.limit = 1_000_000
-    running.token = running.hub.channel._site.access.create_token("schema", "admin")[1]
+    running.hub.channel.site.answers.limit = 1_000_000
+    running.token = running.hub.channel.site.access.create_token("schema", "admin")[1]
     yield running
     running.stop()
 

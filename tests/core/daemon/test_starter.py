@@ -6,7 +6,7 @@ import fcntl
 import os
 import resource
 
-from atlasbridge.core.daemon.starter import _read_verdict
+from atlasbridge.core.daemon.starter import read_verdict
 
 
 def test_a_hubs_verdict_is_read_from_a_descriptor_above_those_that_select_knows() -> None:
@@ -15,9 +15,9 @@ def test_a_hubs_verdict_is_read_from_a_descriptor_above_those_that_select_knows(
     reader, writer = os.pipe()
     high = fcntl.fcntl(reader, fcntl.F_DUPFD_CLOEXEC, 1500)
     try:
-        assert _read_verdict(high, 0.01) == {}, "nothing was said yet"
+        assert read_verdict(high, 0.01) == {}, "nothing was said yet"
         os.write(writer, b'{"ok": true}\n')
-        assert _read_verdict(high, 5.0) == {"ok": True}
+        assert read_verdict(high, 5.0) == {"ok": True}
     finally:
         for fd in (reader, writer, high):
             os.close(fd)

@@ -66,8 +66,8 @@ def situations() -> Iterator[Situation]:
 
 
 def deciding(case: Situation) -> Row:
-    case = replace(case, probe=verdict._of_its_own(case.probe)) if case.own_word else case
-    return next(row for row in TABLE if verdict._fits(row, case))
+    case = replace(case, probe=verdict.of_its_own(case.probe)) if case.own_word else case
+    return next(row for row in TABLE if verdict.fits(row, case))
 
 
 def test_every_situation_has_a_row_and_every_row_decides_somewhere() -> None:

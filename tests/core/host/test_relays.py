@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.support.session_fakes import Bench, FakePty
-from tests.support.terminal import wait_for
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.host.supervisor import Beat
@@ -50,8 +50,8 @@ class Keyboard:
         )
         self.relay.switch(self.attachment)
         self._got = b""
-        self._thread = threading.Thread(target=self.relay.run, args=(self.beat,), daemon=True)
-        self._thread.start()
+        self.thread = threading.Thread(target=self.relay.run, args=(self.beat,), daemon=True)
+        self.thread.start()
 
     def _tell(self, data: bytes) -> None:
         self.told.append(data)
@@ -72,7 +72,7 @@ class Keyboard:
 
     def close(self) -> None:
         self.relay.stop()
-        self._thread.join(10)
+        self.thread.join(10)
         self.attachment.close_output()
         os.close(self.person)
         self.pty.close()
@@ -154,9 +154,9 @@ def test_a_relay_that_is_retired_at_a_key_passes_no_second_one(keyboard: Keyboar
     keyboard.on_key = lambda: setattr(keyboard.beat, "retired", True)
     keyboard.type(b"a")
     wait_for(lambda: keyboard.got(b"a"), "the key")
-    keyboard._thread.join(10)
+    keyboard.thread.join(10)
     keyboard.type(b"b")
-    assert not keyboard._thread.is_alive()
+    assert not keyboard.thread.is_alive()
     assert keyboard.got(b"a")
 
 
@@ -171,7 +171,7 @@ def bench() -> Iterator[Bench]:
 def test_a_status_query_is_answered_once_however_it_arrives(bench: Bench, size: int) -> None:
     data = b"one" + STATUS_QUERY + b"\x1b\\two\x1b[1m" + STATUS_QUERY + b"\x07"
     for start in range(0, len(data), size):
-        bench.output._pass_on(-1, data[start : start + size], Beat(bench.clock))
+        bench.output.pass_on(-1, data[start : start + size], Beat(bench.clock))
     assert bench.pty.typed() == STATUS_ANSWER * 2
     assert bench.ring.take() == (data, 0)
 
@@ -184,8 +184,8 @@ def test_a_few_full_reads_are_one_write_and_one_entry_of_the_ring(
     monkeypatch.setattr("atlasbridge.core.host.terminal.relay.os.read", lambda fd, size: reads.pop(0))
     screen: Any = _Screen()
     bench.output.attachment = screen
-    assert bench.output._pass_on(-1, full[0], Beat(bench.clock)) is True, "there is more"
-    assert bench.output._pass_on(-1, full[4], Beat(bench.clock)) is False
+    assert bench.output.pass_on(-1, full[0], Beat(bench.clock)) is True, "there is more"
+    assert bench.output.pass_on(-1, full[4], Beat(bench.clock)) is False
     assert screen.shown == [b"".join(full[:4]), full[4] + full[5] + b"end"]
     assert bench.ring.take()[0] == b"".join(screen.shown)
 

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.support.terminal import wait_for
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.clock import ManualClock, SystemClock
 from atlasbridge.core.errors import ConfigError

@@ -22,14 +22,14 @@ class SomeTerminal:
 def bench() -> Iterator[Bench]:
     made = Bench()
     made.output.attachment = SomeTerminal()  # type: ignore[assignment]
-    made.watch._wakeup_at = None
+    made.watch.wakeup_at = None
     yield made
     made.pty.close()
 
 
 def turn(bench: Bench) -> None:
-    bench.watch._due(bench.clock.now())
-    bench.watch._turn(bench.clock.now())
+    bench.watch.due(bench.clock.now())
+    bench.watch.turn(bench.clock.now())
 
 
 def test_output_is_fed_once_it_pauses(bench: Bench) -> None:
@@ -91,7 +91,7 @@ def test_a_wake_up_comes_when_it_was_asked_for(bench: Bench) -> None:
     bench.detector.answers[OutputReceived] = [RequestWakeup(bench.clock.now() + 0.05)]
     bench.show(b"x")
     bench.watch.absorb()
-    assert bench.watch._due(bench.clock.now()) == pytest.approx(bench.clock.now() + 0.05)
+    assert bench.watch.due(bench.clock.now()) == pytest.approx(bench.clock.now() + 0.05)
     turn(bench)
     assert bench.detector.kinds() == ["OutputReceived"]
     bench.clock.advance(0.06)
@@ -100,7 +100,7 @@ def test_a_wake_up_comes_when_it_was_asked_for(bench: Bench) -> None:
 
 
 def test_a_wake_up_waits_for_the_output_that_came_meanwhile(bench: Bench) -> None:
-    bench.watch._wakeup_at = bench.clock.now()
+    bench.watch.wakeup_at = bench.clock.now()
     bench.show(b"more")
     turn(bench)
     assert bench.detector.kinds() == []
@@ -200,14 +200,14 @@ def test_a_viewer_is_served_at_most_as_often_as_it_wants(bench: Bench) -> None:
 
     bench.watch.add_viewer(viewer)
     turn(bench)
-    assert bench.watch._due(bench.clock.now()) == pytest.approx(bench.clock.now() + 0.1)
+    assert bench.watch.due(bench.clock.now()) == pytest.approx(bench.clock.now() + 0.1)
 
 
 def test_patterns_are_compiled_while_nothing_waits(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     left = [True, True, False]
     monkeypatch.setattr("atlasbridge.core.host.watchdog.compile_next", lambda: left.pop(0))
     bench.watch.wake()
-    bench.watch._sleep()
+    bench.watch.rest()
     assert left == []
 
 
@@ -218,8 +218,8 @@ def test_output_comes_before_the_patterns(bench: Bench, monkeypatch: pytest.Monk
     monkeypatch.setattr("atlasbridge.core.host.watchdog.compile_next", too_early)
     bench.show(b"much to read")
     bench.watch.wake()
-    bench.watch._sleep()
-    assert bench.watch._ring.size
+    bench.watch.rest()
+    assert bench.ring.size
 
 
 @pytest.mark.parametrize(

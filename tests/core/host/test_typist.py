@@ -104,13 +104,13 @@ def test_a_tool_that_is_caught_at_work_by_the_last_look_alone_is_waited_for(benc
 def test_a_tool_that_is_busy_for_a_moment_is_waited_for(bench: Bench) -> None:
     bench.probe.answer = ProbeAnswer(ProbeState.BUSY)
     hand = typist(bench, Step(b"y\r"))
-    pause = hand._walk.pause
+    pause = hand.walk.pause
 
     def calm(seconds: float) -> None:
         pause(seconds)
         bench.probe.answer = ProbeAnswer(ProbeState.POLLING)
 
-    hand._walk.pause = calm
+    hand.walk.pause = calm
     assert hand.type("p1", YES).outcome == "typed"
 
 
@@ -149,13 +149,13 @@ def test_enter_follows_once_the_tool_has_read_the_text(bench: Bench) -> None:
     bench.pty.line = LineFlags(canonical=False)
     bench.pty.unread_bytes = 3
     hand = typist(bench, Step(b"abc", When.DRAINED), Step(b"\r"))
-    pause = hand._walk.pause
+    pause = hand.walk.pause
 
     def read(seconds: float) -> None:
         pause(seconds)
         bench.pty.unread_bytes = 0
 
-    hand._walk.pause = read
+    hand.walk.pause = read
     assert hand.type("p1", YES).outcome == "typed"
     assert bench.pty.typed() == b"abc\r"
 
@@ -196,13 +196,13 @@ def test_a_long_text_is_fine_for_a_tool_that_reads_keys(bench: Bench) -> None:
 
 def test_keys_of_the_person_wait_while_an_answer_is_typed(bench: Bench) -> None:
     hand = typist(bench, Step(b"\x1b[B", When.CHANGED), Step(b"\r"), during={5: b"moved"})
-    pause = hand._walk.pause
+    pause = hand.walk.pause
 
     def meanwhile(seconds: float) -> None:
         pause(seconds)
         bench.inlet.type(b"!")
 
-    hand._walk.pause = meanwhile
+    hand.walk.pause = meanwhile
     hand.type("p1", YES)
     typed = bench.pty.typed()
     assert typed.startswith(b"\x1b[B\r!")
@@ -221,8 +221,8 @@ def test_a_prompt_that_stays_is_told_once_and_never_typed_again(bench: Bench) ->
     hand = typist(bench, Step(b"y\r"))
     hand.type("p1", YES)
     bench.clock.advance(bench.settings.effect_timeout_s + 1)
-    bench.watch._turn(bench.clock.now())
-    bench.watch._turn(bench.clock.now())
+    bench.watch.turn(bench.clock.now())
+    bench.watch.turn(bench.clock.now())
     assert bench.posted == [{"m": "effect", "prompt_id": "p1", "outcome": "still_there"}]
     hand.type("p1", YES)
     assert bench.pty.typed() == b"y\r"

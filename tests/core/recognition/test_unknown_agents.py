@@ -4,7 +4,7 @@ names."""
 from __future__ import annotations
 
 import pytest
-from tests.support.playbook import TICKING, Nothing, Playbook, Raised
+from tests.support.playbook import POLLING, TICKING, Nothing, Playbook, Raised
 
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer
@@ -118,3 +118,125 @@ def test_a_choice_of_two_rows_may_stand_out_of_line() -> None:
     second = play.prompt.choices[1]
     assert (second.label, second.detail) == ("Yes, and approve all of them for the rest of", "the running session")
     assert second.always
+
+
+LIT_ROWS = ("Yes", "Yes, and don't ask again this session", "No", "No, with feedback")
+
+
+def counted(lit: int, hint: str = "↑↓ navigate • Enter select • Esc cancel", framed: bool = False) -> str:
+    """A list whose highlight is a colour, as Grok and Vibe draw theirs."""
+    rows = [
+        f"  \x1b[{44 if at == lit else 49}m{at + 1}. {label}\x1b[0m{' ' * (70 - len(label))}"
+        for at, label in enumerate(LIT_ROWS)
+    ]
+    rows = ["Permission for the bash tool", "touch made.txt", "", *rows, "", hint]
+    if framed:
+        rows = [f"┌{EDGE}┐", *(f"│ {row}\x1b[80G│" for row in rows), f"└{EDGE}┘", "~/work        0/200k tokens"]
+    return "\r\n".join(rows)
+
+
+@pytest.mark.parametrize("framed", [False, True])
+@pytest.mark.parametrize("lit", [0, 2])
+def test_a_counted_list_that_arrows_choose_is_walked_by_arrows_and_never_typed_into(lit: int, framed: bool) -> None:
+    """A digit may do nothing there, and the Enter behind it would take the highlighted Yes."""
+    play = Playbook(TICKING) >> HIDE + counted(lit, framed=framed) >> 3.0 << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == list(LIT_ROWS)
+    assert [choice.refuses for choice in play.prompt.choices] == [False, False, True, True]
+    answer = decide_answer(play.prompt, "n")
+    assert isinstance(answer, Answer)
+    steps = encode_answer(play.prompt, answer)
+    assert b"".join(step.keys for step in steps).strip(b"\r") == b"\x1b[B" * (2 - lit)
+    assert lit == 2 or isinstance(steps[-2].until, Shows)
+
+
+def test_a_counted_list_without_a_highlight_that_can_be_seen_is_for_a_person_to_look_at() -> None:
+    play = Playbook(TICKING) >> HIDE + counted(-1) >> 5.0 << Raised("unknown")
+    assert not play.prompt.choices
+
+
+def test_what_turns_above_a_box_is_no_part_of_the_question_in_it() -> None:
+    play = Playbook(TICKING) >> HIDE + "I will use bash.\r\n\r\nRunning command (1s)\r\n" + counted(0, framed=True)
+    for second in range(2, 9):
+        play = play >> 0.4 >> f"\x1b7\x1b[3;1HRunning command ({second}s)\x1b8"
+    play = play << Raised("multiple_choice")
+    assert play.prompt.question == "Permission for the bash tool\ntouch made.txt"
+
+
+def test_a_refusal_in_a_colour_of_its_own_does_not_hide_the_highlight() -> None:
+    lit = counted(0, framed=True).replace("\x1b[49m3.", "\x1b[31m3.")
+    play = Playbook(TICKING) >> HIDE + lit >> 3.0 << Raised("multiple_choice")
+    assert [choice.default for choice in play.prompt.choices] == [True, False, False, False]
+
+
+COUNTED = [
+    "│ Allow execution of [Shell]?" + " " * 50 + "│",
+    "│" + " " * 78 + "│",
+    "│ ● 1. Allow once" + " " * 62 + "│",
+    "│   2. Allow for this session" + " " * 50 + "│",
+    "│   3. No, suggest changes (esc)" + " " * 47 + "│",
+]
+
+
+def test_a_bullet_before_a_counted_row_in_a_frame_points() -> None:
+    play = Playbook(POLLING) >> HIDE + "\n".join([f"╭{EDGE}╮", *COUNTED, f"╰{EDGE}╯", "", ""]) >> 1.0
+    assert play << Raised("multiple_choice")
+    assert [choice.refuses for choice in play.prompt.choices] == [False, False, True]
+    assert [choice.always for choice in play.prompt.choices] == [False, True, False]
+
+
+def test_a_bullet_before_a_counted_row_without_a_frame_is_talk() -> None:
+    talk = "● 1. Install the package\n  2. Run the tests\n  3. Stop\n\n" + FRAMED
+    play = Playbook(POLLING) >> HIDE + talk >> 1.0 << Raised("free_text")
+    assert play.prompt.idle
+
+
+def test_what_is_asked_in_words_below_a_pointed_count_is_a_list_whatever_else_stands_at_the_foot() -> None:
+    dialog = "Would you like to proceed?\n\n❯ 1. Yes\n  2. No\n     tab to say more\n\n ctrl+g to edit the plan"
+    play = Playbook(POLLING) >> HIDE + dialog >> 1.0
+    assert play << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == ["Yes", "No"]
+
+
+def test_a_line_that_asks_for_the_number_takes_the_number() -> None:
+    dialog = "Do you want to proceed?\n1. Yes\n2. No\nSelect with numbers [1-2]. Then Enter to submit: "
+    play = Playbook(POLLING) >> dialog >> 1.0 << Raised("multiple_choice")
+    answer = decide_answer(play.prompt, "2")
+    assert isinstance(answer, Answer)
+    assert b"".join(step.keys for step in encode_answer(play.prompt, answer)) == b"2\r"
+
+
+def test_words_side_by_side_of_which_one_is_lit_decide() -> None:
+    row = "   \x1b[48;5;214mAllow once\x1b[m   Allow always   Reject              ctrl+f fullscreen  enter confirm"
+    play = Playbook(POLLING) >> f"\x1b[?1049h{HIDE}Permission required\n$ touch x\n\n{row}" >> 1.0
+    assert play << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == ["Allow once", "Allow always", "Reject"]
+
+
+def test_tabs_of_a_full_screen_are_no_decision() -> None:
+    row = "   \x1b[48;5;214mCurrent\x1b[m   Sessions   Issues   Pull requests"
+    play = Playbook(POLLING) >> f"\x1b[?1049h{HIDE}{row}\n\nwelcome" >> 15.0 << Raised("unknown")
+    assert not play.prompt.choices
+
+
+PLACE = "\x1b[2mAsk me to do anything\x1b[m"
+
+
+@pytest.mark.parametrize("mark", ["› ", "> ", "┃  "])
+def test_a_field_with_a_faded_hint_above_a_status_line_is_the_input_box(mark: str) -> None:
+    drawn = f"{SAID}\n{mark}\x1b7{PLACE}\n\n  model · ~/work\x1b8"
+    play = Playbook(POLLING) >> drawn >> 1.0 << Raised("free_text")
+    assert play.prompt.idle
+
+
+@pytest.mark.parametrize(
+    "beside", ["✽ Tempering…\n", "⠴ Thinking... (esc to cancel, 2s)\n", "🌖 · Tip: ask it anything\n"]
+)
+def test_a_wheel_above_the_input_box_is_work(beside: str) -> None:
+    assert Playbook(POLLING) >> HIDE + SAID + beside + FRAMED >> 5.0 << Nothing()
+
+
+@pytest.mark.parametrize(
+    "below", ["  ⏸ manual mode on · esc to interrupt · ? for help", "  ◉ Working esc esc edit prompt"]
+)
+def test_who_can_be_interrupted_works(below: str) -> None:
+    assert Playbook(POLLING) >> HIDE + f"{SAID}{BAR}\n❯ \n{BAR}\n{below}" >> 5.0 << Nothing()

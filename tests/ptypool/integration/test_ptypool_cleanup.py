@@ -10,7 +10,8 @@ import sys
 import textwrap
 
 import pytest
-from tests.ptypool.waiting import eventually_now, open_descriptors, process_exists, read_until
+from tests.ptypool.waiting import open_descriptors, process_exists, read_until
+from tests.support.waiting import wait_for
 
 from ptypool import PtyHandle, PtyInternalError, PtyPool
 
@@ -94,7 +95,7 @@ def test_a_program_that_ends_without_closing_takes_its_children_along() -> None:
         """
     said = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
     pid = int(said.stdout)
-    eventually_now(lambda: not process_exists(pid))
+    wait_for(lambda: not process_exists(pid))
 
 
 async def test_a_forked_process_cannot_touch_our_children() -> None:
@@ -151,7 +152,7 @@ async def test_stubborn_trees_are_gone_after_close() -> None:
             said = await read_until(await pool.spawn("bash", ["-c", "set -m; " + script]), b"ready")
             pids += [int(word) for word in said.split() if word.isdigit()]
     assert len(pids) >= 6
-    eventually_now(lambda: not any(process_exists(pid) for pid in pids))
+    wait_for(lambda: not any(process_exists(pid) for pid in pids))
 
 
 async def test_what_an_exited_shell_left_behind_goes_with_the_pool() -> None:
@@ -161,4 +162,4 @@ async def test_what_an_exited_shell_left_behind_goes_with_the_pool() -> None:
         left = int((await read_until(handle, b"ready")).split()[0])
         await handle.wait()
         assert process_exists(left)
-    eventually_now(lambda: not process_exists(left))
+    wait_for(lambda: not process_exists(left))

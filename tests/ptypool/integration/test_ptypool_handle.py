@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.ptypool.waiting import DEADLINE_S, eventually, process_exists, read_all, read_until
+from tests.ptypool.waiting import DEADLINE_S, process_exists, read_all, read_until
+from tests.support.waiting import until
 
 from ptypool import PtyIoError, PtyPool
 from ptypool.flow import MESSAGE_LIMIT
@@ -79,7 +80,7 @@ async def test_a_chunk_is_not_lost_to_a_timeout(pool: PtyPool) -> None:
 async def test_all_that_is_available_is_read_without_waiting(pool: PtyPool) -> None:
     handle = await pool.spawn("sh", ["-c", "echo one; echo two; exec sleep 1000"])
     seen: list[bytes] = []
-    await eventually(lambda: bool(seen.append(handle.read_all_available())) or b"".join(seen) == b"one\r\ntwo\r\n")
+    await until(lambda: bool(seen.append(handle.read_all_available())) or b"".join(seen) == b"one\r\ntwo\r\n")
     assert handle.read_all_available() == b""
 
 
@@ -89,19 +90,19 @@ async def test_a_flooding_child_is_stopped_by_the_kernel(pool: PtyPool, tmp_path
         "while True:\n    written += os.write(1, b'x' * 4096)\n    os.pwrite(counter, b'%020d' % written, 0)"
     )
     handle = await pool.spawn(sys.executable, ["-c", code, str(tmp_path / "written")])
-    await eventually(lambda: len(handle._stream._inbox) == MESSAGE_LIMIT)
+    await until(lambda: handle.backlog == MESSAGE_LIMIT)
     before, written = -1, 0
     async with asyncio.timeout(DEADLINE_S):
         while written != before:  # a child that is not stopped never comes out of here
             before, written = written, int((tmp_path / "written").read_text())
             await asyncio.sleep(0.2)
-    assert len(handle._stream._inbox) == MESSAGE_LIMIT
+    assert handle.backlog == MESSAGE_LIMIT
     assert written < MESSAGE_LIMIT * 4096 + 200_000  # what the box and the kernel hold, and no more
 
 
 async def test_a_stopped_flood_goes_on_without_a_gap_when_it_is_read(pool: PtyPool) -> None:
     handle = await pool.spawn("seq", ["300000"])
-    await eventually(lambda: len(handle._stream._inbox) >= MESSAGE_LIMIT)
+    await until(lambda: handle.backlog >= MESSAGE_LIMIT)
     assert (await read_all(handle)).split() == [b"%d" % number for number in range(1, 300_001)]
 
 
@@ -120,7 +121,7 @@ async def test_a_child_that_does_not_read_makes_send_wait_and_nothing_else(pool:
     other = await pool.spawn("cat")
     await other.send_line("alive")
     await read_until(other, b"alive\r\nalive")
-    await eventually(lambda: sent >= MESSAGE_LIMIT)
+    await until(lambda: sent >= MESSAGE_LIMIT)
     before = sent
     await other.send_line("still alive")
     await read_until(other, b"still alive\r\nstill alive")
@@ -287,7 +288,7 @@ async def test_killing_goes_on_when_the_killer_is_cancelled(pool: PtyPool) -> No
     await read_until(handle, b"ready")
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(handle.kill(), 0.05)
-    await eventually(lambda: handle.closed)
+    await until(lambda: handle.closed)
     assert handle.exit_status == -signal.SIGKILL
 
 
@@ -316,7 +317,7 @@ async def test_a_signal_goes_to_the_process_group(pool: PtyPool) -> None:
     handle = await pool.spawn("sh", ["-c", "trap 'echo got it' USR1; echo ready; while :; do sleep 0.01; done"])
     await read_until(handle, b"ready")
     handle.signal(signal.SIGUSR1)
-    await eventually(lambda: not handle.is_alive() or b"got it" in handle.read_all_available())
+    await until(lambda: not handle.is_alive() or b"got it" in handle.read_all_available())
 
 
 async def test_a_background_grandchild_keeps_the_output_open_and_goes_with_kill(pool: PtyPool) -> None:
@@ -325,7 +326,7 @@ async def test_a_background_grandchild_keeps_the_output_open_and_goes_with_kill(
     assert await handle.wait() == 0
     assert not handle.closed and process_exists(grandchild)
     await handle.kill()
-    await eventually(lambda: not process_exists(grandchild))
+    await until(lambda: not process_exists(grandchild))
 
 
 async def test_a_handle_is_its_own_context_manager(pool: PtyPool) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.ptypool.waiting import eventually, process_exists, read_all
+from tests.ptypool.waiting import process_exists, read_all
+from tests.support.waiting import stays, until
 
 from ptypool import AtCapacity, HandleNotFound, PtyHandle, PtyInternalError, PtyPool, SpawnFailed
 
@@ -99,7 +100,7 @@ async def test_with_release_on_exit_an_ended_child_frees_its_slot() -> None:
     async with PtyPool(1, release_on_exit=True) as pool:
         handle = await pool.spawn("echo", ["kept"])
         await handle.wait()
-        await eventually(lambda: pool.available == 1)
+        await until(lambda: pool.available == 1)
         assert await read_all(handle) == b"kept\r\n"
         pool.release(handle.id)
 
@@ -131,8 +132,7 @@ async def test_acquire_waits_for_a_slot() -> None:
     async with PtyPool(1) as pool:
         first = await pool.spawn("sleep", ["1000"])
         waiting = asyncio.create_task(pool.acquire("echo", ["second"]))
-        await asyncio.sleep(0.05)
-        assert not waiting.done()
+        await stays(lambda: not waiting.done())
         pool.release(first.id)
         assert await read_all(await waiting) == b"second\r\n"
 

@@ -8,7 +8,8 @@ import sys
 import textwrap
 
 import pytest
-from tests.ptypool.waiting import eventually_now, process_exists
+from tests.ptypool.waiting import process_exists
+from tests.support.waiting import wait_for
 
 from ptypool import SpawnedProcess, spawn_process, terminate_group
 
@@ -61,7 +62,7 @@ def test_grandchildren_in_groups_of_their_own_end_too() -> None:
     assert len(pids) == 3
     terminate_group(process.pid)
     os.close(process.master_fd)
-    eventually_now(lambda: gone(pids))
+    wait_for(lambda: gone(pids))
 
 
 def test_a_stubborn_grandchild_is_killed_although_the_leader_went_at_once() -> None:
@@ -79,23 +80,23 @@ def test_a_stubborn_grandchild_is_killed_although_the_leader_went_at_once() -> N
     )
     assert terminate_group(process.pid, grace_s=0.2) == -signal.SIGTERM
     os.close(process.master_fd)
-    eventually_now(lambda: gone(pids))
+    wait_for(lambda: gone(pids))
 
 
 def test_a_stopped_child_takes_its_sigterm() -> None:
     process, _ = started("sh", "-c", "trap 'exit 9' TERM; echo ready; kill -STOP $$; sleep 1000")
-    eventually_now(lambda: os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None)
+    wait_for(lambda: os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None)
     assert terminate_group(process.pid, grace_s=20) in (9, -signal.SIGTERM)
     os.close(process.master_fd)
 
 
 def test_what_a_dead_leader_left_behind_ends_too() -> None:
     process, pids = started("sh", "-c", "trap '' HUP; sleep 1000 & echo $! ready; exit 4")
-    eventually_now(lambda: os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
+    wait_for(lambda: os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
     assert process_exists(pids[0])
     assert terminate_group(process.pid) == 4
     os.close(process.master_fd)
-    eventually_now(lambda: gone(pids))
+    wait_for(lambda: gone(pids))
 
 
 def test_a_daemon_that_has_left_the_session_is_let_go() -> None:

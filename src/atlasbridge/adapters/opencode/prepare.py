@@ -6,6 +6,8 @@ from atlasbridge.adapters.opencode.events import with_events
 from atlasbridge.adapters.tool_start import ToolStart
 from atlasbridge.core.values import replace
 
+EVENT_S = 0.4  # its plugin speaks when the dialog is drawn, and knows what that leaves out
+
 
 def prepare(start: ToolStart) -> ToolStart:
-    return replace(start, environ=with_events(start.environ, start.door))
+    return replace(start, environ=with_events(start.environ, start.door), hook_s=EVENT_S)

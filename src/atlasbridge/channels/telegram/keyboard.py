@@ -6,7 +6,17 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from atlasbridge.channels import wording
-from atlasbridge.channels.telegram.callbacks import AGAIN, ANSWER, PAGE, SHOW, THIS, encode_callback, encode_verb
+from atlasbridge.channels.telegram.callbacks import (
+    AGAIN,
+    ANSWER,
+    GRANT,
+    LATER,
+    PAGE,
+    SHOW,
+    THIS,
+    encode_callback,
+    encode_verb,
+)
 from atlasbridge.channels.wording import Button, Role
 from atlasbridge.core.prompt.model import Choice, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
@@ -43,8 +53,20 @@ def render_which(records: Iterable[tuple[PromptRecord, SessionRecord]], message_
     ]
 
 
+def render_granting(record: PromptRecord, buttons: Sequence[tuple[str, str]]) -> Keyboard:
+    """Two in a row: how long it is to be allowed, and the way out."""
+    shown = [{"text": label, "callback_data": encode_verb(record, GRANT, value)} for label, value in buttons]
+    return [shown[place : place + 2] for place in range(0, len(shown), 2)]
+
+
 def render_ask_again(record: PromptRecord) -> Keyboard:
     return [[{"text": "🔁 Ask again", "callback_data": encode_verb(record, AGAIN, "")}]]
+
+
+def render_snooze(record: PromptRecord) -> Keyboard:
+    """Below a reminder: to be asked again in a while."""
+    spans = (("💤 In 15 minutes", "15"), ("💤 In an hour", "60"))
+    return [[{"text": label, "callback_data": encode_verb(record, LATER, minutes)} for label, minutes in spans]]
 
 
 def listed_on(record: PromptRecord, page: int) -> Sequence[Choice]:
@@ -81,7 +103,9 @@ def _this(record: PromptRecord, message_id: int) -> str:
 
 
 def _data(record: PromptRecord, button: Button) -> str:
-    verb = SHOW if button.role is Role.SHOW else ANSWER
+    if button.role is Role.LATER:
+        return encode_verb(record, LATER, button.value)
+    verb = {Role.SHOW: SHOW, Role.GRANT: GRANT}.get(button.role, ANSWER)
     return encode_callback(record, button.value, verb)
 
 

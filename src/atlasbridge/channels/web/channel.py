@@ -43,8 +43,8 @@ class WebChannel(BaseChannel):
         super().__init__(settings, desk, clock)
         chosen = WebSettings.read(settings)
         self.web = chosen
-        push = Push(desk, clock, chosen)
-        self._site = Site(
+        push = Push(desk, clock, chosen, self._name_of)
+        self.site = Site(
             desk=desk,
             clock=clock,
             settings=chosen,
@@ -53,28 +53,32 @@ class WebChannel(BaseChannel):
             reports=Reports(desk.home, clock),
             counters=Counters(),
         )
-        self._places: list[Place] = []
+        self.places: list[Place] = []
         self._pump: asyncio.Task[None] | None = None
         self._waiting: asyncio.Task[None] | None = None
 
+    def _name_of(self, login_id: str) -> str:
+        device = self.site.access.devices.get(login_id)
+        return device.name if device else ""
+
     @property
     def url(self) -> str:
-        return self._site.urls.get("local", "")
+        return self.site.urls.get("local", "")
 
     async def start(self) -> None:
         self._record.unlink(missing_ok=True)  # a dead hub's
         names = self.web.hosts
         if self.web.lan:
             names += self.web.lan_names or own_names()
-        app = build_app(self._site, names)
-        self._places = own_places(self.web, self.desk, app)
+        app = build_app(self.site, names)
+        self.places = own_places(self.web, self.desk, app)
         for host in self.web.hosts:
-            self._site.urls.setdefault("proxy", f"https://{host}")
+            self.site.urls.setdefault("proxy", f"https://{host}")
         taken = await self._open_places()
         if taken:
             self._alarm(taken)
             self._waiting = asyncio.create_task(self._wait_for_places(), name="web-port")
-        self.desk.offer("web", PageCommands(self._site).answer)
+        self.desk.offer("web", PageCommands(self.site).answer)
         self._pump = asyncio.create_task(self._follow(), name="web-events")
 
     @property
@@ -83,17 +87,17 @@ class WebChannel(BaseChannel):
 
     async def _open_places(self) -> list[Place]:
         """Listen wherever it is possible; returns where another program listens."""
-        for place in self._places:
+        for place in self.places:
             if await place.open():
-                self._site.urls[place.name] = place.url
+                self.site.urls[place.name] = place.url
                 if place.name == "local":
-                    self._site.access.port = place.port
+                    self.site.access.port = place.port
                 else:
-                    self._site.fingerprint = place.fingerprint
+                    self.site.fingerprint = place.fingerprint
         if self.url:
-            record = {"url": self.url, "port": self._site.access.port, "pid": os.getpid(), "urls": self._site.urls}
+            record = {"url": self.url, "port": self.site.access.port, "pid": os.getpid(), "urls": self.site.urls}
             write_private(self._record, record)
-        return [place for place in self._places if place.listener is None]
+        return [place for place in self.places if place.listener is None]
 
     def _alarm(self, taken: list[Place]) -> None:
         """Never another port instead: open pages would speak to whoever has taken theirs."""
@@ -110,25 +114,25 @@ class WebChannel(BaseChannel):
     async def _follow(self) -> None:
         """Everything that happens goes to every page, with the prompt or session as it is now."""
         async for event in self.desk.events():
-            self._site.counters.count_event(event)
-            self._site.broadcast.publish(self._enrich(event))
+            self.site.counters.count_event(event)
+            self.site.broadcast.publish(self._enrich(event))
 
     def _enrich(self, event: dict[str, Any]) -> dict[str, Any]:
         names = ("event", "at", "session_id", "prompt_id", "reason")
         out: dict[str, Any] = {name: event[name] for name in names if name in event}
         record = self.desk.prompt(str(event.get("prompt_id", ""))) if event.get("prompt_id") else None
-        session = self._site.session(str(event.get("session_id", "")))
-        out["prompt"] = self._site.show(record) if record else None
+        session = self.site.session(str(event.get("session_id", "")))
+        out["prompt"] = self.site.show(record) if record else None
         out["session"] = render_session(session) if session else None
         return out
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         """Pages hear of it by the event stream; phones that sleep, by push.  The id is the prompt's own."""
-        self._site.push.tell(render_ask(event, session, event.deadline))
+        self.site.push.tell(render_ask(event, session, event.deadline))
         return event.prompt_id
 
     async def receive_reply(self) -> InboundReply:
-        return await self._site.replies.get()
+        return await self.site.replies.get()
 
     async def answer_reply(self, reply: InboundReply, outcome: Receipt | Reject) -> None:
         if isinstance(reply.token, asyncio.Future) and not reply.token.done():
@@ -136,8 +140,8 @@ class WebChannel(BaseChannel):
 
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         if event.state not in OPEN:
-            self._site.push.settle(render_settled(event, receipt.sentence, self.clock.now() + SETTLED_S))
-        self._site.broadcast.publish(
+            self.site.push.settle(render_settled(event, receipt.sentence, self.clock.now() + SETTLED_S))
+        self.site.broadcast.publish(
             {
                 "event": "receipt",
                 "prompt_id": event.prompt_id,
@@ -146,27 +150,27 @@ class WebChannel(BaseChannel):
                 "sentence": visible(receipt.sentence),
                 "by": visible(receipt.by),
                 "audit_head": receipt.audit_head,
-                "prompt": self._site.show(event),
+                "prompt": self.site.show(event),
             }
         )
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None:
         where = session.session_id if session else ""
-        self._site.broadcast.publish({"event": "notice", "sentence": visible(message), "session_id": where})
+        self.site.broadcast.publish({"event": "notice", "sentence": visible(message), "session_id": where})
 
     async def close(self) -> None:
-        self._site.broadcast.close()
+        self.site.broadcast.close()
         for task in (self._pump, self._waiting):
             if task is not None:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
-        await asyncio.gather(*(place.close() for place in self._places))
-        await self._site.push.close()
+        await asyncio.gather(*(place.close() for place in self.places))
+        await self.site.push.close()
         self._record.unlink(missing_ok=True)
 
     def health(self) -> dict[str, Any]:
         ended = self._pump is not None and self._pump.done()
-        report = {"state": "failed" if ended else "ok", "url": self.url, "pages": self._site.broadcast.listeners}
-        taken = [place.fault for place in self._places if place.listener is None]
+        report = {"state": "failed" if ended else "ok", "url": self.url, "pages": self.site.broadcast.listeners}
+        taken = [place.fault for place in self.places if place.listener is None]
         return {**report, "state": "alarm", "fault": "; ".join(taken)} if taken else report

@@ -29,18 +29,23 @@ STATUS = {
 NO_PROMPT = (404, "unknown_prompt", "there is no such prompt")
 
 
+def _asked(site: Site, call: Call) -> PromptRecord | None:
+    """The prompt that the request is about."""
+    return site.desk.prompt(call.request.path_params["prompt_id"])
+
+
 async def list_prompts(site: Site, call: Call) -> Response:
     prompts = [site.show(record) for record in site.desk.open_prompts()]
     return JSONResponse({"now": iso(site.clock.wall()), "prompts": prompts})
 
 
 async def get_prompt(site: Site, call: Call) -> Response:
-    record = site.desk.prompt(call.path("prompt_id"))
+    record = _asked(site, call)
     return JSONResponse(site.show(record)) if record else problem(*NO_PROMPT)
 
 
 async def reply(site: Site, call: Call) -> Response:
-    record = site.desk.prompt(call.path("prompt_id"))
+    record = _asked(site, call)
     if record is None:
         return problem(*NO_PROMPT)
     if record.prompt.secret and not is_private(call):
@@ -69,11 +74,11 @@ def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Response:
         return problem(STATUS.get(reason, 409), reason.value, outcome.sentence)
     now = site.desk.prompt(record.prompt_id) or record
     told = {"stage": outcome.stage, "message": outcome.sentence, "prompt_id": record.prompt_id}
-    return JSONResponse({**told, "prompt": site.show(now)})
+    return JSONResponse({**told, "audit_head": outcome.audit_head, "prompt": site.show(now)})
 
 
 async def again(site: Site, call: Call) -> Response:
-    record = site.desk.prompt(call.path("prompt_id"))
+    record = _asked(site, call)
     if record is None:
         return problem(*NO_PROMPT)
     asked = site.desk.ask_again(record.prompt_id)
@@ -82,7 +87,7 @@ async def again(site: Site, call: Call) -> Response:
 
 async def outcome(site: Site, call: Call) -> Response:
     """For a sender that lost its connection: whether that answer arrived, and what became of the prompt."""
-    record = site.desk.prompt(call.path("prompt_id"))
+    record = _asked(site, call)
     if record is None:
         return problem(*NO_PROMPT)
     key = (call.caller.key, record.prompt_id, call.query["request_key"])
@@ -91,11 +96,13 @@ async def outcome(site: Site, call: Call) -> Response:
     refused = isinstance(verdict, Reject)
     sentence = verdict.sentence if verdict is not None else ""
     now = site.desk.prompt(record.prompt_id) or record
-    return JSONResponse({"arrived": known, "refused": refused, "message": sentence, "prompt": site.show(now)})
+    told = {"arrived": known, "refused": refused, "message": sentence}
+    head = verdict.audit_head if isinstance(verdict, Receipt) else ""
+    return JSONResponse({**told, "audit_head": head, "prompt": site.show(now)})
 
 
 async def grant(site: Site, call: Call) -> Response:
-    record = site.desk.prompt(call.path("prompt_id"))
+    record = _asked(site, call)
     if record is None:
         return problem(*NO_PROMPT)
     given = call.body
@@ -134,7 +141,7 @@ def is_private(call: Call) -> bool:
 
 
 async def report_prompt(site: Site, call: Call) -> Response:
-    record = site.desk.prompt(call.path("prompt_id"))
+    record = _asked(site, call)
     if record is None:
         return problem(*NO_PROMPT)
     shown = record.prompt

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from atlasbridge.channels.quoting import warn_incomplete
+from atlasbridge.core.policy.choice import may_be_granted
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
@@ -31,10 +32,16 @@ def render_prompt(record: PromptRecord, session: SessionRecord | None) -> dict[s
     out["decided_at"] = record.decided_at
     out["free_text"] = takes_text(record)
     out["multiline"] = record.prompt.multiline
+    out["grantable"] = may_be_granted(record.prompt)
     for shown, choice in zip(out["choices"], record.prompt.choices, strict=True):
         shown["words"] = bool(record.prompt.text_steps) and not choice.steps  # chosen by saying something
     out["session"] = render_session(session) if session else None
     return out
+
+
+def render_plain(value: Any) -> Any:
+    """Whatever the desk tells, with every text in it made visible."""
+    return _clean(value)
 
 
 def render_answer(record: PromptRecord, answer: dict[str, Any]) -> dict[str, Any]:

@@ -1,30 +1,54 @@
 """audit.head: how far the log has come, written down a second time, outside the database and outside the log.
 
 It only ever lags behind them, so a store or a log that knows less than it was shortened.  A few bytes in place, without
-waiting for the disk: that it lags is no harm.
+waiting for the disk: that it lags is no harm.  It has two slots that take turns, each with a check of its own: whoever
+is killed in the middle of one leaves the other, and what is half old and half new is never taken for a head.
 """
 
 from __future__ import annotations
 
 import os
+import zlib
 from pathlib import Path
+from typing import NamedTuple
 
 from atlasbridge.core.audit.chain import Head
 
 NAME = "audit.head"
-_SIZE = 128  # bytes, padded: one write in place, whatever the numbers
+_SIZE = 128  # bytes of a slot, padded: one write in place, whatever the numbers
+_SLOTS = 2
+_HASH = len("sha256:") + 64
+
+
+class _Note(NamedTuple):
+    turn: int  # how many were written before it
+    head: Head
 
 
 class Anchor:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._descriptor: int | None = None
+        self._turn = 0
+        self._slot = 0
 
     def write(self, head: Head) -> None:
         if self._descriptor is None:
-            self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            os.fchmod(self._descriptor, 0o600)
-        os.pwrite(self._descriptor, f"{head.entries} {head.hash}".ljust(_SIZE - 1).encode("ascii") + b"\n", 0)
+            self._open()
+        assert self._descriptor is not None
+        said = f"{head.entries} {head.hash} {self._turn}"
+        line = f"{said} {_check(said)}".ljust(_SIZE - 1) + "\n"
+        os.pwrite(self._descriptor, line.encode("ascii"), self._slot * _SIZE)
+        self._turn += 1
+        self._slot = 1 - self._slot
+
+    def _open(self) -> None:
+        """The newest note stays until the next one stands beside it."""
+        notes = _read_notes(self.path)
+        kept = max(notes, key=lambda slot: notes[slot].turn) if notes else 1
+        self._slot, self._turn = 1 - kept, notes[kept].turn + 1 if notes else 0
+        self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.fchmod(self._descriptor, 0o600)
 
     def close(self) -> None:
         if self._descriptor is not None:
@@ -34,8 +58,29 @@ class Anchor:
 
 def read_anchor(path: Path) -> Head | None:
     """None: it is not there, or says nothing that could be understood."""
+    notes = _read_notes(path)
+    return max(notes.values(), key=lambda note: note.turn).head if notes else None
+
+
+def _read_notes(path: Path) -> dict[int, _Note]:
+    """What the slots say, without those that were torn."""
     try:
-        words = path.read_text("ascii", "replace").split()
+        data = path.read_bytes()[: _SLOTS * _SIZE]
     except OSError:
+        return {}
+    found = {slot: _parse(data[slot * _SIZE : (slot + 1) * _SIZE]) for slot in range(_SLOTS)}
+    return {slot: note for slot, note in found.items() if note is not None}
+
+
+def _parse(slot: bytes) -> _Note | None:
+    words = slot.decode("ascii", "replace").split()
+    if len(words) == 2 and words[0].isdecimal() and len(words[1]) == _HASH:  # before there were two slots
+        return _Note(-1, Head(int(words[0]), words[1]))
+    if len(words) != 4 or not words[0].isdecimal() or not words[2].isdecimal():
         return None
-    return Head(int(words[0]), words[1]) if len(words) == 2 and words[0].isdecimal() else None
+    said = " ".join(words[:3])
+    return _Note(int(words[2]), Head(int(words[0]), words[1])) if words[3] == _check(said) else None
+
+
+def _check(said: str) -> str:
+    return f"{zlib.crc32(said.encode('ascii')):08x}"

@@ -1,4 +1,7 @@
-"""The session hosts that are connected: one `HostLink` each.  Knows how to speak to a host, not what to say."""
+"""The session hosts that are connected: one `HostLink` each, and who waits for a host's word on an order to type.
+
+Knows how to speak to a host, not when and what to say.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import asyncio
 from typing import Any
 
 from atlasbridge.core import wire
+from atlasbridge.core.prompt.model import Answer, PromptRecord, Reject
+from atlasbridge.core.prompt.reply import Receipt
 
 WRITE_LIMIT = 8 * 1024 * 1024  # a host that reads nothing for so long is cut off; it connects again
 
@@ -32,13 +37,13 @@ class HostLink:
         if self._writer.transport.get_write_buffer_size() > WRITE_LIMIT:
             self._writer.transport.abort()
 
-    async def capture(self, styled: bool, timeout_s: float) -> dict[str, Any] | None:
-        """One look at the screen; None: the host did not answer in time."""
+    async def capture(self, styled: bool, timeout_s: float, past: bool = False) -> dict[str, Any] | None:
+        """One look at the screen, and at what scrolled off it; None: the host did not answer in time."""
         self._number += 1
         request = f"look-{self._number}"
         future = asyncio.get_running_loop().create_future()
         self._looks[request] = future
-        self.send("capture", request=request, styled=styled)
+        self.send("capture", request=request, styled=styled, past=past)
         try:
             async with asyncio.timeout(timeout_s):
                 return dict(await future)
@@ -87,6 +92,7 @@ class HostBook:
     def __init__(self) -> None:
         self._links: dict[str, HostLink] = {}
         self._arrived = asyncio.Event()
+        self._ordered: dict[str, asyncio.Future[Receipt | Reject]] = {}
 
     def get(self, session_id: str) -> HostLink | None:
         return self._links.get(session_id)
@@ -107,6 +113,30 @@ class HostBook:
                     await self._arrived.wait()
         except TimeoutError:
             return
+
+    def order(self, record: PromptRecord, answer: Answer, by: str = "") -> bool:
+        """Have the answer typed.  The host compares and types once; its word on it comes back later."""
+        link = self.get(record.session_id)
+        if link is None:
+            return False
+        link.send("type", prompt_id=record.prompt_id, answer=answer.to_json(), by=by or record.decided_by)
+        return True
+
+    async def wait_word(self, prompt_id: str, timeout_s: float) -> Receipt | Reject | None:
+        """What came of an order; None: the host has not said anything yet."""
+        future = self._ordered.setdefault(prompt_id, asyncio.get_running_loop().create_future())
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await asyncio.shield(future)
+        except TimeoutError:
+            return None
+        finally:
+            self._ordered.pop(prompt_id, None)
+
+    def tell_word(self, prompt_id: str, outcome: Receipt | Reject) -> None:
+        future = self._ordered.get(prompt_id)
+        if future is not None and not future.done():
+            future.set_result(outcome)
 
     def remove(self, link: HostLink) -> bool:
         """True: this link was the session's current one."""

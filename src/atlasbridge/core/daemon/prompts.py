@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
+from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.escalation import Escalation
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.daemon.rule_digest import describe_decision
+from atlasbridge.core.policy.moment import LIMIT, find_reset
 from atlasbridge.core.policy.quorum import with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer
@@ -26,6 +29,7 @@ from atlasbridge.core.routing.policy import (
     decide_timer_default,
     decide_ttl,
 )
+from atlasbridge.core.scheduler.local_time import find_zone
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.moves import Decider
 from atlasbridge.core.values import replace
@@ -51,9 +55,9 @@ class PromptLife:
         self._hub = hub
         self.receipts = Receipts(hub.ledger)
         self._ttl: dict[str, float] = {}
-        self._typing: dict[str, asyncio.Future[Receipt | Reject]] = {}
         self._again: dict[str, asyncio.Future[PromptRecord]] = {}
         self.escalation = Escalation(hub)
+        self.on_end: Callable[[str], None] = lambda prompt_id: None  # what was for later is not any more
 
     def use_ttl(self, session_id: str, ttl_s: float | None) -> None:
         """`run --ttl`: how long this session's prompts may wait; None: as configured."""
@@ -72,7 +76,7 @@ class PromptLife:
         """
         if self._hub.ledger.prompt(prompt_id) is not None:
             return
-        prompt = discreet_prompt(prompt)
+        prompt = self._with_limit(discreet_prompt(prompt))
         for older in self._hub.ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
         for older in self._hub.ledger.still_waiting(session.session_id):
@@ -89,6 +93,11 @@ class PromptLife:
         again = self._again.pop(session.session_id, None)
         if again is not None and not again.done():
             again.set_result(record)
+
+    def _with_limit(self, prompt: Prompt) -> Prompt:
+        """When the usage limit that its screen speaks of is over: then an answer may be given for that moment."""
+        resets = None if prompt.secret else find_reset(prompt.screen, self._hub.clock.wall(), find_zone)
+        return prompt if resets is None else replace(prompt, constraints={**prompt.constraints, LIMIT: iso(resets)})
 
     async def ask_again(self, prompt_id: str) -> Receipt | Reject:
         """What expired and still stands on the screen is raised once more, under a new id; the receipt's answer."""
@@ -142,7 +151,7 @@ class PromptLife:
         self._hub.router.update(claimed, self.receipts.received(claimed))
         if self._hub.rules.rules.tell == "at_once":
             self._hub.router.notify(describe_decision(claimed, session, verdict), session)
-        return self.send(claimed, answer)
+        return self._hub.hosts.order(claimed, answer)
 
     def delivered(self, record: PromptRecord, channel: str) -> None:
         self._publish("prompt.routed", record, channel=channel)
@@ -157,7 +166,7 @@ class PromptLife:
         if record is None:
             return
         self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
-        self._tell_waiter(prompt_id, refusal)
+        self._hub.hosts.tell_word(prompt_id, refusal)
 
     def cancel(self, prompt_id: str, decider: Decider) -> Receipt | None:
         record = self._hub.ledger.cancel(prompt_id, decider.identity, decider.place, decider.request)
@@ -180,17 +189,9 @@ class PromptLife:
         said = record.prompt.safe_default if default else ""
         self._finish(expired, "prompt.expired", self.receipts.expired(expired), default=said or None)
         if default is not None:
-            self.send(expired, default)
+            self._hub.hosts.order(expired, default)
         else:
             self._tell_host(expired)
-
-    def send(self, record: PromptRecord, answer: Answer, by: str = "") -> bool:
-        """Tell the host to type.  The host compares and types once; its `typed` comes back to `typed`."""
-        link = self._hub.hosts.get(record.session_id)
-        if link is None:
-            return False
-        link.send("type", prompt_id=record.prompt_id, answer=answer.to_json(), by=by or record.decided_by)
-        return True
 
     def _tell_host(self, record: PromptRecord) -> None:
         """It ended here and nothing will be typed.  A terminal does not mind; a caller without one waits for it."""
@@ -198,24 +199,13 @@ class PromptLife:
         if link is not None:
             link.send("closed", prompt_id=record.prompt_id, outcome=record.state.value)
 
-    async def wait_typed(self, prompt_id: str, timeout_s: float) -> Receipt | Reject | None:
-        """What the host said of a `type`; None: it has not said anything yet."""
-        future = self._typing.setdefault(prompt_id, asyncio.get_running_loop().create_future())
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await asyncio.shield(future)
-        except TimeoutError:
-            return None
-        finally:
-            self._typing.pop(prompt_id, None)
-
     def typed(self, prompt_id: str, outcome: str, detail: str = "") -> None:
         """The host's word on a `type`, an `ask`, or in its `hello`."""
         match outcome:
             case "typed":
-                self._injected(prompt_id)
+                self._injected(prompt_id, detail)
             case "taken" | "still_there":
-                self.effect(prompt_id, outcome)
+                self.effect(prompt_id, outcome, detail)
             case "stale":
                 why = Reject(Refusal.STALE, f"Nothing was typed: {detail}.") if detail else _STALE
                 self.withdraw(prompt_id, "moved_on", why)
@@ -224,8 +214,8 @@ class PromptLife:
             case _:
                 log.warning("a host said %r of prompt %s", outcome, prompt_id)
 
-    def effect(self, prompt_id: str, outcome: str) -> None:
-        self._injected(prompt_id)  # whoever sees an effect has typed, whichever word comes first
+    def effect(self, prompt_id: str, outcome: str, detail: str = "") -> None:
+        self._injected(prompt_id, detail)  # whoever sees an effect has typed, whichever word comes first
         if outcome == "taken":
             self.take(prompt_id)
         else:
@@ -246,7 +236,7 @@ class PromptLife:
         record = self._hub.ledger.fail(prompt_id, reason)
         if record is not None:
             self._end(record, "prompt.failed", "failed", f"It cannot be answered any more: {reason}.", reason=reason)
-            self._tell_waiter(prompt_id, Reject(Refusal.UNAVAILABLE, f"It was not answered: {reason}."))
+            self._hub.hosts.tell_word(prompt_id, Reject(Refusal.UNAVAILABLE, f"It was not answered: {reason}."))
 
     def close(self, record: PromptRecord, reason: str) -> None:
         """The ledger has ended this prompt together with its session."""
@@ -257,21 +247,30 @@ class PromptLife:
                 self._end(record, "prompt.failed", "failed", f"Nothing was typed: {reason}.", reason=reason)
             case _:
                 self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
-        self._tell_waiter(record.prompt_id, _STALE)
+        self._hub.hosts.tell_word(record.prompt_id, _STALE)
+
+    def prolonged(self, record: PromptRecord) -> None:
+        """It has another deadline, and perhaps other people to tell."""
+        self._watch(record)
+        self.escalation.look(record.prompt_id)
+
+    def ttl_of(self, record: PromptRecord) -> float:
+        return self._ttl_s(record.session_id, record.prompt)
 
     def watch_again(self, record: PromptRecord, session: SessionRecord) -> None:
         """After a restart of the hub: an open prompt gets its deadline and its audience back."""
         self._watch(record)
         self.escalation.resume(record, session)
 
-    def _injected(self, prompt_id: str) -> None:
-        record = self._hub.ledger.inject(prompt_id)
+    def _injected(self, prompt_id: str, detail: str = "") -> None:
+        way = "hook" if detail == "hook" else "keys"
+        record = self._hub.ledger.inject(prompt_id, way)
         if record is None:
             return
         receipt = self.receipts.typed(record)
-        self._publish("prompt.injected", record, **decision_of(record))
+        self._publish("prompt.injected", record, **decision_of(record), way=way)
         self._hub.router.update(record, receipt)
-        self._tell_waiter(prompt_id, receipt)
+        self._hub.hosts.tell_word(prompt_id, receipt)
 
     def _default(self, record: PromptRecord) -> Answer | None:
         if not decide_timer_default(record.prompt, self._hub.router.policy):
@@ -283,17 +282,13 @@ class PromptLife:
         prompt_id = record.prompt_id
         self._hub.scheduler.set(f"expire:{prompt_id}", record.deadline, lambda: self.expire(prompt_id))
 
-    def _tell_waiter(self, prompt_id: str, outcome: Receipt | Reject) -> None:
-        future = self._typing.get(prompt_id)
-        if future is not None and not future.done():
-            future.set_result(outcome)
-
     def _end(self, record: PromptRecord, event: str, stage: str, sentence: str, **fields: Any) -> None:
         self._finish(record, event, self.receipts.make(stage, sentence, record), **fields)
 
     def _finish(self, record: PromptRecord, event: str, receipt: Receipt, **fields: Any) -> None:
         self._hub.scheduler.cancel(f"expire:{record.prompt_id}")
         self.escalation.end(record.prompt_id)
+        self.on_end(record.prompt_id)
         self._publish(event, record, **fields)
         self._hub.router.update(record, receipt)
 

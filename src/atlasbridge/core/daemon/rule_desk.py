@@ -12,10 +12,10 @@ from pathlib import Path
 
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.errors import ConfigError
-from atlasbridge.core.policy.grant import PREFIX, live_grants
-from atlasbridge.core.policy.rule import Case, Policy, Say, Verdict
+from atlasbridge.core.policy.grant import PREFIX, Grant, live_grants
+from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict
 from atlasbridge.core.prompt.model import Answer, Prompt
-from atlasbridge.core.prompt.subject import Subject, SubjectKind, digest_text
+from atlasbridge.core.prompt.subject import SubjectKind, digest_text
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.session.model import SessionRecord
@@ -62,6 +62,16 @@ class RuleDesk:
         """After a reload; the parser stays as it is."""
         self.rules = replace(rules, parse=self.rules.parse or rules.parse)
 
+    def get_ready(self) -> None:
+        """What the first verdict needs, before it is needed, and only where there are rules."""
+        if self.rules.policy.rules:
+            self.later(self._warm_up)
+
+    def _warm_up(self) -> None:
+        import atlasbridge.core.policy.judge  # noqa: F401  what it knows of programs is read once
+
+        self.parse.warm_up()
+
     def close(self) -> None:
         if self.rules.parse is not None:
             self.rules.parse.close()
@@ -78,8 +88,17 @@ class RuleDesk:
         self.later(self.parse.warm_up)
         return verdict
 
+    def stands_against(self, grant: Grant, case: Case, session: SessionRecord) -> str:
+        """Why this question would be asked in spite of such a grant; "" when it would not."""
+        from atlasbridge.core.policy.judge import judge
+
+        verdict = judge(self._policy_for(session).joined(Policy(grant.rules())), case, self.parse)
+        if verdict.verdict is Say.ALLOW:
+            return ""
+        return f"the rule {verdict.rule!r} stands against it" if verdict.rule else verdict.reason
+
     def case_of(self, prompt: Prompt, session: SessionRecord) -> Case:
-        subject = prompt.subject and restored(prompt.subject)
+        subject = prompt.subject and prompt.subject.restored()
         real = ""
         if subject is not None and subject.kind is SubjectKind.EDIT and subject.target:
             real = os.path.realpath(os.path.join(subject.folder or session.cwd, os.path.expanduser(subject.target)))
@@ -109,6 +128,11 @@ class RuleDesk:
         return policy
 
     # rules that a project brings along
+
+    def project_rules(self) -> list[PolicyRule]:
+        """Those that hold for sessions that live now."""
+        policies = [self._project_policy(session.cwd) for session in self._ledger.sessions()]
+        return list(dict.fromkeys(rule for policy in policies for rule in policy.rules))
 
     def _project_policy(self, cwd: str) -> Policy:
         policy = Policy()
@@ -161,13 +185,6 @@ class RuleDesk:
             self._ledger.remember(f"policy.trust:{folder}", "")
             self._ledger.note(AuditEvent.POLICY_TRUSTED, path=str(folder / PROJECT_FILE), rule_digest="", decided_by=by)
         return known
-
-
-def restored(subject: Subject) -> Subject:
-    """A stored subject keeps only what may be shown; where that is all of it, it is the text itself."""
-    if subject.text or not subject.shown or digest_text(subject.shown) != subject.digest:
-        return subject
-    return replace(subject, text=subject.shown)
 
 
 def _read_small(path: Path) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.daemon.rule_desk import RuleDesk
+from atlasbridge.core.daemon.rule_overview import agreed, describe_rule, list_decisions
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.policy.grant import LONGEST_S, Grant, GrantShape
@@ -43,12 +44,11 @@ class RuleOperations:
             case "policy.trust":
                 return self._trust(message)
             case "grants":
-                return {"ok": True, "grants": [self._describe(grant) for grant in self._ledger.live_grants()]}
+                return {"ok": True, "grants": self.grants()}
             case "grant.add":
                 return self.add({**message, "by": "cli:local"})
             case "grant.revoke":
-                ended = self._ledger.revoke_grants(str(message.get("grant_id", "")), "cli:local")
-                return {"ok": True, "ended": ended}
+                return {"ok": True, "ended": self.revoke(str(message.get("grant_id", "")), "cli:local")}
             case _:
                 return None
 
@@ -87,24 +87,32 @@ class RuleOperations:
 
     def _agreed(self, record: PromptRecord) -> bool | None:
         """Whether a person agreed; None where nobody did anything, or a rule or the timer did."""
-        from atlasbridge.core.policy.choice import agrees
-
         reply = self._ledger.reply(record.prompt_id)
         if reply is None or reply.answer is None or reply.source != "operator":
             return None
-        return agrees(record.prompt, reply.answer)
+        return agreed(record, reply)
 
     def _rules(self) -> dict[str, Any]:
-        rules = [
-            {
-                "name": rule.name,
-                "verdict": rule.verdict.value,
-                "command": str(rule.command or ""),
-                "digest": rule.digest,
-            }
-            for rule in self._desk.rules.policy.rules
-        ]
+        rules = [describe_rule(rule) for rule in self._desk.rules.policy.rules]
         return {"ok": True, "rules": rules, "old_grants": self._desk.rules.old_grants}
+
+    def overview(self) -> dict[str, Any]:
+        """Rules, grants and what they did, newest first: for a person who looks."""
+        held = [*self._desk.rules.policy.rules, *self._desk.project_rules()]
+        return {
+            "rules": [describe_rule(rule) for rule in held],
+            "grants": self.grants(),
+            "decisions": list_decisions(self._ledger),
+            "tell": self._desk.rules.tell,
+        }
+
+    def grants(self) -> list[dict[str, Any]]:
+        """Those that can still allow something: one for a session ends with it."""
+        living = {session.session_id for session in self._ledger.sessions()}
+        return [self._describe(one) for one in self._ledger.live_grants() if one.session_id in ("", *living)]
+
+    def revoke(self, beginning: str, by: str) -> list[str]:
+        return self._ledger.revoke_grants(beginning, by)
 
     def _trust(self, message: dict[str, Any]) -> dict[str, Any]:
         folder = Path(str(message["folder"]))
@@ -158,9 +166,13 @@ class RuleOperations:
             None if times is None else int(times),
             str(message.get("by") or "cli:local"),
         )
+        against = self._desk.stands_against(grant, case, session)
+        if against:
+            return against
         good, bad = examples(shape, case, self._desk.parse)
         limits = in_words(seconds, grant.uses_left, in_session)
-        return grant, {"words": f"{describe(shape)}, {limits}", "would": good, "would_not": bad}
+        words = describe(shape)
+        return grant, {"words": f"{words}, {limits}", "shape": words, "would": good, "would_not": bad}
 
     def _describe(self, grant: Grant) -> dict[str, Any]:
         return {

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.alarm import StoreAlarm
-from atlasbridge.core.daemon.desk import HubDesk, Launcher
+from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.desk_outbox import CHANNEL
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.kinship import Kinship
+from atlasbridge.core.daemon.later_desk import LaterDesk
+from atlasbridge.core.daemon.launching import Launcher
 from atlasbridge.core.daemon.operations import Operations
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
@@ -84,14 +86,15 @@ class Hub:
         self.replies = ReplyDesk(parts, self.life, settings, refusals)
         self.sessions = SessionLife(parts, self.life, settings)
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
-        self.desk.serve(self.life, self.router)
+        self.later = LaterDesk(parts, self.life, self.replies)
+        self.desk.serve(self.life, self.router, self.later)
         ledger.name_people_by(self.desk.name_of)
         self.replies.person_of = self._person_of
         self.desk.tell_people = self.router.notify
         self.desk.read_rules = lambda: self.rules.use(self._read_plan().rules)
         self.kinship = Kinship(parts, refusals)
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
-        self.desk.give_grant = self.rule_operations.add
+        self.desk.rule_operations = self.rule_operations
         self.operations = Operations(
             self.desk,
             self.replies,
@@ -143,8 +146,10 @@ class Hub:
         self.ledger.note(AuditEvent.HUB_START)
         self._add_channels()
         self.sessions.recover()
+        self.later.recover()
         self._schedule_upkeep()
         self.digest.start()
+        self.rules.get_ready()
         await self.server.start()
         log.info("the hub listens")
 
@@ -168,6 +173,7 @@ class Hub:
         for link in self.hosts.all():
             link.send("goodbye")
         await self.server.stop()
+        await self.later.close()
         await self.router.stop(timeout_s)
         self.stream.close()
         self.hosts.close()
@@ -199,6 +205,7 @@ class Hub:
         self.replies.settings = self.sessions.settings = self.desk.settings = plan.settings
         self.desk.use_launchers(plan.launchers)
         self.rules.use(plan.rules)
+        self.rules.get_ready()
         self._add_channels()
         self.router.start()
         for record in self.ledger.open_prompts():

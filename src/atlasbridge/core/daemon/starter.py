@@ -51,7 +51,7 @@ def _spawn_and_wait(home: Home, timeout_s: float) -> bool:
     finally:
         os.close(writer)
     try:
-        verdict = _read_verdict(reader, timeout_s)
+        verdict = read_verdict(reader, timeout_s)
     finally:
         os.close(reader)
     if verdict.get("ready"):
@@ -81,7 +81,7 @@ def _spawn(home: Home, ready_fd: int) -> subprocess.Popen[bytes]:
     )
 
 
-def _read_verdict(fd: int, timeout_s: float) -> dict[str, Any]:
+def read_verdict(fd: int, timeout_s: float) -> dict[str, Any]:
     waiter = select.poll()  # not select(): a caller may hold more than 1024 descriptors
     waiter.register(fd, select.POLLIN)
     if not waiter.poll(timeout_s * 1000):

@@ -27,7 +27,7 @@ from atlasbridge.core.detection.open_prompt import OpenPrompt
 from atlasbridge.core.detection.picture import prompt_of
 from atlasbridge.core.detection.settings import DetectorSettings
 from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, gather
-from atlasbridge.core.detection.structured import ToolSays
+from atlasbridge.core.detection.structured import Dialog, ToolSays
 from atlasbridge.core.detection.verdict import Situation, decide_verdict
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.recognition.dialect import Dialect
@@ -302,8 +302,9 @@ class Detector:
         shown = _dialog(found, view)
         evidence = gather(found, probe, moment, self.tool.asks(shown, now), self.settings.patience)
         told = self.tool.subject(shown, now)
-        if found.subject is not None and self.tool.contradicts(shown, now):
-            found = replace(found, subject=replace(found.subject, complete=False))
+        if found.own and not found.constraints.get("idle") and self.tool.contradicts(shown, now):
+            seen = found.subject and replace(found.subject, complete=False)
+            found = replace(found, subject=seen, whole=False)
         raw, settings = bytes(self._raw[-RAW_LIMIT:]), self.settings
         prompt = prompt_of(found, view, evidence, raw, self.secrets, told, settings.folder, self.tool.hint)
         said_idle = bool(found.constraints.get("idle")) and (self.tool.state == "idle" or self.dialect.says_busy)
@@ -330,7 +331,8 @@ class Detector:
         """A tool that was started with a hook gets a moment for it: it knows more than the screen shows."""
         if found is None or not found.own or moment.settled_s >= self.settings.hook_s:
             return False
-        return self.tool.state == "blocked" and not self.tool.hooked(_dialog(found, view), now)
+        expected = found.permission or self.tool.state == "blocked"
+        return expected and not self.tool.hooked(_dialog(found, view), now)
 
     def _next_command(self, found: Finding) -> bool:
         """The same prompt for a command again, while somebody sits in front of it and types them."""
@@ -367,6 +369,7 @@ class Detector:
         return now + max(settings.look_every_s, min(settled * _LATER, settings.slow_look_s))
 
 
-def _dialog(found: Finding, view: View) -> str:
+def _dialog(found: Finding, view: View) -> Dialog:
     """What a hook must be about: the dialog itself, where its beginning is known; else all that is shown."""
-    return found.question if found.own and found.whole else view.text()
+    known = found.own and (found.whole or found.clipped)
+    return Dialog(found.question, found.clipped) if known else Dialog(view.text())

@@ -18,8 +18,8 @@ _BAR = lazy(r"^[│┃▏▎](?: |$)")
 _MARK = lazy(r"^[^\w\s]{1,3}\s+")  # `$ `, `> `, `# ` in front of what is asked
 
 
-def fits(subject: Subject, shown: str) -> bool:
-    """Whether `shown`, the text of a dialog, is about this."""
+def fits(subject: Subject, shown: str, clipped: bool = False) -> bool:
+    """Whether `shown`, the text of a dialog, is about this.  `clipped`: it may end where the tool had no more rows."""
     rows = [row.strip() for row in shown.split("\n")]
     match subject.kind:
         case SubjectKind.EDIT:
@@ -36,27 +36,27 @@ def fits(subject: Subject, shown: str) -> bool:
             return stands_in(first, rows)
         case SubjectKind.FETCH:
             return stands_in(subject.target or subject.text, rows) or _named(subject.target, shown)
-    return stands_in(subject.text, rows)
+    return stands_in(subject.text, rows, clipped)
 
 
-def stands_in(text: str, rows: list[str]) -> bool:
+def stands_in(text: str, rows: list[str], clipped: bool = False) -> bool:
     """Whether the text stands there whole, from the beginning of a row to the end of one; or up to where it was cut."""
     wanted, rows = _drawn(text), [_drawn(row) for row in rows]
     if "\t" in text:  # drawn as one blank, or as many, or to the next stop
         wanted, rows = _BLANKS.sub(" ", wanted), [_BLANKS.sub(" ", row) for row in rows]
     barred = [_BAR.sub("", row).strip() for row in rows]
-    return bool(wanted) and (_begins(wanted, rows) or (barred != rows and _begins(wanted, barred)))
+    return bool(wanted) and (_begins(wanted, rows, clipped) or (barred != rows and _begins(wanted, barred, clipped)))
 
 
-def _begins(wanted: str, rows: list[str]) -> bool:
+def _begins(wanted: str, rows: list[str], clipped: bool) -> bool:
     for at, row in enumerate(rows):
         for begin in {0, *(match.end() for match in (_MARK.match(row),) if match)}:
-            if row[begin:] and _matches(wanted, [row[begin:], *rows[at + 1 :]]):
+            if row[begin:] and _matches(wanted, [row[begin:], *rows[at + 1 :]], clipped):
                 return True
     return False
 
 
-def _matches(wanted: str, rows: list[str]) -> bool:
+def _matches(wanted: str, rows: list[str], clipped: bool) -> bool:
     at = 0
     for row in rows:
         if not row:
@@ -73,7 +73,7 @@ def _matches(wanted: str, rows: list[str]) -> bool:
             at += 1
         if at >= len(wanted):
             return True
-    return False
+    return clipped and at >= LEAST_SEEN
 
 
 def _before_cut(row: str) -> str | None:

@@ -13,9 +13,19 @@ import binascii
 from atlasbridge.core.detection.events import StructuredEventReceived
 from atlasbridge.core.detection.fitting import fits
 from atlasbridge.core.prompt.subject import Subject
+from atlasbridge.core.values import frozen
 
 FRESH_S = 10.0  # a hook speaks when its dialog appears
+MOST_AT_ONCE = 16
 _STATES = {"idle": "idle", "done": "idle", "working": "working"}
+
+
+@frozen
+class Dialog:
+    """What a hook must be about, as it is shown; `clipped`: its end may be missing without a word."""
+
+    text: str
+    clipped: bool = False
 
 
 class ToolSays:
@@ -25,15 +35,14 @@ class ToolSays:
         self.state = ""  # "blocked", "idle", "working" or "": what program status says
         self.source = ""
         self._text = ""
-        self._beside: StructuredEventReceived | None = None
-        self._beside_at = float("-inf")
+        self._beside: list[tuple[float, StructuredEventReceived]] = []  # since the last dialog; a tool may ask at once
 
     def hear(self, event: StructuredEventReceived, now: float) -> None:
         """Beside the stream.  A dialog that is announced there says nothing about the state: it may be over already."""
         if event.kind in _STATES:
             self.state, self.source = _STATES[event.kind], event.source or event.kind
         else:
-            self._beside, self._beside_at = event, now
+            self._beside = [*self._beside[1 - MOST_AT_ONCE :], (now, event)]
 
     def notice(self, kind: str, payload: str) -> None:
         """A notice in the stream: `7501`, `9`, `99`, `777` or a bell; titles are the dialect's business."""
@@ -42,41 +51,45 @@ class ToolSays:
         elif kind.removeprefix("osc") in ("9", "99", "777") and not payload.startswith("4;"):
             self.source = f"notification: {payload[:60]}"
 
-    def asks(self, shown: str, now: float) -> str:
+    def asks(self, dialog: Dialog, now: float) -> str:
         """The evidence that the tool waits at the dialog which is shown, or ""."""
         if self.state == "blocked":
             return f"{self.source} says that it waits"
-        if self._beside is not None and self.hooked(shown, now):
-            return f"{self._beside.source} says that it waits"
-        return ""
+        beside = self._announced(dialog, now)
+        return f"{beside.source} says that it waits" if beside is not None else ""
 
-    def hooked(self, shown: str, now: float) -> bool:
+    def hooked(self, dialog: Dialog, now: float) -> bool:
         """Whether a hook has announced the dialog that is shown."""
-        beside = self._fresh(now)
-        return beside is not None and beside.subject is not None and fits(beside.subject, shown)
+        return self._announced(dialog, now) is not None
 
-    def subject(self, shown: str, now: float) -> Subject | None:
+    def subject(self, dialog: Dialog, now: float) -> Subject | None:
         """What a hook said that the dialog which is shown is about."""
-        beside = self._fresh(now)
-        return beside.subject if beside is not None and self.hooked(shown, now) else None
+        beside = self._announced(dialog, now)
+        return beside.subject if beside is not None else None
 
-    def contradicts(self, shown: str, now: float) -> bool:
+    def contradicts(self, dialog: Dialog, now: float) -> bool:
         """A hook has just announced something else than what is shown: then the screen alone is not to be relied on."""
-        beside = self._fresh(now)
-        return beside is not None and beside.subject is not None and not fits(beside.subject, shown)
+        return bool(self._fresh(now)) and not self.hooked(dialog, now)
 
     @property
     def hint(self) -> str:
         """What it said in the stream about the moment it waits at: anything that it shows may have written that."""
         return self._text if self.state == "blocked" else ""
 
-    def _fresh(self, now: float) -> StructuredEventReceived | None:
-        return self._beside if now - self._beside_at < FRESH_S else None
+    def _announced(self, dialog: Dialog, now: float) -> StructuredEventReceived | None:
+        """The one that fits.  Of several that differ nobody can tell which it is: what is shown is a part of each."""
+        fitting = [(beside.subject, beside) for beside in self._fresh(now) if beside.subject is not None]
+        fitting = [(about, beside) for about, beside in fitting if fits(about, dialog.text, dialog.clipped)]
+        alike = {(about.kind, about.text, about.target) for about, _ in fitting}
+        return fitting[-1][1] if len(alike) == 1 else None
+
+    def _fresh(self, now: float) -> list[StructuredEventReceived]:
+        return [beside for at, beside in self._beside if now - at < FRESH_S and beside.subject is not None]
 
     def forget(self) -> None:
         """The prompt is gone; what was said about it is old."""
         self._text = ""
-        self._beside = None
+        self._beside = []
         if self.state == "blocked":
             self.state = ""
 

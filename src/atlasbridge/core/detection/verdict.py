@@ -89,20 +89,20 @@ class Row:
 
 def decide_verdict(case: Situation) -> tuple[bool, str]:
     """Whether to raise now, and why or why not."""
-    case = replace(case, probe=_of_its_own(case.probe)) if case.own_word else case
-    row = next(row for row in TABLE if _fits(row, case))
+    case = replace(case, probe=of_its_own(case.probe)) if case.own_word else case
+    row = next(row for row in TABLE if fits(row, case))
     if not row.until_s:
         return row.raises, row.why
     needed = PATIENCE[row.until_s](case)
     return row.raises, f"{row.why}: {case.moment.settled_s:.2f} s, {needed:.2f} s are needed"
 
 
-def _of_its_own(probe: ProbeAnswer) -> ProbeAnswer:
+def of_its_own(probe: ProbeAnswer) -> ProbeAnswer:
     """Of a tool that says itself that it asks only the terminal's mode counts."""
     return ProbeAnswer(ProbeState.POLLING, echo=probe.echo, canonical=probe.canonical)
 
 
-def _fits(row: Row, case: Situation) -> bool:
+def fits(row: Row, case: Situation) -> bool:
     if case.who not in row.who or not EVIDENCE[row.seen](case):
         return False
     still_s = case.moment.settled_s

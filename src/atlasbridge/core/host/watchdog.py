@@ -79,14 +79,15 @@ class StallWatchdog:
         self._wakeup = Wakeup()
         self._events = events  # bytes are keys of a person; others may append, and call `notice`
         self._pending_since: float | None = None
-        self._wakeup_at: float | None = clock.now()  # a tool may wait without ever having written a byte
+        self.wakeup_at: float | None = clock.now()  # a tool may wait without ever having written a byte
         self._handled_at = 0.0
         self._viewers: list[Viewer] = []
         self._view_at: float | None = None
         self._put_off = 0
         self.lock = threading.RLock()  # the detector's: one thread at a time
         self._to_hub: Callable[[dict[str, Any]], None] = lambda message: None
-        self._typed = TypedBook(self._post)
+        self.when_gone: Callable[[], None] = lambda: None  # the prompt that was open is not any more
+        self._typed = TypedBook(lambda message: self._to_hub(message))
         self._open_id = self._open_digest = ""  # of the prompt that the detector has open
         self._last_key_at: float | None = None  # by a person; what a terminal answers by itself does not count
         self._heard = b""  # of a line that a person types while a secret is asked
@@ -104,16 +105,13 @@ class StallWatchdog:
     def tell_hub_by(self, post: Callable[[dict[str, Any]], None]) -> None:
         self._to_hub = post
 
-    def _post(self, message: dict[str, Any]) -> None:
-        self._to_hub(message)
-
     # What others ask of it; who asks twice holds the lock
 
     @property
     def opened(self) -> Opened | None:
         """The prompt that may be answered now, with keys that fit the highlight as it was last seen."""
-        prompt = self._detector.open_prompt
-        return Opened(self._open_id, prompt) if self._open_id and prompt is not None else None
+        prompt = self._detector.open_prompt if self._open_id else None
+        return Opened(self._open_id, prompt) if prompt is not None else None
 
     def known(self, prompt_id: str) -> Outcome | None:
         """What became of the answer to this prompt; None: there was none."""
@@ -152,9 +150,9 @@ class StallWatchdog:
 
     # What the typist does
 
-    def begin_typing(self, prompt_id: str, digest: str, several: bool) -> None:
+    def begin_typing(self, prompt_id: str, digest: str, several: bool, detail: str = "") -> None:
         """From here on the answer counts as typed, whatever happens: it is never typed a second time."""
-        self._typed.record(prompt_id, Outcome("typed"))
+        self._typed.record(prompt_id, Outcome("typed", detail))
         self.handle(ReplyTyped(digest))
         self._typing = several
         self._typed.watch_effect(prompt_id, digest, self._clock.now() + self._settings.effect_timeout_s)
@@ -174,7 +172,7 @@ class StallWatchdog:
             if self._open_id == prompt_id:
                 self._open_id = ""
                 self._detector.reconsider()
-                self._wakeup_at = self._clock.now()
+                self.wakeup_at = self._clock.now()
                 self.wake()
         return why
 
@@ -221,32 +219,32 @@ class StallWatchdog:
     def run(self, beat: Beat) -> None:
         while not beat.retired:
             beat.rest()
-            self._sleep()
+            self.rest()
             if beat.retired:
                 return
             beat.work()
             with self.lock:
-                self._turn(self._clock.now())
+                self.turn(self._clock.now())
 
-    def _sleep(self) -> None:
+    def rest(self) -> None:
         self._ring.on_output = self.wake  # before looking: output that comes in between wakes us
-        due = self._due(self._clock.now())
+        due = self.due(self._clock.now())
         if self._pending_since is not None:
             self._ring.on_output = None  # it will look soon anyway: no need to be woken for every chunk
         while due is None or due > self._clock.now():
             spare_time = not self._ring.size and compile_next()
             if not spare_time and self._wakeup.wait(None if due is None else due - self._clock.now()):
                 break
-            due = self._due(self._clock.now())
+            due = self.due(self._clock.now())
         self._ring.on_output = None
 
-    def _due(self, now: float) -> float | None:
+    def due(self, now: float) -> float | None:
         if self._ring.size or self._events:
             if self._pending_since is None:
                 self._pending_since = now
             return self._feed_at(now)  # nothing can be judged before the output that waits is fed
         self._pending_since = None
-        judging = () if self._typing else (self._wakeup_at, self._typed.due_at)
+        judging = () if self._typing else (self.wakeup_at, self._typed.due_at)
         due = (*judging, self._view_at)
         moments = [at for at in due if at is not None]
         return min(moments, default=None)
@@ -259,11 +257,11 @@ class StallWatchdog:
         quiet_at = output.last_output_at + settings.quiet_ms / 1000
         return min(quiet_at, (self._pending_since or now) + latest_ms / 1000)
 
-    def _turn(self, now: float) -> None:
+    def turn(self, now: float) -> None:
         if (self._ring.size or self._events) and self._feed_at(now) <= now:
             self.absorb()
-        if self._wakeup_at is not None and now >= self._wakeup_at and not (self._ring.size or self._typing):
-            self._wakeup_at = None
+        if self.wakeup_at is not None and now >= self.wakeup_at and not (self._ring.size or self._typing):
+            self.wakeup_at = None
             self._handle(WakeupDue(), now)
         if not self._typing:  # half an answer has no effect yet
             self._typed.check(now, self._detector.still_shows)
@@ -351,7 +349,7 @@ class StallWatchdog:
             case WithdrawPrompt(digest, reason):
                 self._withdraw(digest, reason)
             case RequestWakeup(at):
-                self._wakeup_at = at
+                self.wakeup_at = at
             case RequestProbe():
                 return self._ask_probe(now)
         return []
@@ -361,7 +359,7 @@ class StallWatchdog:
         answer = self.look()
         if self.behind and self._put_off < _MOST_PUT_OFF:
             self._put_off += 1
-            self._wakeup_at = now + self._settings.quiet_ms / 1000
+            self.wakeup_at = now + self._settings.quiet_ms / 1000
             return []
         self._put_off = 0
         return self._detector.handle(ProbeAnswered(answer), now)
@@ -384,8 +382,8 @@ class StallWatchdog:
 
     def _announce(self, prompt: Prompt) -> None:
         self._open_id, self._open_digest = self._make_id(), prompt.digest
-        told = {"m": "raise", "prompt_id": self._open_id, "prompt": self.told(prompt), "typed_age_s": self.typed_age_s}
-        self._post(told)
+        about = {"prompt": self.told(prompt), "typed_age_s": self.typed_age_s}
+        self._to_hub({"m": "raise", "prompt_id": self._open_id, **about})
 
     def told(self, prompt: Prompt) -> dict[str, Any]:
         """What the hub, and through it everybody, is told of a prompt."""
@@ -395,5 +393,6 @@ class StallWatchdog:
         if not self._open_id or self._open_digest != digest:
             return
         prompt_id, self._open_id = self._open_id, ""
+        self.when_gone()
         if not self._typed.left_the_screen(prompt_id):
-            self._post({"m": "withdraw", "prompt_id": prompt_id, "reason": reason})
+            self._to_hub({"m": "withdraw", "prompt_id": prompt_id, "reason": reason})

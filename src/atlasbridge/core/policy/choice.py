@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from atlasbridge.core.policy.quorum import QUORUM
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType
+from atlasbridge.core.prompt.subject import SubjectKind
 from atlasbridge.core.values import replace
 
+_GRANTED = (SubjectKind.COMMAND, SubjectKind.EDIT, SubjectKind.FETCH)
 _DECIDED = (PromptType.TYPE_YES_NO, PromptType.TYPE_MULTIPLE_CHOICE)
 
 
@@ -21,6 +24,14 @@ def once_answer(prompt: Prompt) -> Answer | None:
     if chosen is None:
         return answer if answer.kind is AnswerKind.YES and not prompt.choices else None
     return None if chosen.always or chosen.refuses else answer
+
+
+def may_be_granted(prompt: Prompt) -> bool:
+    """Whether a card offers to allow what looks like it for a while; a closer look may still say no."""
+    subject = prompt.subject and prompt.subject.restored()
+    if subject is None or not subject.certain or subject.kind not in _GRANTED or QUORUM in prompt.constraints:
+        return False
+    return once_answer(prompt) is not None
 
 
 def refusing_answer(prompt: Prompt, reason: str) -> Answer | None:

@@ -22,6 +22,29 @@ class GrantShape:
 
 
 @frozen
+class Span:
+    """One of the ways in which a card offers it: for how long, how often, where."""
+
+    key: str
+    label: str
+    for_s: float | None = None
+    times: int | None = None
+    folder: bool = False
+
+
+SPANS = (
+    Span("30m", "For 30 minutes", for_s=1800.0),
+    Span("5x", "5 times", times=5),
+    Span("session", "In this session"),
+    Span("folder", "In this folder", folder=True),
+)
+
+
+def find_span(key: str) -> Span | None:
+    return next((span for span in SPANS if span.key == key), None)
+
+
+@frozen
 class Grant:
     grant_id: str
     shape: GrantShape

@@ -113,26 +113,23 @@ def _example_case(case: Case, text: str) -> Case:
 
 
 def _candidates(shape: GrantShape, case: Case) -> tuple[list[str], list[str]]:
-    subject = case.subject
-    asked = subject.text if subject else ""
     if shape.path:
         return [shape.path], [f"{shape.path}.bak", f"{shape.path}/../other", "/etc/passwd"]
     if shape.host:
-        return [f"https://{shape.host}/", f"https://{shape.host}/a"], [
-            "https://example.net/",
-            f"https://x.{shape.host}/",
-        ]
+        good = [f"https://{shape.host}/", f"https://{shape.host}/a", f"https://{shape.host}/a?b=c"]
+        return good, ["https://example.net/", f"https://x.{shape.host}/", f"https://{shape.host}.example.net/"]
+    asked = case.subject.text if case.subject else ""
     first = shape.commands[0]
     base = " ".join(word for word in first.words if word != REST)
-    good = [
-        asked,
-        base,
-        f"{base} --help",
-        f"{base} x",
-        *(str(item) for item in shape.commands if item.words[-1] != REST),
-    ]
-    bad = [f"{base} && rm -rf x", f"sudo {base}", f"{base} > file", f"{base} $(other)", f"{first.program}x"]
-    return list(dict.fromkeys(good)), bad
+    good = [asked, *(str(item) for item in shape.commands if item.words[-1] != REST)]
+    good += [base, f"{base} --help", f"{base} x", f"{base} 2>&1", f"{base} && {base}"]
+    return list(dict.fromkeys(good)), [*_neighbours(first), f"{base} && rm -rf x", f"sudo {base}", f"{base} > file"]
+
+
+def _neighbours(shape: Shape) -> list[str]:
+    """What looks like it and is not: another subcommand, another last word, another program."""
+    fixed = [word for word in shape.words if word != REST]
+    return [" ".join([*fixed[:-1], "other"])] if len(fixed) > 1 else [f"{fixed[0]}x"]
 
 
 def in_words(seconds: float | None, uses: int | None, session: bool) -> str:
@@ -141,6 +138,7 @@ def in_words(seconds: float | None, uses: int | None, session: bool) -> str:
         bounds.append("once" if uses == 1 else f"{uses} times")
     if seconds is not None:
         minutes = round(seconds / 60)
-        bounds.append(f"for {minutes} minutes" if minutes < 120 else f"for {minutes // 60} hours")
+        length = f"{minutes} minutes" if minutes < 120 else f"{minutes // 60} hours"
+        bounds.append(f"{'for' if uses is None else 'within'} {length}")
     where = "in this session" if session else "in this folder"
     return " ".join([*bounds, where])

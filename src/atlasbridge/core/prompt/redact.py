@@ -93,16 +93,22 @@ def _row_parts(joined: str, places: list[int], span: Span, certain: bool) -> lis
     """Where the rows' parts of one secret stand.  Unless it is `certain`, a row may also have ended here for good: then
     the next one begins with something else, and only what no one would take for a word is hidden."""
     begin, end = first, _ = span
+    certain_first = certain or not _named_in_the_row_above(joined, places, begin)
     parts: list[Span] = []
     for at in range(begin + 1, end + 1):
         if at == end or places[at] != places[at - 1] + 1:
-            if certain or first == begin or is_token_like(joined[first:at]):
+            if certain or (certain_first and first == begin) or is_token_like(joined[first:at]):
                 parts.append((places[first], places[at - 1] + 1))
             first = at
     in_one_row = places[end - 1] - places[begin] == end - 1 - begin
     return (
         [] if in_one_row and not certain else parts
     )  # there it was found already, or it only begins after a row's end
+
+
+def _named_in_the_row_above(joined: str, places: list[int], begin: int) -> bool:
+    """`Password:` ends one row, and what begins the next may well be something else."""
+    return begin > 0 and places[begin] != places[begin - 1] + 1 and joined[:begin].rstrip().endswith((":", "="))
 
 
 def _joined(rows: list[str]) -> tuple[str, list[int]]:

@@ -53,6 +53,12 @@ class Subject:
         """What a store may keep: a digest and what may be shown, never the text itself."""
         return replace(self, text="", digest=self.digest or digest_text(self.text))
 
+    def restored(self) -> Subject:
+        """A stored subject keeps only what may be shown; where that is all of it, it is the text itself."""
+        if self.text or not self.shown or digest_text(self.shown) != self.digest:
+            return self
+        return replace(self, text=self.shown)
+
     def to_json(self) -> dict[str, Any]:
         """The public face."""
         return {

@@ -150,6 +150,17 @@ def question_above(view: View, top: int) -> Asked:
     return Asked(text, row, not missing and not HIDDEN.search(text))
 
 
+def question_in_box(view: View, top: int) -> Asked | None:
+    """All words between the head of the box that a menu stands in and the menu: what stands above the box is talk.
+    None where it stands in no box, or in one without words."""
+    around = [frame for frame in find_frames(view.lines) if frame.top < top < frame.bottom]
+    if not around:
+        return None
+    first = max(around, key=lambda frame: frame.top).top + 1
+    text = block(logical_rows(view, peeled(view.lines, top), first, top))
+    return Asked(text, first, not _lacks(view, first, top) and not HIDDEN.search(text)) if text else None
+
+
 def _more_above(view: View, rows: Sequence[str], first: int) -> bool:
     """Words stand above it that nobody has answered: they may belong to it, or be of something long past."""
     drawn = False

@@ -55,6 +55,7 @@ class MenuRule:
     top: str = ""  # the line above the menu where its dialog begins
     topmost: bool = False  # of several such lines the first: what the dialog is about may look like one
     boxed: bool = False  # the dialog shows what it is about in a box of its own
+    most_rows: int = 0  # from that line to the menu: a dialog so high leaves rows out without a word; 0: none does
     choose: str = "arrows"
     priority: int = 50
     score: float = 0.9

@@ -16,6 +16,7 @@ from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
 from atlasbridge.core.recognition.widgets.key_rows import recognise_key_rows
 from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog
 from atlasbridge.core.recognition.widgets.lit_list import recognise_lit_list
+from atlasbridge.core.recognition.widgets.lit_numbers import recognise_lit_numbers
 from atlasbridge.core.recognition.widgets.pointed_list import recognise_pointed
 from atlasbridge.core.recognition.widgets.ruled_region import recognise_region
 from atlasbridge.core.recognition.widgets.side_by_side import recognise_side_by_side
@@ -45,6 +46,7 @@ FINDERS: tuple[Finder, ...] = (
     Finder("words of a dialect", recognise_region, drawn=False, chats=True),
     Finder("input box of an AI CLI", recognise_input_box),
     Finder("dialog of a dialect", recognise_dialog, chats=True),
+    Finder("counted list with a bar", recognise_lit_numbers, chats=True),
     Finder("framed dialog", recognise_box),
     Finder("choices side by side", recognise_side_by_side, chats=True),
     Finder("pointed list", recognise_pointed, chats=True),

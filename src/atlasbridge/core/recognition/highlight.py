@@ -12,9 +12,10 @@ from atlasbridge.core.recognition.widgets.filtered_list import find_below, find_
 from atlasbridge.core.recognition.widgets.framed_dialog import find_frame
 from atlasbridge.core.recognition.widgets.list_rows import Menu
 from atlasbridge.core.recognition.widgets.lit_list import find_lit_here, find_lit_list, find_words_here
+from atlasbridge.core.recognition.widgets.numbered_list import find_numbered
 from atlasbridge.core.recognition.widgets.odd_one import odd_one
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
-from atlasbridge.core.recognition.widgets.side_by_side import find_row
+from atlasbridge.core.recognition.widgets.side_by_side import find_lit_words, find_row
 from atlasbridge.core.screen.view import View
 
 POINTERS = "❯›»▸▶→➜➤⮞>"
@@ -47,7 +48,9 @@ def _menus(view: View) -> Iterator[Menu]:
             yield Menu(tuple(buttons), current_button(view, buttons), "colour")
     finders = (
         partial(find_menu, pointers=POINTERS),
+        partial(find_numbered, pointers=POINTERS),
         find_row,
+        find_lit_words,
         find_below,
         find_marked,
         find_counted,

@@ -34,6 +34,7 @@ GROUP_INDENT = 3  # boxes of a group stand a little to the right of the group's 
 DIALOG_ROWS = 30  # above a list, in which its dialog says what it is
 FOOT_ROWS = 12  # below a list, in which a tool explains keys
 HINT_ROWS = 6  # above a list, in which it says how boxes are switched
+KEYS_ROWS = 4  # below a list: what its keys do, and the frame around it
 STATUS_ROWS = 1  # below a list: what a tool says of itself, such as a spinner's line
 BULLET_FOOT_ROWS = 2  # below a list with a bullet: a hint
 LONGEST_BULLETED = 60  # characters of a choice; what is longer is prose

@@ -172,7 +172,7 @@ class Journal:
         anchored = read_anchor(self._anchor.path) is not None
         with self.database.transaction() as connection:
             audit_events.adopt(connection, lines)
-            self._compare_with_anchor(self._work(connection), adopted=True)
+            self._compare_with_anchor(self._work(connection))
             self._work(connection).audit(AuditEvent.AUDIT_ADOPTED, entries=len(lines), anchored=anchored)
             end = find_sound_end(connection, self._file.path)
         self._resume(end.size, end.seq)
@@ -182,16 +182,11 @@ class Journal:
         with self.database.transaction() as connection:
             self._compare_with_anchor(self._work(connection))
 
-    def _compare_with_anchor(self, work: Work, adopted: bool = False) -> None:
-        """At the start: a store that knows less than was written down once was shortened, whoever did it and why.
-
-        A log that is `adopted` without its database must also be the very one; a store and a log that agree with each
-        other are believed: after a kill the anchor was once seen with another hash, and a false alarm stays for ever.
-        """
+    def _compare_with_anchor(self, work: Work) -> None:
+        """At the start: a store without the very entry that was written down once was shortened or exchanged."""
         anchor = read_anchor(self._anchor.path)
-        found = audit_events.head(work.connection).entries
-        exchanged = adopted and anchor is not None and not audit_events.holds(work.connection, anchor)
-        if anchor is not None and (anchor.entries > found or exchanged):
+        if anchor is not None and not audit_events.holds(work.connection, anchor):
+            found = audit_events.head(work.connection).entries
             work.audit(AuditEvent.AUDIT_CUT, expected=anchor.entries, expected_hash=anchor.hash, found=found)
 
     def check_head(self) -> None:

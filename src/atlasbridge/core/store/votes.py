@@ -21,13 +21,14 @@ def insert(connection: sqlite3.Connection, prompt_id: str, person: str, identity
     return True
 
 
+def everybody(connection: sqlite3.Connection, prompt_id: str) -> list[str]:
+    """Whatever each of them agreed to."""
+    rows = connection.execute("SELECT person FROM votes WHERE prompt_id = ? ORDER BY at, person", (prompt_id,))
+    return [str(row[0]) for row in rows]
+
+
 def people(connection: sqlite3.Connection, prompt_id: str, answer: str) -> list[str]:
     rows = connection.execute(
         "SELECT person FROM votes WHERE prompt_id = ? AND answer = ? ORDER BY at, person", (prompt_id, answer)
     )
-    return [str(row[0]) for row in rows]
-
-
-def everybody(connection: sqlite3.Connection, prompt_id: str) -> list[str]:
-    rows = connection.execute("SELECT person FROM votes WHERE prompt_id = ? ORDER BY at, person", (prompt_id,))
     return [str(row[0]) for row in rows]

@@ -14,6 +14,11 @@ ADD_FILE = "*** Begin Patch\n*** Add File: written.txt\n+written by the lab\n***
 CHANGE_FILE = "*** Begin Patch\n*** Update File: seed.txt\n@@\n-colour = red\n+colour = blue\n*** End Patch\n"
 LEAK = "sk-lab-0123456789abcdef0123456789abcdef"
 MANY_LINES = "\n".join((*(f"echo step number {n} of many >> made-by-bash.txt" for n in range(1, 31)), "true the end"))
+LONG_LINES = [f"line {n} of sixty, written by the lab" for n in range(1, 61)]
+HERE_DOCUMENT = "\n".join(("cat > made-by-bash.txt <<'END'", *LONG_LINES, "END"))
+LONG_PATCH = (
+    "*** Begin Patch\n*** Add File: written.txt\n" + "".join(f"+{line}\n" for line in LONG_LINES) + "*** End Patch\n"
+)
 PLAN = "# Plan\n\n1. Make a file\n2. Look at it\n"
 DATABASES = [
     {"label": "PostgreSQL", "description": "A server"},
@@ -165,6 +170,8 @@ def scenes(folder: str, address: str, plan: str) -> dict[str, list[Move]]:
         "bashboth": [(shell("touch made-by-bash.txt"), shell("touch made-by-bash-2.txt"))],
         "secretbash": [shell(f"curl -s -H 'Authorization: Bearer {LEAK}' {page} -o fetched.html")],
         "manylines": [shell(MANY_LINES)],
+        "heredoc": [shell(HERE_DOCUMENT)],
+        "longwrite": [write(new, "\n".join(LONG_LINES) + "\n", LONG_PATCH)],
         "longbash": [shell("sleep 8 && touch made-by-bash.txt")],
         "readbash": [shell(ask_overwrite)],
         "netbash": [shell(f"curl -s -o fetched.html {page}")],
@@ -212,7 +219,7 @@ def write(path: str, content: str, patch: str) -> Spellings:
     return {
         "Write": {"file_path": path, "filepath": path, "path": path, "content": content},
         "apply_patch": patch,
-        "write_file": {"file_path": path, "content": content},
+        "write_file": {"file_path": path, "path": path, "content": content},
         "write": {"filePath": path, "path": path, "content": content},
         "create": {"path": path, "file_text": content},
         "exec_command": {"cmd": f"apply_patch <<'END'\n{patch}END"},
@@ -222,7 +229,7 @@ def write(path: str, content: str, patch: str) -> Spellings:
 def read(path: str) -> Spellings:
     return {
         "Read": {"file_path": path, "filepath": path, "path": path},
-        "read_file": {"file_path": path},
+        "read_file": {"file_path": path, "path": path},
         "read": {"filePath": path},
         "view": {"path": path},
         "exec_command": {"cmd": "cat seed.txt"},

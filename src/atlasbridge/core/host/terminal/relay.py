@@ -87,7 +87,7 @@ class OutputRelay:
             except OSError:
                 chunk = b""
             if chunk:
-                more = self._pass_on(fd, chunk, beat)
+                more = self.pass_on(fd, chunk, beat)
             elif self._is_over(beat):
                 break
         self.finished, self._fetching = True, False
@@ -101,7 +101,7 @@ class OutputRelay:
         self._wakeup.wait(_REOPEN_S)
         return False
 
-    def _pass_on(self, fd: int, chunk: bytes, beat: Beat) -> bool:
+    def pass_on(self, fd: int, chunk: bytes, beat: Beat) -> bool:
         """The terminal first: whatever comes before it is felt at every key.  Returns whether more is expected."""
         more = len(chunk) == _FULL_READ
         if more:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atlasbridge.core.host.terminal.inlet import GateTimeout
+from atlasbridge.core.host.typing.hook_line import BY_HOOK, HookLine
 from atlasbridge.core.host.typing.steps import GONE, LOOK_S, Typing, Walk
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.patterns import lazy
@@ -29,9 +30,10 @@ class _AtWork(Outcome):
 
 
 class Typist:
-    def __init__(self, walk: Walk, encode: Encode) -> None:
-        self._walk = walk
+    def __init__(self, walk: Walk, encode: Encode, hook: HookLine | None = None) -> None:
+        self.walk = walk
         self._encode = encode
+        self._hook = hook or HookLine()
         self._watch, self._inlet, self._pty = walk.watch, walk.inlet, walk.pty
         self._settings = walk.settings
 
@@ -53,7 +55,7 @@ class Typist:
             outcome = self._type_now(prompt_id, answer)
             if not isinstance(outcome, _AtWork):
                 return outcome
-            self._walk.pause(_BUSY_PAUSE_S)  # an event loop may be caught in the middle of a turn
+            self.walk.pause(_BUSY_PAUSE_S)  # an event loop may be caught in the middle of a turn
         return self._watch.refuse(prompt_id, outcome)
 
     def _type_now(self, prompt_id: str, answer: Answer) -> Outcome:
@@ -70,11 +72,15 @@ class Typist:
             if prompt.secret:
                 self._watch.remember_secret(answer.value)  # before it is typed: its echo may be looked at at once
             typing = Typing(prompt, flags, self._watch.screen.version)
+            word = self._hook.word_for(prompt, answer)
+            if word and self._hook.send(word):
+                self._watch.begin_typing(prompt_id, prompt.digest, several=False, detail=BY_HOOK)
+                return Outcome("typed", BY_HOOK)
             self._watch.begin_typing(prompt_id, prompt.digest, several=len(steps) > 1)
             reached = self._inlet.send(steps[0].keys)
         outcome = Outcome("failed", "the typing broke off")
         try:
-            outcome = self._walk.go(steps, typing) if reached else GONE
+            outcome = self.walk.go(steps, typing) if reached else GONE
         finally:
             self._watch.end_typing(prompt_id, outcome)
         return outcome
@@ -86,7 +92,7 @@ class Typist:
             compared = self._compare(prompt_id, answer)
             if isinstance(compared, Outcome) or not self._watch.behind:
                 return compared
-            self._walk.pause(LOOK_S)
+            self.walk.pause(LOOK_S)
         return compared
 
     def _compare(self, prompt_id: str, answer: Answer) -> Compared | Outcome:

@@ -36,8 +36,12 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
             continue  # a dialog has words: this is what somebody writes into the input box
         found = menu_finding(view, menu, rule, asked, dialect)
         about = subject_on_screen(view, menu.top, asked, rule, dialect)
-        whole = found.whole and shows_subject(asked, rule, dialect)
-        return replace(found, own=dialect.idles, permission=rule.permission, subject=about, whole=whole)
+        clipped = found.whole and 0 < rule.most_rows <= menu.top - asked.row
+        whole = found.whole and shows_subject(asked, rule, dialect) and not clipped
+        about = replace(about, complete=False) if about and clipped else about
+        return replace(
+            found, own=dialect.idles, permission=rule.permission, subject=about, whole=whole, clipped=clipped
+        )
     return None
 
 

@@ -47,9 +47,11 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
     if rule.type != "free_text":
         return found
     lines = [line.strip() for line in unframed(tuple(asked.split("\n")))]
-    question = next((line for line in reversed(lines) if line), asked)  # what stands above it may turn or count
+    question = next((line for line in reversed(lines) if line), asked)
     said = last_words(view, row + 1, dialect)
-    return replace(found, excerpt=said, question=said, core=f"{rule.id}: {question}")
+    still = "\n".join(row.rstrip() for row in steady(dialect, said).split("\n"))  # what stands above may turn or count
+    core = f"{rule.id}: {question}\0{still}"
+    return replace(found, excerpt=said, question=said, core=core)
 
 
 def last_words(view: View, row: int, dialect: Dialect) -> str:

@@ -11,7 +11,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 from tests.support import sample_prompt as sample
-from tests.support.browser import complaints, find, open_browser, phone, text_of, wait, wait_text
+from tests.support.browser import complaints, find, phone, text_of, wait, wait_text
 from tests.support.threaded_hub import ThreadedHub
 
 from atlasbridge.core.prompt.model import Prompt, PromptState
@@ -22,34 +22,11 @@ _LOOKS_AT_REST = 12  # a twentieth of a second each
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[webdriver.Chrome]:
-    browser = open_browser()
+@pytest.fixture
+def browser(browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    """In the end its console must have stayed clean."""
     yield browser
-    browser.quit()
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[ThreadedHub]:
-    running = ThreadedHub(tmp_path)
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def browser(chromium: webdriver.Chrome, hub: ThreadedHub) -> Iterator[webdriver.Chrome]:
-    """A fresh page that was let in by its link; in the end its console must have stayed clean."""
-    chromium.get_log("browser")
-    chromium.get(hub.link())
-    wait_text(chromium, "#link", "live")
-    yield chromium
-    for extra in chromium.window_handles[1:]:
-        chromium.switch_to.window(extra)
-        chromium.close()
-    chromium.switch_to.window(chromium.window_handles[0])
-    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    found = [line for line in complaints(chromium) if "Failed to load resource" not in line and "ERR_" not in line]
-    chromium.get("data:text/html,done")
+    found = [line for line in complaints(browser) if "Failed to load resource" not in line and "ERR_" not in line]
     assert found == []
 
 

@@ -23,29 +23,6 @@ STATIC = Path(access_module.__file__).parent / "static"
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[webdriver.Chrome]:
-    browser = open_browser()
-    yield browser
-    browser.quit()
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[ThreadedHub]:
-    running = ThreadedHub(tmp_path)
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def browser(chromium: webdriver.Chrome, hub: ThreadedHub) -> Iterator[webdriver.Chrome]:
-    chromium.get(hub.link())
-    wait_text(chromium, "#link", "live")
-    yield chromium
-    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    chromium.get("data:text/html,done")
-
-
 def own_port(hub: ThreadedHub) -> int:
     return int(hub.url.rpartition(":")[2])
 
@@ -114,6 +91,11 @@ def test_the_worker_keeps_every_file_of_the_page() -> None:
     )
     there = {"/" if path.name == "index.html" else f"/{path.name}" for path in STATIC.iterdir()}
     assert listed == there - {"/sw.js"}
+
+
+def test_every_module_is_fetched_at_once_and_not_one_after_the_other() -> None:
+    early = set(re.findall(r'rel="modulepreload" href="/([\w.-]+)"', (STATIC / "index.html").read_text()))
+    assert early == {path.name for path in STATIC.glob("*.js")} - {"sw.js", "main.js"}
 
 
 def test_who_loses_a_race_is_told_which_answer_was_used_and_by_whom(

@@ -1,0 +1,12 @@
+"""Grok CLI.  How it asks and which key answers is in `dialect.toml`."""
+
+from __future__ import annotations
+
+from atlasbridge.adapters.pty import PtyAdapter
+from atlasbridge.adapters.registry import AdapterRegistry
+
+
+@AdapterRegistry.register("grok")
+class GrokAdapter(PtyAdapter):
+    TOOL_NAME = "grok"
+    DIALECT = "grok"

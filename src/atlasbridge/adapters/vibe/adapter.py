@@ -1,0 +1,12 @@
+"""Mistral Vibe.  How it asks and which key answers is in `dialect.toml`."""
+
+from __future__ import annotations
+
+from atlasbridge.adapters.pty import PtyAdapter
+from atlasbridge.adapters.registry import AdapterRegistry
+
+
+@AdapterRegistry.register("vibe")
+class VibeAdapter(PtyAdapter):
+    TOOL_NAME = "vibe"
+    DIALECT = "vibe"

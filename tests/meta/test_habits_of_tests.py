@@ -1,0 +1,92 @@
+"""How tests are written: they wait for conditions, not for time, and look at what is shown to everybody.
+
+Each list here only ever gets shorter.  A test that needs the inside of a thing wants a seam in the product; a test that
+waits wants `tests/support/waiting.py`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+FILES = sorted(path for path in TESTS.rglob("*.py") if path.parts[len(TESTS.parts)] not in ("benchmarks", "torture"))
+LOOPS = (ast.While, ast.For, ast.AsyncFor)
+OF_OTHERS = {"_exit", "_ntuple_diskusage", "_req", "_IOBase"}  # private to Python and to libraries, not to us
+
+# Pauses that are what is tested or played: a slow network, a busy program, a second that passes.
+PAUSES: dict[str, int] = {
+    "ptypool/test_specification_examples.py": 1,
+    "support/fake_ntfy.py": 1,
+    "support/fake_server.py": 2,
+}
+# Looks at the inside, by file; whoever takes one away takes its number down.
+INSIDE: dict[str, int] = {
+    "channels/web/test_web_lan.py": 3,
+    "channels/web/test_web_push.py": 2,
+    "core/audit/test_audit_log.py": 1,
+    "core/detection/test_detector_lines.py": 2,
+    "core/host/test_hub_link.py": 1,
+    "core/policy/test_plain.py": 1,
+    "core/recognition/test_linear_cost.py": 1,
+    "core/scheduler/test_deadlines.py": 1,
+    "core/screen/test_screen_beside.py": 3,
+    "core/screen/test_screen_style.py": 1,
+    "core/test_patterns.py": 3,
+    "fire/test_between_the_keys.py": 2,
+    "fire/test_hub_under_strain.py": 1,
+    "integration/test_hub_attention.py": 3,
+    "os/test_probe_macos.py": 3,
+    "policy/test_policy_fuzz.py": 1,
+    "property/test_screen_fuzz.py": 3,
+    "ptypool/integration/test_ptypool_cleanup.py": 1,
+    "ptypool/integration/test_ptypool_session.py": 1,
+    "ptypool/integration/test_ptypool_threads.py": 1,
+    "ptypool/test_specification_examples.py": 1,
+    "support/gate_world.py": 1,
+    "support/hostile_streams.py": 1,
+    "support/store_life.py": 1,
+    "trust/test_not_by_the_one_who_asks.py": 2,
+    "trust/test_receipts_tell_the_truth.py": 1,
+}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(TESTS))
+
+
+def pauses(tree: ast.AST, in_loop: bool = False) -> Iterator[int]:
+    """Where a test sleeps for a fixed time outside any loop; sleep(0) only lets others go on."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "sleep":
+            given = node.args[0] if node.args else None
+            if not in_loop and isinstance(given, ast.Constant) and given.value:
+                yield node.lineno
+        own = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        yield from pauses(node, isinstance(node, LOOPS) or (in_loop and not own))
+
+
+def inside(tree: ast.AST) -> Iterator[int]:
+    """Where a test takes a private name of something else than itself."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(("atlasbridge", "ptypool")):
+            yield from (node.lineno for alias in node.names if is_private(alias.name))
+        elif isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in OF_OTHERS:
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            yield from () if own else (node.lineno,)
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def test_tests_wait_for_conditions() -> None:
+    found = {name_of(path): len(list(pauses(ast.parse(path.read_text("utf-8"))))) for path in FILES}
+    assert {name: count for name, count in found.items() if count} == PAUSES
+
+
+def test_tests_look_at_what_is_shown_to_everybody() -> None:
+    found = Counter(name_of(path) for path in FILES for _ in inside(ast.parse(path.read_text("utf-8"))))
+    assert dict(found) == INSIDE
