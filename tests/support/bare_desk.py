@@ -10,8 +10,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from atlasbridge.core.ids import new_id
 from atlasbridge.core.policy.attention import Tone
-from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
+from atlasbridge.core.prompt.question import RemoteQuestion
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
@@ -20,7 +22,37 @@ def _unexpected(what: str) -> NoReturn:
     raise AssertionError(f"this desk was not expected to be asked for {what}")
 
 
+class BareDoors:
+    """Nobody answers here what is asked over HTTP: that is tried with a real hub."""
+
+    async def ask(self, asked: RemoteQuestion) -> AsyncGenerator[dict[str, Any], None]:
+        yield {"event": "raised", "prompt_id": new_id()}
+        yield {"event": "expired", "outcome": "expired"}
+
+    def withdraw(self, session_id: str) -> bool:
+        return False
+
+    def owner(self, session_id: str) -> str:
+        return ""
+
+    def is_foreign(self, session_id: str, identity: str) -> bool:
+        return False
+
+
 class BareDesk:
+    @property
+    def doors(self) -> BareDoors:
+        return BareDoors()
+
+    async def kin_of(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+        return ""
+
+    def mark_asker(self, label: str, kin: str) -> str:
+        return label
+
+    def refuse_kin(self, kin: str, op: str, prompt_id: str = "") -> Reject:
+        return Reject(Refusal.SELF, "Only a person decides.")
+
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         _unexpected("sessions")
 
