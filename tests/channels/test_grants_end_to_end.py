@@ -87,7 +87,10 @@ def test_what_cannot_be_granted_is_said_and_what_is_not_whole_is_not_offered(hub
         host.raise_prompt(asking("npm run test $(evil)"))
         message = hand.reads("npm run test $(evil)", OFFER)
         pressed = hand.press(message, OFFER)
-        said = lambda: getattr(pressed, "toast", "") or "".join(map(text_of, hand.person.sees()))  # noqa: E731
+
+        def said() -> str:
+            return getattr(pressed, "toast", "") or "".join(map(text_of, hand.person.sees()))
+
         hand.server.wait_for(
             lambda: "This cannot be granted: it is not certain what would run" in said(), "why not", 60
         )

@@ -98,7 +98,7 @@ def test_a_session_is_attached_from_the_list_and_the_list_is_there_afterwards() 
         wait_no_session(hub.home.root)
 
 
-def test_g_says_what_would_be_allowed_for_a_while_and_a_digit_gives_it():
+def test_g_says_what_would_be_allowed_for_a_while_and_a_digit_gives_it() -> None:
     with hub_process() as hub, FakeHost(hub.home, tool="claude") as host:
         host.raise_prompt(asking("npm run test"))
         wait_until(hub.is_asked)

@@ -24,6 +24,8 @@ PAUSES: dict[str, int] = {
 }
 # Looks at the inside, by file; whoever takes one away takes its number down.
 INSIDE: dict[str, int] = {
+    "support/changed_cells.py": 1,
+    "trust/test_the_log_cannot_be_cut.py": 1,
     "channels/web/test_web_lan.py": 3,
     "channels/web/test_web_push.py": 2,
     "core/audit/test_audit_log.py": 1,

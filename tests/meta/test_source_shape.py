@@ -75,6 +75,7 @@ SAME_IDEA = {
     "reply",
     "policy",  # whom to ask, and the commands about rules
     "grants",  # a table, and the commands about it
+    "granting",  # what a grant would allow, and how a chat offers it
     "hub",
     "link",
     "client",
@@ -89,7 +90,7 @@ SAME_IDEA = {
 }
 # Classes of one name: a configuration's table and what is made of it, a chat's own part, the same word of two rooms.
 SAME_WORD = {
-    *("Grant", "Hub", "Retention", "Launcher", "Client", "Person"),
+    *("Dialog", "Told", "Grant", "Hub", "Retention", "Launcher", "Client", "Person"),
     *("Doors", "Memory", "Inbound", "Origin", "Listener", "Link", "Body", "Token"),
     *("Strangers", "Refused", "Outcome", "Caller", "Call", "HubServer", "Line", "Moment", "Door", "Walk", "Process"),
     *("Confidence", "PromptEvent", "Session"),  # as two documents write them, each in its own way

@@ -122,5 +122,14 @@ class BareDesk:
     ) -> dict[str, Any]:
         _unexpected("a grant")
 
+    def rules(self) -> dict[str, Any]:
+        _unexpected("rules")
+
+    def revoke_grant(self, grant_id: str, identity: str) -> bool:
+        _unexpected("the end of a grant")
+
+    def agreed(self, prompt_id: str) -> list[str]:
+        return []
+
     async def launch(self, name: str, identity: str) -> str:
         _unexpected("a launch")

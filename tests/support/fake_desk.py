@@ -153,7 +153,13 @@ class FakeDesk(BareDesk):
         return {"ok": True, **words, **({} if wanted["preview"] else {"grant_id": "a" * 32, "answered": True})}
 
     def rules(self) -> dict[str, Any]:
-        rule = {"name": "tests", "verdict": "allow", "command": "cargo test **", "about": "cargo test **", "only": []}
+        rule: dict[str, Any] = {
+            "name": "tests",
+            "verdict": "allow",
+            "command": "cargo test **",
+            "about": "cargo test **",
+            "only": [],
+        }
         rule |= {"approvals": 1, "person": [], "reason": "", "origin": "", "digest": "0" * 32}
         return {"rules": [rule], "grants": self.grants, "decisions": [], "tell": "digest"}
 
