@@ -36,7 +36,7 @@ run: $(INSTALLED) ## the demo: a sample agent that asks questions; make run TOOL
 test: $(READY) ## the tests that need Python alone, a few minutes
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not browser and not tools and not heavy" $(ARGS)
 
-test-all: $(READY) ## also installs and runs what needs more: a browser, strace, full-screen programs, real AI CLIs
+test-all: $(READY) ## also installs and runs what needs more: two browsers, strace, full-screen programs, real AI CLIs
 	tools/install-extras
 	$(BIN)/python -m pytest -q -m "browser or tools or heavy" $(ARGS)
 

@@ -101,14 +101,20 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     """What the configuration asks of the hub.  Raises ConfigError."""
     from atlasbridge.config.hub import hub_settings
     from atlasbridge.config.rules import plan_rules
-    from atlasbridge.core.daemon.desk import Launcher
+    from atlasbridge.core.daemon.launching import Launcher
     from atlasbridge.core.daemon.service import HubPlan
 
     config = load_configuration(home, environ)
     launchers = tuple(
-        Launcher(item.name, tuple(item.command), folder, partial(launch_session, home, item.command, folder))
+        Launcher(
+            item.name,
+            tuple(item.command),
+            os.path.expanduser(item.cwd),
+            partial(launch_session, home),
+            tuple(os.path.expanduser(folder) for folder in item.folders),
+            item.arguments,
+        )
         for item in config.general.launchers
-        for folder in [os.path.expanduser(item.cwd)]
     )
     return HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config))
 
@@ -145,7 +151,7 @@ def build_channel(name: str, settings: Mapping[str, Any], desk: Desk) -> Channel
     return SpecifiedChannel(name, found, settings, desk, SystemClock())
 
 
-async def launch_session(home: Home, command: list[str], cwd: str) -> str:
+async def launch_session(home: Home, command: tuple[str, ...], cwd: str, name: str = "") -> str:
     """Start a session without a terminal, as `atlasbridge run --detach` does, and return its id."""
     import asyncio
 
@@ -153,7 +159,7 @@ async def launch_session(home: Home, command: list[str], cwd: str) -> str:
     from atlasbridge.core.own_python import own_environ, own_python
 
     process = await asyncio.create_subprocess_exec(
-        *own_python("atlasbridge", "run", "--detach", "--", *command),
+        *own_python("atlasbridge", "run", "--detach", *(("--name", name) if name else ()), "--", *command),
         cwd=cwd,
         env=own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root)),
         stdin=asyncio.subprocess.DEVNULL,

@@ -116,3 +116,46 @@ def test_the_command_ends_well_even_when_python_is_gone() -> None:
     broken = hook_command("/d").replace(sys.executable, "/no/such/python")
     done = subprocess.run(broken, shell=True, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("said", "behaviour"),
+    [
+        ([{"m": "started"}, {"m": "decide", "behavior": "allow"}], "allow"),
+        ([{"m": "decide", "behavior": "deny"}], "deny"),
+        ([{"m": "over"}], ""),
+        ([], ""),
+    ],
+)
+def test_a_hook_that_answers_says_what_the_host_decided_and_nothing_else(said: list, behaviour: str) -> None:
+    door = Path(tempfile.mkdtemp(prefix="ab")) / "d.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(door))
+        listener.listen(1)
+        words = [sys.executable, "-I", "-S", str(HOOK), str(door), "answers"]
+        hook = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert hook.stdin is not None
+        hook.stdin.write(json.dumps(BASH))
+        hook.stdin.close()
+        connection, _ = listener.accept()
+        with connection:
+            assert json.loads(connection.makefile("rb").readline())["answers"] is True
+            connection.sendall(b"".join(json.dumps(line).encode() + b"\n" for line in said))
+    assert hook.stdout is not None
+    printed = hook.stdout.read()
+    hook.stdout.close()
+    assert hook.wait(20) == 0
+    given = json.loads(printed)["hookSpecificOutput"]["decision"] if printed else {}
+    assert given.get("behavior", "") == behaviour
+    assert given.get("interrupt") is (True if behaviour == "deny" else None)  # as the dialog's own No does
+    door.unlink()
+
+
+def test_only_versions_where_it_was_tried_get_a_hook_that_answers() -> None:
+    assert (
+        " answers"
+        in settings_of(with_hook(("claude",), "/d", answers=True))["hooks"]["PermissionRequest"][0]["hooks"][0][
+            "command"
+        ]
+    )
+    assert "answers" not in hook_command("/d")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import atlasbridge
 import ptypool
-from tests.benchmarks import judging, latency, profile, relaying, resting
+from tests.benchmarks import judging, latency, profile, relaying, resting, ruling
 from tests.benchmarks.fidelity import fidelity_rows
 from tests.benchmarks.measure import Series, wall
 from tests.benchmarks.peers import all_peers, have, instrument
@@ -194,6 +194,14 @@ def detecting(report: Report, effort: Effort, bench: relaying.Bench) -> None:
     grown = flood.after_mb - flood.before_mb
     report.target(f"memory grown by {effort.megabytes} MB of output", "flat (under 2 MB)", f"{grown:.1f} MB", grown < 2)
     of_animated_tools(report)
+    ruled = ruling.verdicts()
+    report.add(
+        f"A verdict of the rules on {ruled.count} commands that try to slip through: p50 {ruled.p50_ms:.1f} ms, p99 "
+        f"{ruled.p99_ms:.1f} ms; the parser's process alone "
+        f"{ruled.parser_p50_ms:.1f} and {ruled.parser_p99_ms:.1f} ms.",
+        "",
+    )
+    report.target("verdict of the rules", "p99 under 10 ms", f"{ruled.p99_ms:.1f} ms", ruled.p99_ms < 10)
     day = judging.a_busy_day()
     report.add(
         f"One judgement of a full screen: {judging.judgement_us():.0f} us. 24 simulated hours, {day.asked} prompts "

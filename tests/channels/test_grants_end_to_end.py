@@ -88,12 +88,11 @@ def test_what_cannot_be_granted_is_said_and_what_is_not_whole_is_not_offered(hub
         message = hand.reads("npm run test $(evil)", OFFER)
         pressed = hand.press(message, OFFER)
 
-        def said() -> str:
-            return getattr(pressed, "toast", "") or "".join(map(text_of, hand.person.sees()))
+        def is_told() -> bool:
+            said = getattr(pressed, "toast", "") or "".join(map(text_of, hand.person.sees()))
+            return "This cannot be granted: it is not certain what would run" in said
 
-        hand.server.wait_for(
-            lambda: "This cannot be granted: it is not certain what would run" in said(), "why not", 60
-        )
+        hand.server.wait_for(is_told, "why not", 60)
         assert hub.json("grants", "list", "--json") == []
         host.raise_prompt(asking("npm run other", certain=False))
         assert OFFER not in buttons_of(hand.reads("npm run other"))

@@ -12,7 +12,7 @@ from tests.channels.mini_hub import MiniHub
 from tests.support.fake_matrix import BOT, ROOM, TOKEN, FakeMatrix
 
 from atlasbridge.channels.matrix.channel import MatrixChannel
-from atlasbridge.channels.matrix.looks import reactions, strip_quote
+from atlasbridge.channels.matrix.looks import parse_target, reactions, strip_quote
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.policy.attention import Tone
@@ -48,8 +48,11 @@ async def test_a_reaction_answers_and_the_message_says_what_became_of_it(home: F
         await home.until(lambda: record.prompt_id in desk.answers, "the answer")
         assert desk.answers[record.prompt_id].identity == f"matrix:{ADA}"
         moved = desk.move(record, PromptState.RESOLVED, f"matrix:{ADA}")
-        await channel.update_prompt(message_id, moved, Receipt("taken", "Taken.", f"matrix:{ADA}", "Yes"))
-        await home.until(lambda: "✅ Yes" in str(home.events[-1]["content"].get("m.new_content")), "the edit")
+        await channel.update_prompt(
+            message_id, moved, Receipt("taken", "Taken.", f"matrix:{ADA}", "Yes", audit_head="7:ab12cd34")
+        )
+        await home.until(lambda: "audit 7:ab12cd34" in str(home.events[-1]["content"].get("m.new_content")), "the edit")
+        assert "✅ Yes" in home.events[-1]["content"]["m.new_content"]["body"]
         assert home.events[-1]["content"]["m.relates_to"] == {"rel_type": "m.replace", "event_id": message_id}
 
 
@@ -175,3 +178,22 @@ async def test_a_real_synapse_carries_question_reaction_reply_and_edit(desk: Min
             await fake.until(lambda: [e for e in ada.reads(room) if "m.new_content" in e["content"]], "the edit")
         for account in (bot, ada, eve):
             account.close()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"msgtype": "m.image", "body": "y"},
+        {"msgtype": "m.file", "body": "yes"},
+        {"msgtype": "m.notice", "body": "y"},
+        {"msgtype": "m.text", "body": ""},
+        {"msgtype": "m.text", "body": "> <@atlas:fake> Press Enter to continue"},
+        {"msgtype": "m.text", "body": "y", "m.relates_to": {"rel_type": "m.replace", "event_id": "$e0"}},
+        {"body": "y"},
+        {},
+    ],
+)
+def test_a_picture_s_name_a_mere_quote_and_an_edit_are_no_answer(content: dict[str, Any]) -> None:
+    relates = {"m.in_reply_to": {"event_id": "$e0"}, **content.get("m.relates_to", {})}
+    event = {"type": "m.room.message", "sender": ADA, "content": {**content, "m.relates_to": relates}}
+    assert parse_target(event)[0] == ""

@@ -58,8 +58,11 @@ async def test_a_tap_answers_and_the_notification_takes_the_end_into_its_place(p
         reply = desk.answers[record.prompt_id]
         assert (reply.value, reply.identity) == ("y", "ntfy:phone") and record.nonce.startswith(reply.nonce)
         moved = desk.move(record, PromptState.RESOLVED, "ntfy:phone")
-        await channel.update_prompt(message_id, moved, Receipt("taken", "Taken.", "ntfy:phone", "Yes"))
+        await channel.update_prompt(
+            message_id, moved, Receipt("taken", "Taken.", "ntfy:phone", "Yes", audit_head="7:ab12cd34ef")
+        )
         last = phone.messages[OUT][-1]
+        assert "audit 7:ab12cd34" in last["message"]
         assert (
             last["sequence_id"] == shown["sequence_id"] and last["title"].startswith("✅ Yes") and last["priority"] == 1
         )
@@ -72,6 +75,15 @@ async def test_without_the_words_there_is_no_button_that_agrees(phone: FakeNtfy,
         await desk.ask(channel, record)
         (shown,) = phone.messages[OUT]
         assert "Continue" not in str(shown) and [one["label"] for one in shown["actions"]] == ["❌ No"]
+
+
+async def test_who_does_not_trust_the_topic_gets_buttons_that_only_refuse(phone: FakeNtfy, desk: MiniHub):
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    channel = opened(phone, desk, taps_agree=False)
+    async with serving(desk, channel):
+        await desk.ask(channel, record)
+        (shown,) = phone.messages[OUT]
+        assert "Continue? (y/n)" in shown["message"] and [one["label"] for one in shown["actions"]] == ["❌ No"]
 
 
 def test_a_public_server_gets_no_words_unless_somebody_wants_that() -> None:

@@ -109,7 +109,7 @@ async def test_a_configured_session_can_be_started_from_afar() -> None:
     with hub_process(config) as hub:
         (launcher,) = plan_hub(hub.home, {}).launchers
         try:
-            session_id = await launcher.start()
+            session_id = await launcher.launch("", (), "noon")
             await asyncio.to_thread(wait_until, lambda: hub.ask("sessions")["sessions"] != [])
             (session,) = hub.ask("sessions")["sessions"]
             assert session["session_id"] == session_id and session["tool"] == "sleep" and session["cwd"] == "/"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,8 +110,12 @@ def test_edit_keeps_the_old_rules_when_the_draft_is_wrong(hub: HubProcess, tmp_p
 
 def test_grants_are_added_listed_used_and_revoked(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude") as host:
-        prompt_id = host.raise_prompt(asking("cargo test --all"))
+        first = host.raise_prompt(asking("npm run test"))
         wait_until(hub.is_asked)
+        told = hub.cli("grants", "add", first, "--for", "30m", "--preview").stdout.replace("would grant", "granted")
+        assert told.strip() in HOWTO.read_text(encoding="utf-8")
+        prompt_id = host.raise_prompt(asking("cargo test --all"))
+        wait_until(lambda: hub.ask("prompts")["prompts"][0]["prompt_id"] == prompt_id)
         preview = hub.json("grants", "add", prompt_id, "--for", "30m", "--preview")
         assert preview["words"] == "cargo test with any further words, for 30 minutes in this session"
         assert hub.json("grants", "list") == []
@@ -150,11 +155,45 @@ def test_grants_survive_the_hub_but_not_another_use(hub: HubProcess) -> None:
         wait_until(hub.is_asked)
 
 
-def test_old_grants_in_the_configuration_are_told_and_used_no_more() -> None:
-    grant = '[[grants]]\ntool = "claude"\nquestion = "Do you want to proceed?"\nanswer = "1"\n'
-    config = f"[channels.web]\nenabled = false\n{grant}"
-    with hub_process(config) as hub, FakeHost(hub.home, tool="claude") as host:
-        host.raise_prompt(asking("ls"))
+OLD_GRANTS = """
+[channels.web]
+enabled = false
+
+[[grants]]                      # from last year
+tool = "claude"
+question = "npm run lint"
+answer = "1"
+
+[[grants]]
+tool = "claude"
+question = "Do you want to proceed?"
+answer = "y"
+
+[prompts]
+timeout_seconds = 300
+"""
+
+
+def test_old_grants_are_used_no_more_and_migrate_to_rules() -> None:
+    with hub_process(OLD_GRANTS) as hub, FakeHost(hub.home, tool="claude") as host:
+        host.raise_prompt(asking("npm run lint"))
         wait_until(hub.is_asked)
-        done = hub.cli("policy", "check")
-        assert "no longer used" in done.stderr and "policy suggest" in done.stderr
+        assert "policy migrate" in hub.cli("policy", "check").stderr
+        shown = hub.cli("policy", "migrate").stdout
+        assert 'command = ["npm", "run", "lint"]' in shown and "# no rule: its question is no command" in shown
+        assert not (hub.home.root / "policy.toml").exists()
+
+        done = hub.cli("policy", "migrate", "--write")
+        assert done.returncode == 0, done.stderr
+        assert (
+            json.loads(hub.cli("policy", "explain", "--command", "npm run lint", "--json").stdout)["rule"]
+            == "npm-run-lint-1"
+        )
+        assert (
+            json.loads(hub.cli("policy", "explain", "--command", "npm run lint x", "--json").stdout)["verdict"] == "ask"
+        )
+        config = hub.home.config.read_text()
+        assert "# [[grants]]" in config and tomllib.loads(config)["prompts"] == {"timeout_seconds": 300}
+        host.raise_prompt(asking("npm run lint"))
+        assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}
+        assert "nothing to migrate" in hub.cli("policy", "migrate").stdout

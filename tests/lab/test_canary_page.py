@@ -16,12 +16,12 @@ STALE = "This prompt is no longer on the screen; nothing was typed."
 
 def test_a_reply_that_was_stale_at_first_is_told_and_counted() -> None:
     results = [
-        Result("codex", "main", "bash: y", True),
-        Result("codex", "main", "bash: n", True, again=(STALE,)),
+        Result("codex", "main", "bash: y", True, ways=("hook",)),
+        Result("codex", "main", "bash: n", True, again=(STALE,), ways=("keys", "keys")),
         Result("codex", "main", "write: y", False, "written.txt was not made\nthe screen"),
     ]
     page = render_page({"codex": ("0.166.0", results)})
-    assert "| codex | 0.166.0 | 3 | 2 | 1 |" in page
+    assert "| codex | 0.166.0 | 3 | 2 | 1 | 2 | 1 |" in page
     assert "| bash: y | ok |" in page
     assert f"| bash: n | ok, asked twice: {STALE} |" in page
     assert "| write: y | failed: written.txt was not made |" in page

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from atlasbridge.core.policy.attention import Tone
-from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
 
@@ -55,6 +56,21 @@ class BareDesk:
 
     def name_of(self, identity: str) -> str:
         return ""
+
+    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
+        _unexpected("an answer for later")
+
+    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
+        _unexpected("a snooze")
+
+    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
+        _unexpected("what is kept for later")
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        return []
+
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        return 0.0, False
 
     def tone(self, prompt_id: str, channel: str) -> Tone:
         return Tone()
@@ -126,10 +142,10 @@ class BareDesk:
         _unexpected("rules")
 
     def revoke_grant(self, grant_id: str, identity: str) -> bool:
-        _unexpected("the end of a grant")
+        _unexpected("a grant")
 
     def agreed(self, prompt_id: str) -> list[str]:
-        return []
+        _unexpected("who agreed")
 
     async def launch(self, name: str, identity: str) -> str:
         _unexpected("a launch")

@@ -44,27 +44,27 @@ def phone(browser: webdriver.Chrome, width: int = 360, height: int = 740) -> Non
     browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
 
 
-def wait(browser: webdriver.Chrome, condition: Callable[[webdriver.Chrome], Any], what: str = "") -> Any:
+def wait(browser: Any, condition: Callable[[Any], Any], what: str = "") -> Any:
     """Wait for something to be so; elements that vanish while they are looked at do not matter."""
     try:
         return WebDriverWait(browser, PATIENCE_S, 0.05, (WebDriverException,)).until(condition)
     except TimeoutException:
         shown = browser.execute_script("return [location.hash, document.title, document.body.innerText].join(' | ')")
-        log = [entry["message"] for entry in browser.get_log("browser")]
+        log = [entry["message"] for entry in browser.get_log("browser")] if hasattr(browser, "get_log") else []
     raise AssertionError(f"{what or 'it never came true'}; the page shows: {shown!r}; its console: {log}")
 
 
-def find(browser: webdriver.Chrome, css: str) -> WebElement:
+def find(browser: Any, css: str) -> WebElement:
     return wait(browser, lambda it: it.find_element(By.CSS_SELECTOR, css), f"nothing matches {css}")
 
 
-def text_of(browser: webdriver.Chrome, css: str) -> str:
+def text_of(browser: Any, css: str) -> str:
     """Read in one step inside the page, so that a redraw cannot come in between."""
     script = "return [...document.querySelectorAll(arguments[0])].map((node) => node.textContent).join('\\n')"
     return str(browser.execute_script(script, css))
 
 
-def wait_text(browser: webdriver.Chrome, css: str, words: str) -> None:
+def wait_text(browser: Any, css: str, words: str) -> None:
     wait(browser, lambda it: words in text_of(it, css), f"{css} never said {words!r}")
 
 

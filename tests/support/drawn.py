@@ -163,7 +163,6 @@ def _numbered(text: str, cols: int, fold: Fold) -> Drawing:
 
 def _framed(text: str, cols: int, fold: Fold) -> Drawing:
     room = cols - 4
-    text = text.replace("Password:", "Pass:")
     rows = [row for line in text.split("\n") for row in fold(line, room)]
     inner = [*rows, "", "   \x1b[7m<Yes>\x1b[m        <No>"]
     lines = ["┌" + "─" * (cols - 2) + "┐"]

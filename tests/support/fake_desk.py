@@ -33,6 +33,8 @@ class FakeDesk(BareDesk):
         self.notes: dict[str, str] = {}
         self.audit: list[dict[str, Any]] = []
         self.frames: dict[str, dict[str, Any]] = {}
+        self.past: dict[str, list[Any]] = {}
+        self.launched: list[tuple[str, str, tuple[str, ...], str]] = []
         self.frame_changed = asyncio.Event()
         self.typed: list[tuple[str, bytes, str]] = []
         self.killed: list[tuple[str, bool]] = []
@@ -40,6 +42,11 @@ class FakeDesk(BareDesk):
         self.answers: dict[str, dict[str, Any]] = {}
         self.told: list[str] = []
         self.asked_again: list[str] = []
+        self.names: dict[str, str] = {}
+        self.holds: list[float] = []
+        self.sleepers: set[str] = set()
+        self.kept: list[tuple[InboundReply, str]] = []
+        self.snoozed: list[tuple[InboundReply, float]] = []
         self.offers: dict[str, Any] = {}
         self.grants: list[dict[str, Any]] = []
         self._queues: list[asyncio.Queue[dict[str, Any]]] = []
@@ -62,6 +69,12 @@ class FakeDesk(BareDesk):
         found = [item for key, item in self.all_prompts.items() if len(prompt_id) >= 8 and key.startswith(prompt_id)]
         return found[0] if len(found) == 1 else None
 
+    def name_of(self, identity: str) -> str:
+        return self.names.get(identity, "")
+
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        return self.holds.pop(0) if self.holds else 0.0, identity in self.sleepers
+
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         return [prompt_id]
 
@@ -83,8 +96,16 @@ class FakeDesk(BareDesk):
     def recall(self, key: str, default: str = "") -> str:
         return self.notes.get(key, default)
 
-    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
-        return self.frames.get(session_id)
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        found = self.frames.get(session_id)
+        more = {"past": self.past.get(session_id, [])} if past else {}
+        more |= {} if styled else {"why": ["the probe says busy", "it is busy: no prompt"]}
+        return found and {**found, **more}
+
+    def rename(self, session_id: str, label: str, by: str) -> bool:
+        self.all_sessions[session_id] = replace(self.all_sessions[session_id], label=label)
+        self.publish("session.changed", session_id=session_id, label=label)
+        return True
 
     async def kill(self, session_id: str, force: bool = False) -> bool:
         self.killed.append((session_id, force))
@@ -115,10 +136,13 @@ class FakeDesk(BareDesk):
         finally:
             self.watching -= 1
 
-    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
         found = list(reversed(self.all_prompts.values()))
         ids = [item.prompt_id for item in found]
         found = found[ids.index(before) + 1 :] if before in ids else found
+        found = [item for item in found if session_id in ("", item.session_id) and state in ("", item.state.value)]
         return [item for item in found if search.lower() in item.prompt.excerpt.lower()][:limit]
 
     def statistics(self) -> dict[str, Any]:
@@ -130,15 +154,28 @@ class FakeDesk(BareDesk):
             "types": {"yes_no": 12, "multiple_choice": 19, "free_text": 4},
         }
 
-    def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
+    def audit_entries(
+        self,
+        limit: int = 100,
+        before: int | None = None,
+        events: tuple[str, ...] = (),
+        session_id: str = "",
+        prompt_id: str = "",
+    ) -> list[dict[str, Any]]:
         found = [entry for entry in reversed(self.audit) if before is None or entry["seq"] < before]
+        found = [entry for entry in found if not events or entry["event"] in events]
+        wanted = {"session_id": session_id, "prompt_id": prompt_id}
+        found = [
+            entry for entry in found if all(not value or entry.get(name) == value for name, value in wanted.items())
+        ]
         return found[:limit]
 
     async def audit_state(self) -> dict[str, Any]:
         return {"count": len(self.audit), "hash": "0" * 64, "ok": True, "detail": "the chain is whole"}
 
     def launchers(self) -> list[dict[str, Any]]:
-        return [{"name": "claude here", "command": ["claude"], "cwd": "/home/ada/shop"}]
+        more = {"folders": ["/home/ada"], "arguments": True, "recent": ["/home/ada/blog"]}
+        return [{"name": "claude here", "command": ["claude"], "cwd": "/home/ada/shop", **more}]
 
     def grant(self, prompt_id: str, identity: str, **wanted: Any) -> dict[str, Any]:
         if self.prompt(prompt_id) is None:
@@ -171,10 +208,15 @@ class FakeDesk(BareDesk):
     def agreed(self, prompt_id: str) -> list[str]:
         return []
 
-    async def launch(self, name: str, identity: str) -> str:
+    async def launch(
+        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
+    ) -> str:
         if name != "claude here":
             raise ConfigError(f"there is no launcher named {name!r}")
-        return self.add_session("claude").session_id
+        if folder and not folder.startswith("/home/ada"):
+            raise ConfigError(f"{folder} is not a folder in which {name!r} may be started")
+        self.launched.append((name, folder, arguments, label))
+        return self.add_session("claude", folder or "/home/ada/shop", label).session_id
 
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
         return self.answers.get(prompt_id)
@@ -185,6 +227,43 @@ class FakeDesk(BareDesk):
     def ask_again(self, prompt_id: str) -> bool:
         self.asked_again.append(prompt_id)
         return any(item.prompt_id == prompt_id for item in self.still_waiting())
+
+    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
+        if when not in ("06:00", "in 2h", "limit-resets"):
+            return Reject(Refusal.BAD_VALUE, "Say when: 06:00.")
+        self.kept.append((reply, when))
+        return Receipt("postponed", f"{reply.identity} answers {reply.value!r} at {when} (1a2b3c4d).", reply.identity)
+
+    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
+        self.snoozed.append((reply, for_s))
+        return Receipt("snoozed", f"{reply.identity} wants to be asked again.", reply.identity)
+
+    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
+        if later_id != "1a2b3c4d" or not self.kept:
+            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such answer.")
+        self.kept.clear()
+        return Receipt("revoked", "Taken back.", reply.identity)
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        return [
+            {
+                "later_id": "1a2b3c4d" * 4,
+                "prompt_id": reply.prompt_id,
+                "kind": "answer",
+                "due_at": iso(self.clock.wall() + 60),
+                "value": reply.value,
+                "place": reply.place,
+                "created_at": iso(self.clock.wall()),
+                "by": reply.identity,
+                "by_name": "Ada",
+                "when": when,
+                "session_id": reply.session_id,
+                "name": "project",
+                "excerpt": "?",
+            }
+            for reply, when in self.kept
+            if prompt_id in ("", reply.prompt_id)
+        ]
 
     def tell(self, message: str) -> None:
         self.told.append(message)

@@ -8,9 +8,12 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from atlasbridge.channels.matrix import looks as matrix_looks
+from atlasbridge.channels.ntfy import looks as ntfy_looks
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.telegram import templates
-from atlasbridge.channels.web import view
+from atlasbridge.channels.web import push_text, view
+from atlasbridge.channels.wording import Role
 from atlasbridge.core.clock import iso
 from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState
@@ -56,8 +59,21 @@ _KEPT: list[TemporaryDirectory[str]] = []
 def shown_by_each(record: PromptRecord) -> Iterator[tuple[str, str]]:
     yield "telegram", templates.render_prompt(record, SESSION, "host")["text"]
     yield "slack", "\n".join(_texts(blocks.render_prompt(record, SESSION, "host")))
+    yield "ntfy", ntfy_looks.render_prompt(record, SESSION, "host", shows_text=True, loud=True)[0]["message"]
+    yield "matrix", matrix_looks.render_prompt(record, SESSION, "host")
+    yield "push", push_text.render_ask(record, SESSION, 0.0).body["body"]
     page = json.loads(json.dumps(view.render_prompt(record, SESSION)))
     yield "page", "\n".join((page["asked"], page["warning"]))
+
+
+def agreed_by_a_tap(record: PromptRecord) -> Iterator[tuple[str, str]]:
+    """Where one tap on a message agrees, and with what."""
+    buttons = ntfy_looks.render_prompt(record, SESSION, "host", shows_text=True, loud=True)[1]
+    yield from (("ntfy", one.label) for one in buttons if one.role is not Role.REFUSE)
+    offered = matrix_looks.reactions(record.prompt).values()
+    yield from (("matrix", one.label) for one in offered if one.role is not Role.REFUSE)
+    pushed = push_text.render_ask(record, SESSION, 0.0).body["actions"]
+    yield from (("push", one["title"]) for one in pushed if one["action"] != "refuse")
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -8,12 +8,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from math import ceil
 from random import Random
 
 from hypothesis import strategies as st
 
 from atlasbridge.core.policy.attention import Attendance, AttentionSettings, listeners
 from atlasbridge.core.policy.ladder import (
+    WAKE,
     Ladder,
     Life,
     Outlet,
@@ -21,6 +24,7 @@ from atlasbridge.core.policy.ladder import (
     PresenceSettings,
     Rung,
     Telling,
+    covers,
     default_ladder,
 )
 from atlasbridge.core.policy.people import PeopleBook, Person, QuietHours
@@ -51,10 +55,15 @@ class Asked:
     shown: set[str] = field(default_factory=set)
     end: str = ""
     ended_at: float = 0.0
+    snoozes: list[tuple[float, float]] = field(default_factory=list)  # when somebody says so, and until when
+    wakes: list[float] = field(default_factory=list)
+    held_until: float = float("-inf")
+    put_off_at: float = float("inf")
 
     @property
     def deadline(self) -> float:
-        return self.at + self.life_s
+        """Whoever snoozes it is given its whole time again afterwards."""
+        return max([self.at + self.life_s, *(wake + self.life_s for wake in self.wakes)])
 
 
 @dataclass
@@ -108,9 +117,13 @@ class Simulation:
     def _ask(self, number: int) -> Asked:
         at, life_s = self.random.uniform(0, self.span_s), self.random.choice([5.0, 120.0, 600.0, 5000.0])
         ends_at = at + self.random.uniform(0, life_s * 2)
-        return Asked(
+        asked = Asked(
             number, self._ladder(life_s), life_s, at, ends_at, self.random.random() < 0.5, self.random.random() < 0.2
         )
+        if self.random.random() < 0.2:
+            said = [at + self.random.uniform(0, life_s) for _ in range(self.random.randint(1, 3))]
+            asked.snoozes = sorted((moment, moment + self.random.choice([60.0, 900.0, 3600.0])) for moment in said)
+        return asked
 
     def _ladder(self, life_s: float) -> Ladder:
         if self.random.random() < 0.4:
@@ -133,10 +146,10 @@ class Simulation:
             self._put(asked.at, asked, None)
         restarts = list(self.restarts)
         while self.queue:
-            self.queue.sort(key=lambda item: item[:2])
-            now, _, asked, notice = self.queue.pop(0)
-            while restarts and restarts[0] <= now:
+            if restarts and restarts[0] <= self.queue[0][0]:
                 self._restart(restarts.pop(0))
+                continue
+            now, _, asked, notice = heappop(self.queue)
             if notice is not None:
                 self._send(asked, notice, now)
             else:
@@ -146,7 +159,7 @@ class Simulation:
 
     def _put(self, at: float, asked: Asked, notice: Telling | None) -> None:
         self.order += 1
-        self.queue.append((at, self.order, asked, notice))
+        heappush(self.queue, (at, self.order, asked, notice))
 
     def _restart(self, at: float) -> None:
         """All that was only remembered is gone; what was claimed and never shown is asked again."""
@@ -154,8 +167,8 @@ class Simulation:
         for name, moments in self.heard.items():
             for moment in moments[-200:]:
                 self.attendance.remember(name, moment)
-        waiting = [item for item in self.queue if item[2].at > at and item[3] is None]
-        self.queue = waiting
+        self.queue = [item for item in self.queue if item[2].at > at and item[3] is None]
+        heapify(self.queue)
         for asked in self.asked:
             if asked.at <= at and not asked.end:
                 lost = {channel for _, channel in asked.done} - asked.shown
@@ -172,6 +185,7 @@ class Simulation:
             asked.end = "default" if asked.refuses else "nobody"
             asked.ended_at = now
             return
+        self._hear_snoozes(asked, now)
         typed = bisect_right(self.keys, now)
         outlook = Outlook(
             now,
@@ -179,7 +193,9 @@ class Simulation:
             away=False,
             quiet=self.people.quiet_now(now, lambda zone, wall: int(wall / 60) % 1440),
         )
-        life = Life(asked.at, asked.deadline, frozenset(asked.done))
+        life = Life(
+            asked.at, asked.deadline, frozenset(asked.done), wakes=tuple(asked.wakes), held_until=asked.held_until
+        )
         course = self.attendance.decide(
             asked.ladder, life, self.lanes, outlook, inhibited=asked.idle and self._waits(asked)
         )
@@ -194,12 +210,24 @@ class Simulation:
         if course.look_at is None or course.look_at <= now:
             self.wrong.append(f"at {now} prompt {asked.number} is looked at again at {course.look_at}")
             return
-        self._put(min(course.look_at, max(asked.ends_at, now + 0.001)), asked, None)
+        moments = [course.look_at, max(asked.ends_at, now + 0.001), *(said for said, _ in asked.snoozes if said > now)]
+        self._put(min(moments), asked, None)
+
+    def _hear_snoozes(self, asked: Asked, now: float) -> None:
+        """Only who was shown it can say that they want to be asked again."""
+        while asked.snoozes and asked.snoozes[0][0] <= now:
+            _, until = asked.snoozes.pop(0)
+            if asked.shown and until > now:
+                asked.put_off_at = min(asked.put_off_at, now)
+                asked.wakes.append(until)
+                asked.held_until = max(asked.held_until, until)
 
     def _waits(self, idle: Asked) -> bool:
         return any(not one.end and not one.idle and one is not idle for one in self.asked)
 
     def _check(self, asked: Asked, notice: Telling, outlook: Outlook) -> None:
+        if outlook.now < asked.held_until:
+            self.wrong.append(f"prompt {asked.number} was told of while it was put off")
         repeated = {(step, notice.channel) for step in notice.steps} & asked.done
         if repeated:
             self.wrong.append(f"step {repeated} of prompt {asked.number} twice")
@@ -213,9 +241,10 @@ class Simulation:
     def _send(self, asked: Asked, notice: Telling, now: float) -> None:
         if asked.end or asked.ends_at <= now or now >= asked.deadline:
             return  # nobody is told of what is settled: the courier asks whether it is still wanted
-        if any(start <= now < end for start, end in self.outages[notice.channel]):
-            if not notice.reminder:
-                self._put(now + RETRY_S, asked, notice)
+        back_at = max((end for start, end in self.outages[notice.channel] if start <= now < end), default=None)
+        if back_at is not None:
+            if not notice.reminder:  # tried again and again: the first time that it works counts
+                self._put(now + RETRY_S * ceil((back_at - now) / RETRY_S), asked, notice)
             return
         self.sent.append((asked.number, notice.steps, notice.channel))
         asked.shown.add(notice.channel)
@@ -241,14 +270,39 @@ class Simulation:
     def _judge_reach(self, asked: Asked) -> None:
         """A channel that works is asked at once where the ladder says so; presence may delay it by a minute."""
         steps = asked.ladder.steps
+        self._judge_unseen(asked)
         if not any(not step.who and not step.channels and step.after_s == 0 for step in steps):
             return
         until = min(asked.ends_at, asked.deadline)
+        if asked.wakes:
+            until = min(until, asked.put_off_at)
+            self._judge_wakes(asked)
         for lane in self.lanes:
             late_s = 61.0 if lane.remote else 0.1
             works = not any(start <= until for start, _ in self.outages[lane.name])
             if works and until - asked.at > late_s and lane.name not in asked.shown:
                 self.wrong.append(f"prompt {asked.number} was never shown in {lane.name}")
+
+    def _judge_unseen(self, asked: Asked) -> None:
+        """What expired and nobody was ever shown: then no channel worked from its beginning to its end."""
+        lasted = asked.end in ("default", "nobody") and asked.deadline - asked.at > 61.0
+        if asked.shown or not lasted:
+            return
+        for lane in self.lanes:
+            down = [(start, end) for start, end in self.outages[lane.name] if end > asked.at and start < asked.deadline]
+            in_time = [step for step in asked.ladder.steps or (Rung(),) if step.after_s + 61.0 < asked.life_s]
+            if not down and any(covers(step, lane) for step in in_time):
+                self.wrong.append(f"prompt {asked.number} expired unseen, though {lane.name} worked")
+
+    def _judge_wakes(self, asked: Asked) -> None:
+        """Whoever wanted to be asked again was, wherever it had been shown, if it still waited then."""
+        last = max(asked.wakes)
+        if min(asked.ends_at, asked.deadline) <= last + 61.0 or asked.end == "":
+            return
+        told = {channel for step, channel in asked.done if step >= WAKE}
+        for lane in self.lanes:
+            if lane.name in asked.shown and lane.name not in told:
+                self.wrong.append(f"prompt {asked.number} was put off and never told of again in {lane.name}")
 
 
 def count_lives(seed: int, lives: int) -> tuple[int, list[str]]:

@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 
 from tests.support.drawn import ABOVE, DRAWERS, Drawn, draw, folded, nasty_text
-from tests.support.far_end import recorded, shown_by_each
+from tests.support.far_end import agreed_by_a_tap, recorded, shown_by_each
 from tests.support.playbook import POLLING, READING, Playbook
 
 from atlasbridge.adapters.dialect_files import load_dialect
@@ -21,6 +21,8 @@ from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.screen.width import is_narrow
+
+CUT_SIGNS = ("…", "⚠", "not whole")  # how a channel says that something is missing
 
 
 def one_case(seed: int) -> str:
@@ -44,10 +46,16 @@ def one_case(seed: int) -> str:
     assert whole or not prompt.asked_whole, f"{where}{prompt.asked}\nrows: {drawn.rows}"
     check_certainty(drawn, prompt, where)
     for channel, text in shown_by_each(record):
-        if "…" not in text and "⚠" not in text:
+        if not any(sign in text for sign in CUT_SIGNS):
             assert stands_in(drawn.rows, text) or (told is not None and drawn.command in text), (
                 f"{where}{channel}:\n{text}"
             )
+    taps = dict(agreed_by_a_tap(record))
+    assert not taps or prompt.asked_whole, f"{where}a tap agrees with what is not whole: {taps}"
+    for channel, text in shown_by_each(record):
+        assert channel not in taps or prompt.asked in text, (
+            f"{where}{channel} agrees with what it does not show:\n{text}"
+        )
     return "told" if told is not None else "whole" if whole else "cut"
 
 

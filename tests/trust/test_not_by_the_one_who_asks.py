@@ -19,9 +19,10 @@ from atlasbridge.core import wire
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.operations import LOOKING
 from atlasbridge.core.daemon.refusals import RefusalLog
-from atlasbridge.core.kin import Household, Process, decide_kin, parse_ps, parse_stat, trace_line
+from atlasbridge.core.kin import Household, Process, decide_kin, own_tool, parse_ps, parse_stat, trace_line
 from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.gate import UNTRACED
+from atlasbridge.core.values import replace
 
 WEB = "[channels.web]\nport = 0\n"
 PROGRAM = (sys.executable, "-P", self_answer.__file__)
@@ -202,3 +203,32 @@ def test_this_very_process_has_a_line_to_the_first_one() -> None:
 
     line = trace_line(os.getpid(), look_at)
     assert line[0].pid == os.getpid() and line[1].pid == os.getppid() and len(line) >= 2
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["in its hello", "afterwards"])
+def test_no_host_can_have_a_person_s_process_taken_for_its_tool(later: bool) -> None:
+    """Else whoever says hello could keep every command of a person's out."""
+    with hub_process() as hub, FakeHost(hub.home) as host, FakeHost(hub.home) as liar:
+        prompt_id = host.raise_prompt()
+        wait_until(hub.is_asked)
+        for pid in (1, os.getpid()):
+            if later:
+                liar.say("state", pid=pid)
+            else:
+                liar.record = replace(liar.record, pid=pid)
+                liar.reconnect()
+            liar.say("state", attached=True)
+        wait_until(lambda: any(one["attached"] for one in hub.ask("sessions")["sessions"]))
+        replying = hub.popen("reply", prompt_id, "y")
+        host.answer_typing()
+        _, err = replying.communicate(timeout=30)
+        assert replying.returncode == 0, err
+
+
+def test_whose_tool_a_process_is_the_kernel_says() -> None:
+    family = {1: Process(1, 0, 1), 5: Process(5, 1, 2), 7: Process(7, 5, 3), 8: Process(8, 7, 4)}
+    assert own_tool(8, 7, look=family.get) == 8 and own_tool(7, 7, look=family.get) == 7
+    assert own_tool(99, 7, look=family.get) == 99, "one that has ended is nobody's"
+    assert own_tool(5, 7, look=family.get) == 7 and own_tool(1, 7, look=family.get) == 7
+    assert own_tool(5, 7, "mcp", family.get) == 5, "the agent that started its MCP server"
+    assert own_tool(1, 5, "mcp", family.get) == 5 and own_tool(1, 7, "mcp", family.get) == 7

@@ -19,18 +19,19 @@ from atlasbridge.channels.desk_commands import DeskCommands
 from atlasbridge.channels.listening import Throttle
 from atlasbridge.channels.missed import find_missed, render_missed
 from atlasbridge.channels.outbox import Outbox, Params, Place, Wire
-from atlasbridge.channels.outcome import Outcome, is_end, render_outcome, timer_typed
+from atlasbridge.channels.outcome import STILL_OPEN, Outcome, is_end, render_outcome, timer_typed
 from atlasbridge.channels.people import People
 from atlasbridge.channels.quoting import first_line
 from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.target import Held
 from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.channels.turns import EDIT, NOTICE
-from atlasbridge.channels.wording import render_brief, render_left, session_name
+from atlasbridge.channels.wording import CONTINUE, LIMIT_BUTTON, render_brief, render_left, session_name
 from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ class ChatChannel(BaseChannel):
         self._tasks = TaskSet(self.title)
         self._shown = Shown(desk, name, clock)
         self._delivery = Delivery(desk, clock, self._outbox, self._shown, self._tasks)
-        self._commands = DeskCommands(desk, clock, name, self.sign, self.muted)
+        self._commands = DeskCommands(desk, clock, name, self.sign, self.muted, self)
         self._people = People(desk, name)
         self._throttle = Throttle(own.replies_per_minute)
         self._held = Held()
@@ -180,6 +181,10 @@ class ChatChannel(BaseChannel):
             for place in places:
                 self._remind(place, event, session, receipt)
             return
+        if receipt.stage in STILL_OPEN:
+            for place in places:
+                self._put_off(place, event, session, receipt)
+            return
         outcome = self._judge(event, receipt)
         if is_end(receipt):
             self._shown.end(event.prompt_id)
@@ -214,9 +219,20 @@ class ChatChannel(BaseChannel):
         if not self._commands.is_muted(place[0]):
             said = f"🗳 {visible(receipt.sentence, keep_lines=False)}" if receipt.by else "🔔 Still waiting:"
             sentence = f"{said} “{first_line(event.prompt)}” · {session_name(session)}"
-            notice = self._paint_notice(sentence, None, place[0])
+            notice = self._paint_reminder(sentence, event, place[0])
             hushed = self._hushed if self._is_silent(event.prompt_id, place[0]) else {}
             self._outbox.post(place[0], notice | self._beside(place) | hushed, EDIT)
+
+    def _paint_reminder(self, sentence: str, event: PromptRecord, chat: str) -> Params:
+        """With buttons to be asked again later, where the chat has buttons."""
+        return self._paint_notice(sentence, None, chat)
+
+    def _put_off(self, place: Place, event: PromptRecord, session: SessionRecord, receipt: Receipt) -> None:
+        """Something was said for later: it is still open, and its time is another now."""
+        sentence = f"⏰ {self._people.rename(receipt.sentence, receipt.by)}"
+        notice = self._paint_notice(sentence, None, place[0]) | self._beside(place) | self._hushed
+        self._outbox.post(place[0], notice, EDIT)
+        self._outbox.edit(place, self._paint_prompt(event, session, place[0], False))
 
     async def tell_digest(self, key: str, text: str, loud: bool) -> None:
         for chat in await self._chats():
@@ -266,6 +282,22 @@ class ChatChannel(BaseChannel):
     def deliver(self, reply: InboundReply) -> None:
         _keep(self._given, (reply.prompt_id, reply.identity), reply.value, KEPT_ENDS)
         self._replies.put_nowait(reply)
+
+    def speak(self, identity: str, prompt_id: str, value: str, token: Any, **fields: Any) -> InboundReply:
+        """A reply as this person would send it here."""
+        place = f"{self._people.call(identity)} in {self.title}"
+        return InboundReply(self.name, identity, prompt_id, value, token=token, place=place, **fields)
+
+    def put_off(self, identity: str, record: PromptRecord, nonce: str, what: str) -> str:
+        """A button that is for later: "limit", or minutes until it is asked again.  Returns what to say."""
+        reply = self.speak(identity, record.prompt_id, CONTINUE, None, nonce=nonce)
+        if what == LIMIT_BUTTON:
+            outcome = self.desk.postpone(replace(reply, as_text=True), "limit-resets")
+        elif what.isdecimal() and nonce and record.nonce.startswith(nonce):
+            outcome = self.desk.snooze(reply, float(what) * 60)
+        else:
+            return "This button is not one of mine."
+        return self._people.rename(outcome.sentence, identity)
 
     def warn(self, record: PromptRecord) -> None:
         self.desk.note("CHANNEL_RATE_LIMITED", channel=self.name, session_id=record.session_id)

@@ -26,6 +26,9 @@ COMMANDS = {
     "new": "start one of the configured sessions: {sign}new NAME",
     "esc": "press Esc in a session, to interrupt it: {sign}esc NAME",
     "stop": "end a session: {sign}stop NAME",
+    "later": "answer later: {sign}later ID 06:00 VALUE; what is kept: {sign}later; take back: {sign}later off ID",
+    "snooze": "be asked again in a while: {sign}snooze ID 15m",
+    "all": "answer several the same way: {sign}all VALUE ID ID ...",
     "grant": "allow what a prompt asks for a while: {sign}grant ID 30m, {sign}grant ID 5x",
     "mute": "be quiet for a while: {sign}mute 30m, {sign}mute off",
     "away": "nobody is at the desk, ask here at once: {sign}away, {sign}away 2h",
@@ -56,6 +59,11 @@ def parse_command(text: str, bot_name: str, sign: str = "/") -> Command | None:
     if match is None or match["sign"] != sign or (match["bot"] and match["bot"].lower() != bot_name.lower()):
         return None
     return Command(match["name"], (match["rest"] or "").strip())
+
+
+def is_about(command: Command) -> bool:
+    """Whether a command that replies to a prompt's message speaks of that prompt: then its id need not be said."""
+    return command.name in ("later", "snooze") and command.rest.lower() != "off"
 
 
 def parse_span(text: str) -> float | None:

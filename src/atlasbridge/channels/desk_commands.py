@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from atlasbridge.channels.answer_commands import AnswerCommands, Speaker
 from atlasbridge.channels.commands import (
     Command,
     find_session,
@@ -36,11 +38,15 @@ class Spoken:
 class DeskCommands:
     """`channel` names the notes that are kept, `sign` begins a command there, `mute_effect` says what muting does."""
 
-    def __init__(self, desk: Desk, clock: Clock, channel: str, sign: str, mute_effect: str) -> None:
+    def __init__(self, desk: Desk, clock: Clock, channel: str, sign: str, mute_effect: str, speaker: Speaker) -> None:
         self._desk, self._clock = desk, clock
         self._channel, self._sign, self._mute_effect = channel, sign, mute_effect
+        self._answers = AnswerCommands(desk, sign, speaker)
 
-    async def run(self, chat: str, command: Command, identity: str) -> Spoken:
+    async def run(self, chat: str, command: Command, identity: str, token: Any = None) -> Spoken:
+        """`token`: where it was said, for whoever answers a reply that the command became."""
+        if command.name in AnswerCommands.NAMES:
+            return Spoken(self._answers.run(command, identity, token))
         sessions, prompts = self._desk.sessions(), self._desk.open_prompts()
         match command.name:
             case "sessions":

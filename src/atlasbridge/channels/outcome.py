@@ -13,7 +13,7 @@ from atlasbridge.core.visible import visible
 
 ANSWER_LIMIT = 60
 HEAD_CHARS = 8
-STILL_OPEN = ("reminder",)
+STILL_OPEN = ("reminder", "postponed", "snoozed", "revoked")
 STAGE_WORDS = {
     "received": "received, being typed",
     "typed": "typed",

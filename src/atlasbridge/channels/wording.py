@@ -16,12 +16,14 @@ from atlasbridge.channels.words import needs_words, takes_words
 from atlasbridge.core.clock import parse_iso
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.policy.choice import may_be_granted
+from atlasbridge.core.policy.moment import LIMIT
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 
 LABEL_LIMIT = 40
+LIMIT_BUTTON, CONTINUE = "limit", "continue"  # what a button carries, and what it answers when a usage limit is over
 HEADLINE_LIMIT = 110
 LISTED_LIMIT = 200  # of a choice's label, where it is written out
 TOOL_NAMES = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "OpenCode"}
@@ -44,6 +46,7 @@ class Role(StrEnum):
     CANCEL = "cancel"
     SHOW = "show"
     GRANT = "grant"
+    LATER = "later"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +67,14 @@ def session_name(session: SessionRecord) -> str:
     return (label or folder or tool_name(session))[:LABEL_LIMIT]
 
 
+def wanted_next(prompt: Prompt) -> str:
+    """What a tool at rest waits for: a shell runs what it is told."""
+    return "command" if prompt.constraints.get("commands") else "instruction"
+
+
 def render_brief(prompt: Prompt, session: SessionRecord) -> str:
     """A prompt on a button, or in a list: its session and how it begins."""
-    asked = "the next instruction" if prompt.idle else short_label(first_line(prompt))
+    asked = f"the next {wanted_next(prompt)}" if prompt.idle else short_label(first_line(prompt))
     return f"{session_name(session)}: {asked}"
 
 
@@ -81,7 +89,7 @@ def render_headline(prompt: Prompt, session: SessionRecord) -> str:
     if prompt.secret:
         return f"🔒 A secret is asked for · {name}"
     if prompt.idle:
-        return f"💬 {name} waits for your next instruction"
+        return f"💬 {name} waits for your next {wanted_next(prompt)}"
     verb = ask_verb(prompt)
     return f"❓ {verb}“{cut_to(first_line(prompt), HEADLINE_LIMIT - len(name) - len(verb), len)}” · {name}"
 
@@ -95,7 +103,7 @@ def render_header(prompt: Prompt, session: SessionRecord, host: str) -> str:
 
 
 def render_kind(prompt: Prompt, session: SessionRecord) -> str:
-    if prompt.secret or prompt.idle:
+    if prompt.secret or (prompt.idle and not is_ambiguous(prompt)):
         return ""
     if is_ambiguous(prompt):
         return f"AtlasBridge detected a possible input request of {tool_name(session)}. Last output:"
@@ -132,8 +140,8 @@ def render_hint(prompt: Prompt, prompt_id: str) -> str:
             "Chat never carries secrets. Answer at the terminal, on the local web page (atlasbridge web), "
             f"or with: atlasbridge reply {short_id(prompt_id)} -"
         )
-    if prompt.idle:
-        return "Reply to this message with the next instruction."
+    if prompt.idle and not is_ambiguous(prompt):
+        return f"Reply to this message with the next {wanted_next(prompt)}."
     if prompt.type is PromptType.TYPE_FREE_TEXT:
         limit = prompt.constraints.get("max_length")
         return "Reply to this message with the text." + (f" At most {limit} characters." if limit else "")
@@ -178,7 +186,16 @@ def render_buttons(prompt: Prompt) -> list[Button]:
             Button("✖ Cancel", "cancel", Role.CANCEL),
         ]
     grant = [Button("⏱ Allow for a while …", "", Role.GRANT)] if may_be_granted(prompt) else []
-    return [*_answer_buttons(prompt), *_default_button(prompt), *grant, *show]
+    return [*_answer_buttons(prompt), *_default_button(prompt), *_limit_button(prompt), *grant, *show]
+
+
+def _limit_button(prompt: Prompt) -> list[Button]:
+    """Where the tool can only wait for its usage limit, going on can be said now for then."""
+    resets = prompt.constraints.get(LIMIT)
+    if not resets or prompt.type is not PromptType.TYPE_FREE_TEXT:
+        return []
+    at = time.strftime("%a %H:%M", time.localtime(parse_iso(str(resets))))
+    return [Button(f"⏰ “{CONTINUE}” when the limit resets, {at}", LIMIT_BUTTON, Role.LATER)]
 
 
 def _answer_buttons(prompt: Prompt) -> list[Button]:

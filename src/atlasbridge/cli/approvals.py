@@ -17,8 +17,8 @@ def command(once: bool, as_json: bool) -> None:
     """Watch open prompts and answer them with a keystroke.
 
     Arrow keys choose; y, n, digits and Enter answer; t types words; Space marks several to be answered at once;
-    g allows what is asked for a while; / searches; a attaches; v shows the tool's screen; q quits.  Only what is
-    shown whole is answered.
+    g allows what is asked for a while; z asks again in 15 minutes; r asks again what nobody answered in time;
+    / searches; a attaches; v shows the screen; q quits.  Only what is shown whole is answered.
     """
     with hub_client(start=True) as hub:
         if as_json:

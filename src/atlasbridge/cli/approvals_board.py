@@ -47,6 +47,7 @@ class Board:
     offer: Offer | None = None  # what would be allowed for a while, in the place of the question
     reviewing: str = ""  # the answer that is about to be given to all that are marked
     pending: tuple[str, ...] = ()  # on their way to the hub
+    left: tuple[str, ...] = ()  # their time is over, and the tool still asks
     whole_screen: bool = False
     away: bool = False  # the hub is not there
     scroll: int = 0

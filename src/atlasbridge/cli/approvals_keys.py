@@ -90,11 +90,11 @@ def decide_key(key: str, prompt: dict[str, Any] | None) -> Intention:
     if key in _ALWAYS:
         return Intention(_ALWAYS[key])
     if prompt is None:
-        return Intention("")
+        return Intention("again" if key == "r" else "")
     choice = _decide_choice(key, prompt) if prompt["type"] == "multiple_choice" else Intention("")
     if choice.do:
         return choice  # a menu's own letters come first: what stands beside them is what they do
-    plain = {"t": "text", " ": "mark", "a": "attach", "v": "view", "g": "grant"}
+    plain = {"t": "text", " ": "mark", "a": "attach", "v": "view", "g": "grant", "z": "snooze", "r": "again"}
     if key in plain:
         return Intention(plain[key])
     if key == "c":

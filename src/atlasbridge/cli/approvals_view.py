@@ -16,7 +16,7 @@ from atlasbridge.core.values import frozen
 from atlasbridge.core.visible import visible
 
 KEYS: Final = (
-    "↑↓ choose  y n 1-9 Enter answer  t text  c leave  d default  g allow for a while  Space mark  / search"
+    "↑↓ choose  y n 1-9 Enter answer  t text  c leave  d default  g allow for a while  z later  Space mark  / search"
     "  a attach  v screen  q"
 )
 NAME_COLS: Final = 18
@@ -74,6 +74,8 @@ def _head(board: Board, cols: int) -> Line:
         words.append(f"{len(board.listed)} match “{visible(board.search, keep_lines=False)}” (Esc: all)")
     if board.marked:
         words.append(f"{len(board.marked)} marked")
+    if board.left:
+        words.append(f"{len(board.left)} still waiting, their time is over (r: ask again)")
     return Line(clip(" · ".join(words), cols), "bold")
 
 
@@ -110,12 +112,21 @@ def _title(board: Board, cols: int) -> Line:
         return Line("")
     place = next(number for number, item in enumerate(board.listed, 1) if item is prompt)
     words = [name_of(prompt), prompt["tool"] if prompt.get("label") else "", _folder(prompt.get("cwd", ""))]
-    words += [KINDS.get(prompt["type"], prompt["type"]), prompt["prompt_id"][:8], f"{place}/{len(board.listed)}"]
+    words += [KINDS.get(prompt["type"], prompt["type"]), prompt["prompt_id"][:8], _kept(prompt)]
+    words.append(f"{place}/{len(board.listed)}")
     if board.shown.total > board.shown.height > 0:
         words.append(f"lines {board.scroll + 1}-{min(board.scroll + board.shown.height, board.shown.total)}")
         words[-1] += f" of {board.shown.total} (PgDn, PgUp)"
     text = "── " + visible(" · ".join(word for word in words if word), keep_lines=False) + " "
     return Line(clip(text + "─" * cols, cols, end=""), "bold")
+
+
+def _kept(prompt: dict[str, Any]) -> str:
+    """What somebody has said for later."""
+    kept = prompt.get("later") or []
+    return "; ".join(
+        f"{'asked again' if item['kind'] == 'snooze' else repr(item['value'])} at {item['when']}" for item in kept
+    )
 
 
 def _folder(path: str) -> str:

@@ -27,6 +27,7 @@ from atlasbridge.core.visible import visible
 
 RETRY_S = 0.3
 LOOK_S = 1.0
+SNOOZE_S = 900.0
 
 
 class Watch:
@@ -88,13 +89,15 @@ class Watch:
             self._board = replace(self._board, message=text, pending=pending)
         try:
             self._hub = self._hub or hub_client()
-            prompts = self._hub.ask("prompts")["prompts"]
+            found = self._hub.ask("prompts")
         except HubUnavailable:
             self._hang_up()
             return
         if self._board.away:
             self._board = replace(self._board, message="the hub is back")
-        self._board = replace(self._board, away=False).refreshed(prompts, self._clock.now())
+        left = tuple(item["prompt_id"] for item in found["still_waiting"])
+        board = replace(self._board, away=False, left=left)
+        self._board = board.refreshed(found["prompts"], self._clock.now())
 
     def _hang_up(self) -> None:
         if self._hub is not None:
@@ -146,12 +149,22 @@ class Watch:
                 self._board = replace(board, whole_screen=not board.whole_screen, scroll=0)
             case "attach":
                 self._attach()
+            case "snooze":
+                self._snooze()
+            case "again":
+                for prompt_id in board.left:
+                    self._request(prompt_id, "ask_again")
             case "text" | "choose":
                 self._begin(intention)
             case "grant":
                 self._offer()
             case "answer":
                 self._answer(intention.value)
+
+    def _snooze(self) -> None:
+        """It decides nothing: the selected one is asked again in a while."""
+        if self._board.current is not None:
+            self._request(self._board.current["prompt_id"], "snooze", for_s=SNOOZE_S)
 
     def _begin(self, intention: Intention) -> None:
         """A line for the selected prompt and for no other."""
@@ -253,13 +266,16 @@ class Watch:
             self._send(prompt_id, value)
 
     def _send(self, prompt_id: str, value: str, as_text: bool = False) -> None:
+        self._request(prompt_id, "reply", value=value, as_text=as_text)
+
+    def _request(self, prompt_id: str, op: str, **fields: Any) -> None:
         """In a thread of its own: typing may take its time, and the list goes on."""
         self._board = replace(self._board, pending=(*self._board.pending, prompt_id), message="answering …")
 
         def send() -> None:
             try:
                 with hub_client() as hub:
-                    answer = hub.request("reply", prompt_id=prompt_id, value=value, as_text=as_text)
+                    answer = hub.request(op, prompt_id=prompt_id, **fields)
                 text = answer["message"] if answer.get("ok") else f"refused ({answer['reason']}): {answer['message']}"
             except HubUnavailable as error:
                 text = f"whether the answer was taken is not known ({error}): look at the session"

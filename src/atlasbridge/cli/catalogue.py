@@ -13,6 +13,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "kill": ("atlasbridge.cli.kill:command", "End a session."),
     "approvals": ("atlasbridge.cli.approvals:command", "Watch open prompts and answer them with a keystroke."),
     "reply": ("atlasbridge.cli.reply:command", "Answer a prompt."),
+    "later": ("atlasbridge.cli.later:command", "Answers that were given for a later moment: list, revoke."),
     "ask": ("atlasbridge.cli.ask:command", "Ask a person from a script, and wait for the answer."),
     "away": ("atlasbridge.cli.away:command", "Say that nobody is at the desk: be asked elsewhere at once."),
     "here": ("atlasbridge.cli.here:command", "Say that somebody is at the desk again."),

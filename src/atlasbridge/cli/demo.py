@@ -11,14 +11,14 @@ import click
 
 from atlasbridge.core.own_python import own_environ, own_python
 
-WHERE = """A small sample agent starts now. It asks six times: a command, a version, an edit, a note, a password,
-and something that you had better refuse. It touches nothing.
+WHERE = """A small sample agent starts now. It asks six times: a command, a version, an edit,
+a note, a password, and something that you had better refuse. It touches nothing.
 Answer each one wherever you like:
 
-  here           type, as always
-  on a page      {us} web          (in another terminal: opens the page in your browser)
-  elsewhere      {us} approvals    (in another terminal, or over ssh)
-  by a program   {us} events --json --follow    and    {us} reply ID VALUE
+  here          type, as always
+  on a page     {us} web          (in another terminal)
+  elsewhere     {us} approvals    (in another terminal, or over ssh)
+  by a program  {us} events --json --follow  and  {us} reply ID VALUE
 """
 
 

@@ -284,8 +284,11 @@ def accuracy(corpus: Path, zoo: Path | None, target: Path | None) -> int:
 
     from atlasbridge.lab.accuracy import corpus_cases, judge_case, render_page
 
-    moments = [moment for case in corpus_cases(corpus) for moment in judge_case(case)]
-    page = render_page(moments, json.loads(zoo.read_text("utf-8")) if zoo else [])
+    cases = corpus_cases(corpus)
+    moments = [moment for case in cases for moment in judge_case(case)]
+    known = [case for case in cases if case.parts[-3] != "generic"]
+    strangers = [moment for case in known for moment in judge_case(case, stranger=True)]
+    page = render_page(moments, strangers, json.loads(zoo.read_text("utf-8")) if zoo else [])
     if target:
         target.write_text(page, "utf-8")
     else:

@@ -166,10 +166,16 @@ def _show(result: Result, version: str, as_json: bool) -> None:
 
 
 def render_page(found: dict[str, tuple[str, list[Result]]]) -> str:
-    parts = [HEAD, "| tool | version | dialogs | recognised and answered | asked twice |", "|---|---|---|---|---|"]
+    parts = [
+        HEAD,
+        "| tool | version | dialogs | recognised and answered | asked twice | answers by keys | by its hook |",
+    ]
+    parts.append("|---|---|---|---|---|---|---|")
     for tool, (version, results) in found.items():
         good, twice = sum(result.ok for result in results), sum(bool(result.again) for result in results)
-        parts.append(f"| {tool} | {version} | {len(results)} | {good} | {twice} |")
+        ways = [way for result in results for way in result.ways]
+        counts = (len(results), good, twice, ways.count("keys"), ways.count("hook"))
+        parts.append(f"| {tool} | {version} | {' | '.join(map(str, counts))} |")
     for tool, (version, results) in found.items():
         parts += ["", f"## {tool} {version}", "", "| dialog | result |", "|---|---|", *_rows(results)]
     return "\n".join(parts) + "\n" + BESIDE

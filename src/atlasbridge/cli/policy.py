@@ -16,6 +16,7 @@ from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailabl
 
 if TYPE_CHECKING:
     from atlasbridge.core.policy.rule import Case, Policy, Verdict
+    from atlasbridge.core.policy.suggest import PastQuestion
 
 policy_option = click.option(
     "--policy", "file", type=click.Path(path_type=Path), help="This rule file instead of your own."
@@ -32,11 +33,14 @@ def command() -> None:
 def check(file: Path | None) -> None:
     """Check the rule file and its own examples; says the line.  Exit status 2 when it is bad."""
     policy = load(file)
+    if not rule_file(file).exists():
+        click.echo(f"{rule_file(file)} does not exist yet: everything is asked. Begin with: atlasbridge policy suggest")
     counts = {
         verdict: sum(rule.verdict.value == verdict for rule in policy.rules) for verdict in ("allow", "ask", "deny")
     }
-    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    click.echo(f"{rule_file(file)}: {len(policy.rules)} rules are good ({said})")
+    if policy.rules:
+        said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        click.echo(f"{rule_file(file)}: {len(policy.rules)} rules are good ({said})")
     for warning in old_grants():
         click.echo(warning, err=True)
 
@@ -108,16 +112,25 @@ def suggest(since: float, least: int, add: bool, file: Path | None, as_json: boo
     from atlasbridge.config.rules import shell_parser
     from atlasbridge.core.policy.suggest import suggest as find
 
-    found = find(answered(past(since)), load(file), shell_parser(), least)
+    asked = list(answered(past(since)))
+    found = find(asked, load(file), shell_parser(), least)
+    text = "\n".join(f"# allowed {item.count} times\n{item.to_toml()}" for item in found)
     if as_json:
         print_json([{"command": list(item.shape.words), "tool": item.tool, "count": item.count} for item in found])
-    elif not found:
-        click.echo("nothing to suggest yet: no shape of command was allowed often enough")
     else:
-        text = "\n".join(f"# allowed {item.count} times\n{item.to_toml()}" for item in found)
-        click.echo(text)
-        if add:
-            append(rule_file(file), text)
+        click.echo(text or nothing_yet(asked, least))
+    if add and found:
+        append(rule_file(file), text)
+
+
+def nothing_yet(asked: list[PastQuestion], least: int) -> str:
+    """How far it is to a first suggestion, and what counts."""
+    whole = [item for item in asked if item.agreed and item.case.subject is not None and item.case.subject.certain]
+    often = "once" if least == 1 else f"{least} times"
+    return (
+        f"nothing to suggest yet: {len(whole)} of {len(asked)} questions were allowed by you with their whole command,"
+        f" and none of one shape {often} without a rule that speaks of it"
+    )
 
 
 def append(path: Path, text: str) -> None:
@@ -129,7 +142,7 @@ def append(path: Path, text: str) -> None:
     whole = f"{before.rstrip()}\n\n{text}".lstrip()
     read_policy(whole, shell_parser(), where=path.name, home=os.path.expanduser("~"))
     write(path, whole)
-    click.echo(f"added to {path}")
+    click.echo(f"added to {path}", err=True)
     reload_hub()
 
 
@@ -149,6 +162,20 @@ def edit() -> None:
     os.replace(draft, path)
     click.echo(f"{path} is good")
     reload_hub()
+
+
+@command.command()
+@click.option(
+    "--write", is_flag=True, help="Add the rules to your rule file; the old ones become comments in config.toml."
+)
+def migrate(write: bool) -> None:
+    """Turn the old [[grants]] of config.toml into rules: shown, or with --write taken over.
+
+    What cannot be a rule is said with the reason; it stays in config.toml as a comment, and you are asked.
+    """
+    from atlasbridge.cli.policy_migrate import show
+
+    show(write)
 
 
 @command.command()
@@ -247,6 +274,6 @@ def reload_hub() -> None:
         with hub_client() as hub:
             hub.ask("reload")
     except HubUnavailable:
-        click.echo("the hub does not run; it will read them when it starts")
+        click.echo("the hub does not run; it will read them when it starts", err=True)
     else:
-        click.echo("the hub goes by them now")
+        click.echo("the hub goes by them now", err=True)

@@ -9,6 +9,7 @@ import click
 
 from atlasbridge.cli.by_name import find_prompt_id
 from atlasbridge.cli.completing import complete_prompts
+from atlasbridge.cli.duration import DURATION
 from atlasbridge.cli.printing import hub_client, json_option, print_json
 from atlasbridge.core.visible import visible
 
@@ -21,6 +22,9 @@ REFUSED = 3
 @click.option("--text", "as_text", is_flag=True, help="Type the value as text; never read it as a choice.")
 @click.option("--keys", help='Type these keys as they are, such as "q" or "\\x1b".')
 @click.option("--also", multiple=True, metavar="ID", help="Answer this prompt the same way, too; can be repeated.")
+@click.option("--at", metavar="TIME", help="Answer later: 06:00, 'tomorrow 9am', 'in 2h'; it is decided then.")
+@click.option("--when", type=click.Choice(["limit-resets"]), help="Answer when the usage limit on its screen resets.")
+@click.option("--snooze", type=DURATION, help="No answer: ask again in a while, such as 15m.")
 @click.option("--again", is_flag=True, help="Ask again what was not answered in time and still waits.")
 @json_option
 def command(
@@ -29,6 +33,9 @@ def command(
     as_text: bool,
     keys: str | None,
     also: tuple[str, ...],
+    at: str | None,
+    when: str | None,
+    snooze: float | None,
     again: bool,
     as_json: bool,
 ) -> int:
@@ -43,10 +50,18 @@ def command(
             raise click.UsageError("--again takes no answer")
         with hub_client() as hub:
             return report(hub.request("ask_again", prompt_id=prompt), as_json)
+    if snooze is not None:
+        if value is not None or keys is not None or also or at or when:
+            raise click.UsageError("--snooze takes no answer")
+        return _put_off(prompt, as_json, "snooze", for_s=snooze)
     if (value is None) == (keys is None) or (as_text and keys is not None):
         raise click.UsageError("give either a VALUE or --keys KEYS")
     if value == "-":
         value = sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    if at or when:
+        if keys is not None or also or (at and when):
+            raise click.UsageError("an answer for later is one value for one prompt and one moment")
+        return _put_off(prompt, as_json, "reply_later", value=value, as_text=as_text, when=at or when)
     if also:
         if keys is not None:
             raise click.UsageError("--also takes no --keys")
@@ -65,6 +80,15 @@ def command(
             as_keys=keys is not None,
         )
     return report(answer, as_json)
+
+
+def _put_off(prompt: str, as_json: bool, op: str, **fields: Any) -> int:
+    """Something that is for later: it is kept by the hub, and listed by `atlasbridge later list`."""
+    with hub_client() as hub:
+        prompt_id, unclear = find_prompt_id(prompt, hub.ask("prompts")["prompts"])
+        if unclear:
+            return report({"ok": False, "reason": "ambiguous", "message": unclear}, as_json)
+        return report(hub.request(op, prompt_id=prompt_id, **fields), as_json)
 
 
 def report(answer: dict[str, Any], as_json: bool) -> int:

@@ -164,6 +164,10 @@ class Launcher(Table):
     name: str = Field(min_length=1, max_length=40, description="What it is called there.")
     command: list[str] = Field(min_length=1, description="The command line, word by word.")
     cwd: str = Field(default="~", description="The folder it starts in.")
+    folders: list[str] = Field(
+        default=[], description="Where else it may be started, as a person chooses: each with all that is below it."
+    )
+    arguments: bool = Field(default=False, description="Whether a person may add words to the command line.")
 
 
 class PersonEntry(Table):
@@ -225,7 +229,7 @@ class AtlasBridgeConfig(Table):
     retention: Retention = Field(default=Retention(), description="What is kept for how long.")
     policy: Rules = Field(default=Rules(), description="Rules that answer for you; see docs/howto/policy.md.")
     grants: list[Grant] = Field(
-        default=[], description="No longer used; write a rule instead (`atlasbridge policy suggest`)."
+        default=[], description="No longer used; rules took their place (`atlasbridge policy migrate`)."
     )
     launchers: list[Launcher] = Field(default=[], description="Sessions that may be started from afar.")
     attention: Attention = Field(default=Attention(), description="How people are told, and how much.")

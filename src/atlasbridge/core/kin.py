@@ -82,6 +82,16 @@ def _belongs(process: Process, home: Household) -> bool:
     return process.pid == home.tool_pid or bool(home.tty and process.tty == home.tty)
 
 
+def own_tool(pid: int, host_pid: int, door: object = None, look: Look | None = None) -> int:
+    """The process that a host calls its tool, if it is one: else whoever says so could have anybody taken for a tool,
+    and with the shell of a person every command of theirs.  Before the door for MCP stands the one that started it."""
+    line = trace_line(pid, look or look_at)
+    if not line or any(process.pid == host_pid for process in line):
+        return pid  # gone, or below its host
+    host = (look or look_at)(host_pid) if door == "mcp" else None
+    return pid if host is not None and host.parent == pid > 1 else host_pid
+
+
 def look_at(pid: int) -> Process | None:
     """One process as the system describes it; None: it is gone."""
     return _look_in_proc(pid) if sys.platform == "linux" else _look_with_ps(pid)

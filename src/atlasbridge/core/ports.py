@@ -66,12 +66,21 @@ class Desk(Protocol):
     def tone(self, prompt_id: str, channel: str) -> Tone:
         """To whom this channel is to show that prompt, and for whom without a sound."""
 
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        """For what leaves the desk beside a channel's own messages (a push): seconds for which it is held back because
+        somebody types at the terminal (ask again then), and whether it is to come without a sound."""
+
     def go_away(self, for_s: float | None = None) -> None:
         """Nobody is at the desk: nothing waits for who types there.  None: until `come_back`."""
 
     def come_back(self) -> None: ...
 
-    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None: ...
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        """`past`: also what scrolled off it, as `past`; with `why` it says what was judged, where not `styled`."""
+
+    def rename(self, session_id: str, label: str, by: str) -> bool:
+        """Give a session another name; False: there is no such session."""
+
     async def kill(self, session_id: str, force: bool = False) -> bool: ...
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool: ...
     def events(self) -> AsyncIterator[dict[str, Any]]:
@@ -88,20 +97,30 @@ class Desk(Protocol):
         """The styled screen at once and after every change, at most `fps` times a second.  Costs nothing before it is
         iterated; closing it stops the host from sending.  Ends when the session does."""
 
-    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
-        """Prompts of every state, newest first; `before` is the id of the last one of the page before."""
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
+        """Prompts, newest first; `before` is the id of the last one of the page before."""
 
     def statistics(self) -> dict[str, Any]:
         """Counts over all prompts, and per day and person: the store's `statistics` and `figures`."""
 
-    def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
-        """The audit log's entries, newest first; `before` is a `seq`."""
+    def audit_entries(
+        self,
+        limit: int = 100,
+        before: int | None = None,
+        events: tuple[str, ...] = (),
+        session_id: str = "",
+        prompt_id: str = "",
+    ) -> list[dict[str, Any]]:
+        """The audit log's entries, newest first; `before` is a `seq`.  Without `events` all kinds of them."""
 
     async def audit_state(self) -> dict[str, Any]:
         """{"count", "hash", "ok", "detail"}: the chain's head, and whether the whole chain is whole."""
 
     def launchers(self) -> list[dict[str, Any]]:
-        """What may be started from afar, as configured: [{"name", "command": [...], "cwd"}, ...]."""
+        """What may be started from afar, as configured: [{"name", "command": [...], "cwd", "folders", "arguments",
+        "recent"}, ...]."""
 
     def answer(self, prompt_id: str) -> dict[str, Any] | None:
         """{"kind", "value", "by", "at", "source"} of the answer that was accepted; the value of a secret is None."""
@@ -111,6 +130,18 @@ class Desk(Protocol):
 
     def ask_again(self, prompt_id: str) -> bool:
         """Have such a prompt raised once more, under a new id.  False: it is not waiting, or its session is away."""
+
+    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
+        """The same reply at a later moment: "06:00", "in 2h", "limit-resets".  The receipt's `answer` is its id."""
+
+    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
+        """Its sender wants to be asked again in so many seconds; the reply's value does not matter."""
+
+    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
+        """Take back what was kept for later; the reply says who wants that."""
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        """What is kept for later, of one prompt or of all: {"later_id", "prompt_id", "kind", "due_at", "when", ...}."""
 
     def tell(self, message: str) -> None:
         """Tell every channel something that a person should know, such as an alarm."""
@@ -133,8 +164,11 @@ class Desk(Protocol):
     def agreed(self, prompt_id: str) -> list[str]:
         """Who has agreed so far, where several people must."""
 
-    async def launch(self, name: str, identity: str) -> str:
-        """Start a configured session without a terminal and return its id.  ConfigError: there is no such launcher."""
+    async def launch(
+        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
+    ) -> str:
+        """Start a configured session without a terminal and return its id.  ConfigError: there is no such launcher, or
+        it does not allow this folder or further words."""
 
 
 class WaitingProbe(Protocol):

@@ -43,7 +43,7 @@ class Door:
             tool=origin.tool,
             command=origin.command,
             cwd=origin.folder,
-            pid=os.getpid(),
+            pid=origin.asker or os.getpid(),
             host_pid=os.getpid(),
             started_at=iso(self._clock.wall()),
             label=origin.label,

@@ -119,4 +119,4 @@ def _origin(label: str, ctx: Context[Any, Any]) -> Origin:
     """The client's own name for itself; it is shown, never believed."""
     client = getattr(ctx.request_context.session.client_params, "client_info", None)
     name = label or (f"{client.name} {client.version}".strip() if client is not None else "an MCP client")
-    return Origin("mcp", name, ("atlasbridge", "mcp"), os.getcwd())
+    return Origin("mcp", name, ("atlasbridge", "mcp"), os.getcwd(), asker=os.getppid())

@@ -22,12 +22,13 @@ _INTERPRETERS = (*_SHELLS, "python", "perl", "ruby", "node")
 
 @frozen
 class Origin:
-    """`tool` is the door ("ask", "mcp", "acp"), `label` whoever stands before it."""
+    """`tool` is the door ("ask", "mcp", "acp"), `label` whoever stands before it, `asker` its process where known."""
 
     tool: str
     label: str
     command: tuple[str, ...]
     folder: str
+    asker: int = 0
 
 
 def origin_of(tool: str, label: str, command: tuple[str, ...], environ: Mapping[str, str]) -> Origin:

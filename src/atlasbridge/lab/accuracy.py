@@ -16,6 +16,7 @@ from typing import Any
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.commands import RaisePrompt, WithdrawPrompt
 from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.values import replace
 from atlasbridge.lab.replay import Recording, read_recording, replay
 from atlasbridge.lab.scenario import ELSEWHERE, REGISTER
 from atlasbridge.lab.verdict_page import render_verdict
@@ -43,18 +44,20 @@ def corpus_cases(corpus: Path) -> list[Path]:
     return sorted(path.parent for path in corpus.glob("*/*/*/expected.json"))
 
 
-def judge_case(case: Path) -> Iterator[Moment]:
+def judge_case(case: Path, stranger: bool = False) -> Iterator[Moment]:
+    """`stranger`: as if nobody had ever seen the tool: without its words, its rules and its menus."""
     expected = json.loads((case / "expected.json").read_text("utf-8"))
-    opened = spans(read_recording(case / "session.cast"), expected["tool"])
+    opened = spans(read_recording(case / "session.cast"), expected["tool"], stranger)
     for moment in expected["moments"]:
         wrong = judge_moment(opened, moment)
         yield Moment(expected["tool"], expected["version"], case.name, moment["type"], wrong)
 
 
-def spans(recording: Recording, tool: str) -> list[Span]:
+def spans(recording: Recording, tool: str, stranger: bool = False) -> list[Span]:
     """Every prompt with the seconds from which and to which it was open."""
     out: list[Span] = []
-    for at, command in replay(recording, load_dialect(tool)):
+    dialect = replace(load_dialect("generic"), name=tool) if stranger else load_dialect(tool)
+    for at, command in replay(recording, dialect):
         if isinstance(command, RaisePrompt):
             out.append((at, float("inf"), command.prompt))
         elif isinstance(command, WithdrawPrompt):
@@ -72,7 +75,8 @@ def judge_moment(opened: Sequence[Span], moment: dict[str, Any]) -> str:
     if not standing:
         return "missed"
     prompt = standing[-1]
-    kind = "idle" if prompt.idle else prompt.type.value
+    rests = prompt.idle and not prompt.constraints.get("commands")
+    kind = "idle" if rests else prompt.type.value
     if kind != moment["type"]:
         return f"{kind} instead of {moment['type']}"
     labels = [choice.label for choice in prompt.choices]
@@ -80,8 +84,9 @@ def judge_moment(opened: Sequence[Span], moment: dict[str, Any]) -> str:
     return f"choices missing: {absent}" if absent else ""
 
 
-def render_page(moments: Sequence[Moment], zoo: Sequence[dict[str, Any]]) -> str:
+def render_page(moments: Sequence[Moment], strangers: Sequence[Moment], zoo: Sequence[dict[str, Any]]) -> str:
     parts = [_HEAD, "## Recordings of AI tools\n", _tools(moments)]
+    parts += ["\n## The same tools as strangers\n", _STRANGERS, _tools(strangers), "", _mistakes(strangers)]
     if zoo:
         parts += ["\n## Real programs, live\n", _ZOO, _groups(zoo)]
     return "\n".join([*parts, f"\n{render_verdict()}", _LIMITS, _MATRIX, gating_matrix()]) + "\n" + _TAIL
@@ -111,6 +116,10 @@ def _tools(moments: Sequence[Moment]) -> str:
         versions = ", ".join(sorted({moment.version for moment in own}))
         rows.append(f"| {tool} | {versions} | {_share(waiting)} | {_share(quiet)} |")
     return "\n".join(rows)
+
+
+def _mistakes(moments: Sequence[Moment]) -> str:
+    return "\n".join(f"- {one.tool}, {one.case}: {one.wrong}" for one in moments if not one.right)
 
 
 def _share(moments: Sequence[Moment]) -> str:
@@ -147,6 +156,10 @@ lasts. A quiet moment is right when nothing is open in it: a tool that thinks, c
 a prompt.
 To see why something was or was not raised: `atlasbridge lab explain RECORDING.cast`, or with the id of a prompt or of a
 session that runs. Which rules, words and numbers are needed for it: [weights.md](weights.md).
+"""
+_STRANGERS = """\
+Each tool's own words, rules and menus are taken away, and its recordings are judged as those of a program that nobody
+has ever seen: what a tool gets that has no dialect.
 """
 _ZOO = """\
 Programs that nobody here wrote, run under `atlasbridge run` and answered with `atlasbridge reply`. Right means that

@@ -38,6 +38,7 @@ class Result:
     size: str = ""
     kind: str = ""  # "answered", "refused" or "silent": what the dialog shows of us when it is ok
     raised: bool = False  # every prompt that it should have was there; of a silent one: none was
+    ways: tuple[str, ...] = ()  # how each answer came to the tool: "keys", or its own "hook"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -93,6 +94,7 @@ def walk_through(tool: str, walk: Walk, size: tuple[int, int] = USUAL_SIZE) -> I
             wrong = _try(stage, dialog, again, seen)
             took_s = round(clock.now() - began, 1)
             raised = len(seen) == len(dialog.replies) and not (wrong and dialog.kind == "silent")
+            ways = tuple(e.get("way", "keys") for e in stage.named("prompt.injected") if e["prompt_id"] in seen)
             yield Result(
                 tool,
                 walk.name,
@@ -104,6 +106,7 @@ def walk_through(tool: str, walk: Walk, size: tuple[int, int] = USUAL_SIZE) -> I
                 shown_size(size),
                 dialog.kind,
                 raised,
+                ways,
             )
             if wrong and not _recover(stage):
                 return
@@ -238,6 +241,8 @@ def _recover(stage: Stage) -> bool:
     """Leave whatever is open, so that the next dialog can be walked."""
     if stage.named("session.ended"):
         return False
+    if stage.open_idle():
+        return True
     stage.type(b"\x1b")
     try:
         stage.next_prompt(10.0, idle=True)

@@ -277,14 +277,16 @@ VIBE = (
         "main",
         (
             *permissions(many="of many"),
-            *ASKED,
+            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
+            Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
+            Dialog("question: n", "ask", ("n",)),
+            Dialog("two questions", "asktwo", ("2", "1"), hears="Red"),
+            Dialog("two questions: n to the second", "asktwo", ("2", "n")),
             *QUIET,
             TWO_LINES,
             RUNNING,
         ),
     ),
-    Walk("trust: y", (Dialog("trust: y", "", ("y",)),), first_run="folder"),
-    Walk("trust: n", (Dialog("trust: n", "", ("n",)),), first_run="folder"),
 )
 GROK = (Walk("main", (*permissions(many="of many"), *QUIET, RUNNING)),)
 WALKS: dict[str, tuple[Walk, ...]] = {

@@ -207,9 +207,17 @@ class Stage:
 
     def open_question(self) -> dict[str, Any] | None:
         """The newest question, if it still waits."""
+        return self._open(idle=False)
+
+    def open_idle(self) -> bool:
+        """Whether it waits at its input box, as far as was told."""
+        return self._open(idle=True) is not None
+
+    def _open(self, idle: bool) -> dict[str, Any] | None:
         with self._changed:
-            raised = [e for e in self.events if e["event"] == "prompt.raised" and not e["constraints"].get("idle")]
-            ended = {e.get("prompt_id") for e in self.events if e["event"] in ENDS}
+            raised = [event for event in self.events if event["event"] == "prompt.raised"]
+            ended = {event.get("prompt_id") for event in self.events if event["event"] in ENDS}
+        raised = [event for event in raised if bool(event["constraints"].get("idle")) == idle]
         return raised[-1] if raised and raised[-1]["prompt_id"] not in ended else None
 
     def reply(self, prompt: Mapping[str, Any], value: str, *options: str) -> tuple[int, dict[str, Any]]:

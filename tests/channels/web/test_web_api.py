@@ -178,6 +178,33 @@ async def test_only_configured_sessions_can_be_started(hub: FakeHub, page: httpx
     refused = await page.post(f"{API}/sessions", json={"launcher": "rm -rf /"})
     assert started.json()["session_id"] in hub.desk.all_sessions
     assert (refused.status_code, refused.json()["error"]) == (404, "unknown_launcher")
+    elsewhere = await page.post(f"{API}/sessions", json={"launcher": "claude here", "folder": "/etc"})
+    assert (elsewhere.status_code, elsewhere.json()["error"]) == (403, "not_allowed")
+    words = {"launcher": "claude here", "folder": "/home/ada/blog", "arguments": ["-p", "a b"], "name": " blog "}
+    assert (await page.post(f"{API}/sessions", json=words)).status_code == 200
+    assert hub.desk.launched[-1] == ("claude here", "/home/ada/blog", ("-p", "a b"), "blog")
+
+
+async def test_a_session_is_renamed_explained_and_its_past_is_read(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    session = hub.desk.add_session()
+    hub.desk.past[session.session_id] = [[["an earlier line\u202e", 2, None, 0]]]
+    path = f"{API}/sessions/{session.session_id}"
+    renamed = await page.put(f"{path}/name", json={"name": "shop\u202eapi"})
+    assert renamed.json() == {"name": "shop<U+202E>api"}
+    assert (await page.get(path)).json()["label"] == "shop<U+202E>api"
+    assert (await page.get(f"{path}/why")).json()["why"][-1] == "it is busy: no prompt"
+    past = (await page.get(f"{path}/screen?styled=true&past=true")).json()["past"]
+    assert past == [[["an earlier line<U+202E>", 2, None, 0]]]
+    assert "past" not in (await page.get(f"{path}/screen?styled=true")).json()
+    assert (await page.put(f"{API}/sessions/none/name", json={"name": "x"})).status_code == 404
+
+
+async def test_the_pages_files_come_packed_to_who_can_read_that(page: httpx.AsyncClient) -> None:
+    packed = await page.get("/main.js")
+    plain = await page.get("/main.js", headers={"Accept-Encoding": "identity"})
+    assert packed.headers["content-encoding"] == "gzip" and "content-encoding" not in plain.headers
+    assert packed.content == plain.content
+    assert int(packed.headers["content-length"]) < len(plain.content) / 2
 
 
 @pytest.mark.parametrize(("verdict", "where"), [("not_a_prompt", "prompts"), ("missed", "sessions")])
@@ -299,3 +326,38 @@ async def test_closing_ends_open_streams_soon(hub: FakeHub, page: httpx.AsyncCli
         await anext(events)
         await hub.channel.close()
         assert [event async for event in events] == []
+
+
+async def test_an_answer_for_later_is_kept_shown_and_taken_back(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    record = await hub.raise_prompt(hub.desk.add_session(), YES_NO)
+    path = f"{API}/prompts/{record.prompt_id}/later"
+    bad = await page.post(path, json={"value": "y", "when": "soon"})
+    assert (bad.status_code, bad.json()["error"]) == (422, "bad_value")
+    kept = await page.post(path, json={"value": "y", "when": "06:00"})
+    assert (kept.status_code, kept.json()["stage"]) == (200, "postponed")
+    ((reply, when),) = hub.desk.kept
+    assert (reply.value, reply.identity, when) == ("y", "web:page", "06:00")
+    (shown,) = (await page.get(f"{API}/prompts")).json()["prompts"]
+    assert shown["later"][0]["value"] == "y"
+    assert len((await page.get(f"{API}/later")).json()["later"]) == 1
+    assert (await page.delete(f"{API}/later/ffffffff")).status_code == 404
+    assert (await page.delete(f"{API}/later/1a2b3c4d")).json()["stage"] == "revoked"
+    assert (await page.get(f"{API}/later")).json()["later"] == [] and hub.answered == []
+
+
+async def test_a_page_can_ask_to_be_asked_again(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    record = await hub.raise_prompt(hub.desk.add_session(), YES_NO)
+    told = await page.post(f"{API}/prompts/{record.prompt_id}/later", json={"snooze_s": 900})
+    assert told.json()["stage"] == "snoozed"
+    assert [(reply.prompt_id, for_s) for reply, for_s in hub.desk.snoozed] == [(record.prompt_id, 900)]
+    for wrong in ({"snooze_s": 5}, {"snooze_s": 90_000}, {"when": "x" * 65}, {"unknown": 1}):
+        assert (await page.post(f"{API}/prompts/{record.prompt_id}/later", json=wrong)).status_code == 422
+    assert (await page.post(f"{API}/prompts/{'f' * 32}/later", json={"snooze_s": 900})).status_code == 404
+
+
+async def test_one_name_for_a_person_also_on_the_page(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    hub.desk.names = {"web:page": "Ada"}
+    record = await hub.raise_prompt(hub.desk.add_session(), YES_NO)
+    await page.post(f"{API}/prompts/{record.prompt_id}/reply", json={"value": "y"})
+    shown = (await page.get(f"{API}/prompts/{record.prompt_id}")).json()
+    assert shown["names"] == {"web:page": "Ada"}

@@ -98,6 +98,7 @@ def test_every_question_of_a_real_program_is_answered_from_a_phone(hub: HubProce
     act(browser, "[data-value=enter]")
     expect(terminal, "five")
     wait_text(browser, ".card.over .stages .done:last-child", "taken")
+    wait_text(browser, ".card.over .anchor", "audit ")
     for path in hub.home.root.rglob("*"):
         if path.is_file():
             assert b"hunter2" not in path.read_bytes(), path.name

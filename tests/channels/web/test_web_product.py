@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import time
@@ -108,6 +109,7 @@ def test_a_real_program_is_answered_from_the_page_and_everything_is_recorded(hub
         assert screen["styled"][0][0] == ["red", 1, None, 0]
         answer = page.post(f"{API}/prompts/{prompt['prompt_id']}/reply", json={"value": "y"})
         assert (answer.status_code, answer.json()["stage"]) == (200, "typed")
+        assert re.fullmatch(r"\d+:[0-9a-f]{12}", answer.json()["audit_head"])
         assert b"got:y" in read_until(terminal, b"got:y")
 
         def settled() -> dict[str, Any]:

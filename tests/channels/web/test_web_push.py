@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import dataclasses
 import json
 import multiprocessing
-import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,68 +14,22 @@ import http_ece
 import httpx
 import pytest
 from aiohttp import web
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from py_vapid import Vapid02
 from tests.channels.web.conftest import log_in
 from tests.support.fake_desk import FakeHub
+from tests.support.fake_push import PushService, Subscriber
 from tests.support.page_client import signer
 from tests.support.sample_prompt import MENU, SECRET
 from tests.support.waiting import until
 
 from atlasbridge.channels.web.push import is_known_service
 from atlasbridge.channels.web.settings import PUSH_SERVICES
+from atlasbridge.core.prompt.model import PromptState
+from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.values import replace
 
 API = "/api/v1"
 pytestmark = pytest.mark.timeout(180)
-
-
-def b64(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-class PushService:
-    """Takes what a hub posts; answers with `status`."""
-
-    def __init__(self) -> None:
-        self.status = 201
-        self.location = ""
-        self.received: asyncio.Queue[tuple[dict[str, str], bytes]] = asyncio.Queue()
-        self.port = 0
-
-    async def start(self) -> web.AppRunner:
-        app = web.Application()
-        app.router.add_post("/send/{name}", self._take)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        self.port = runner.addresses[0][1]
-        return runner
-
-    async def _take(self, request: web.Request) -> web.Response:
-        await self.received.put((dict(request.headers), await request.read()))
-        headers = {"Location": self.location} if self.location else None
-        return web.Response(status=self.status, headers=headers)
-
-
-class Subscriber:
-    """A browser's half: its key pair, its secret, and how it opens a message."""
-
-    def __init__(self, service: PushService, name: str = "phone") -> None:
-        self.key = ec.generate_private_key(ec.SECP256R1())
-        self.auth = os.urandom(16)
-        self.endpoint = f"http://127.0.0.1:{service.port}/send/{name}"
-
-    def to_json(self) -> dict[str, Any]:
-        point = self.key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
-        keys = {"p256dh": b64(point), "auth": b64(self.auth)}
-        return {"endpoint": self.endpoint, "expirationTime": None, "keys": keys}
-
-    def open(self, body: bytes) -> dict[str, Any]:
-        text = http_ece.decrypt(body, private_key=self.key, auth_secret=self.auth, version="aes128gcm")
-        return dict(json.loads(text))
 
 
 async def serve(tmp_path: Path) -> tuple[FakeHub, PushService, web.AppRunner, httpx.AsyncClient]:
@@ -257,3 +209,31 @@ async def test_a_redirect_of_a_push_service_is_not_followed(tmp_path: Path) -> N
 )  # fmt: skip
 def test_an_endpoint_is_read_as_the_sender_will_read_it(endpoint: str) -> None:
     assert is_known_service(endpoint, PUSH_SERVICES) is False
+
+
+async def test_who_types_at_the_terminal_is_pushed_to_only_if_it_still_waits_then(tmp_path: Path) -> None:
+    hub, service, runner, client = await serve(tmp_path)
+    phone = Subscriber(service)
+    await client.post(f"{API}/push/subscriptions", json=phone.to_json())
+    hub.desk.holds = [0.05, 0.05, 0.0, 30.0]  # looked at again and again; then of the second prompt
+    first = await hub.raise_prompt(hub.desk.add_session(), MENU)
+    _, body = await asyncio.wait_for(service.received.get(), 90)
+    assert phone.open(body)["tag"] == first.prompt_id and hub.desk.holds == [30.0]
+    second = await hub.raise_prompt(hub.desk.add_session(), MENU)
+    await hub.move(second, PromptState.WITHDRAWN, Receipt("withdrawn", "It was answered at the terminal."))
+    await hub.move(first, PromptState.WITHDRAWN, Receipt("withdrawn", "It was answered at the terminal."))
+    _, body = await asyncio.wait_for(service.received.get(), 90)
+    assert phone.open(body)["tag"] == first.prompt_id, "of the second nobody was told, so nothing is taken back"
+    assert service.received.empty()
+    await stop(hub, runner, client)
+
+
+async def test_who_sleeps_is_pushed_to_without_a_sound(tmp_path: Path) -> None:
+    hub, service, runner, client = await serve(tmp_path)
+    phone = Subscriber(service)
+    await client.post(f"{API}/push/subscriptions", json=phone.to_json())
+    hub.desk.sleepers = {"web:page"}
+    await hub.raise_prompt(hub.desk.add_session(), MENU)
+    headers, body = await asyncio.wait_for(service.received.get(), 90)
+    assert headers["Urgency"] == "low" and phone.open(body)["silent"] is True
+    await stop(hub, runner, client)

@@ -166,6 +166,31 @@ def test_the_screen_can_be_captured(side: Side, path: Path) -> None:
     hub.die()
 
 
+def test_what_scrolled_off_is_captured_with_its_colours_and_without_its_secrets(side: Side, path: Path) -> None:
+    hub = FakeHub(path)
+    hub.next()
+    key = "sk-ant-" + "a1b2c3d4" * 5
+    side.bench.show(f"\x1b[32mfirst\x1b[m\r\nexport API_KEY={key}\r\n".encode() + b"x\r\n" * 60)
+    hub.say(m="capture", request="r1", styled=True, past=True)
+    screen = hub.next()
+    assert screen["past"][0] == [["first", 2, None, 0]]
+    assert key not in repr(screen)
+    assert len(screen["styled"]) == screen["rows"]
+    hub.say(m="capture", request="r2", styled=True)
+    assert "past" not in hub.next()
+    hub.die()
+
+
+def test_a_screen_says_how_keys_are_to_be_sent(side: Side, path: Path) -> None:
+    hub = FakeHub(path)
+    hub.next()
+    side.bench.show(b"\x1b[?1h\x1b[?2004h\x1b[?1000h")
+    hub.say(m="capture", request="r1", styled=True)
+    screen = hub.next()
+    assert (screen["modes"], screen["alternate"]) == ([1, 2004], False)
+    hub.die()
+
+
 def test_keys_are_typed_and_kill_is_passed_on(side: Side, path: Path) -> None:
     hub = FakeHub(path)
     hub.next()

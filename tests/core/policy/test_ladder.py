@@ -156,3 +156,23 @@ def test_nobody_gets_more_than_so_many_in_an_hour(moments: list[int], limit: int
             heard.append(now)
     assert all(sum(1 for at in heard if now - 3600 < at <= now) <= limit for now in heard)
     assert not NoticeBudget(0).is_spent("Ana", 0.0)
+
+
+def test_a_ladder_whose_steps_all_come_too_late_asks_everybody_at_once() -> None:
+    lanes = (Outlet("web", False), Outlet("telegram", True))
+    late = Ladder((Rung(600, channels=("telegram",)),))
+    course = decide_course(late, Life(0, 600), lanes, Outlook(0), PresenceSettings())
+    assert {one.channel for one in course.notices} == {"web", "telegram"}
+
+
+def test_who_wants_to_be_asked_again_is_left_alone_until_then_and_told_once_more() -> None:
+    lanes = (Outlet("web", False), Outlet("telegram", True))
+    ladder = Ladder((Rung(), Rung(300)))
+    done = frozenset((0, lane.name) for lane in lanes)
+    put_off = Life(0, 2000, done, wakes=(900,), held_until=900)
+    assert decide_course(ladder, put_off, lanes, Outlook(899), PresenceSettings()) == Course(look_at=900)
+    woken = decide_course(ladder, put_off, lanes, Outlook(900), PresenceSettings())
+    assert [(one.channel, one.steps, one.reminder) for one in woken.notices] == [
+        ("web", (1, 1000), True),
+        ("telegram", (1, 1000), True),
+    ]

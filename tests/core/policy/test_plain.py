@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.shell_batch import parse_all
 
 from atlasbridge.core.policy.plain import plain_tree
 from atlasbridge.core.routing.shell_parser import ShellParser
@@ -41,13 +45,31 @@ def test_the_tree_is_the_parsers_own(words: list[str]) -> None:
         "ls $x",
         "ls #x",
         "ls !x",
-        "ls 'x'",
+        'ls "$x"',
+        'ls "a\\b"',
+        "ls 'a\nb'",
+        "'ls' x",
+        "ls 2>&1 x",
+        "ls &",
+        "ls |& cat",
+        "ls ; cat",
+        "ls &&",
         "é",
         "{ ls",
     ],
 )
 def test_what_is_not_plain_is_left_to_the_parser(text: str) -> None:
     assert plain_tree(text) is None
+
+
+def test_of_lines_with_quotes_and_joins_the_tree_is_the_parsers_own(tmp_path: Path) -> None:
+    pieces = ["ls", "git", "-la", "if", "time", "x=1", "--m=a", "'a b'", '"c d"', "''", '""', "a'b'", "'a'\"b\"c", "a;"]
+    pieces += ["2>&1", ">/dev/null", "2>/dev/null", "&&", "||", "|", "do", "2", "export", "=x", "'$x'", '"!"', "[", "#"]
+    random = Random(20_261)
+    lines = {" ".join(random.choice(pieces) for _ in range(random.randint(1, 7))) for _ in range(10_000)}
+    mine = {text: tree for text in sorted(lines) if (tree := plain_tree(text)) is not None}
+    assert len(mine) > 300
+    assert mine == parse_all(list(mine), tmp_path)
 
 
 def test_most_commands_are_plain() -> None:
@@ -57,5 +79,7 @@ def test_most_commands_are_plain() -> None:
         "python -m pytest -q tests/core",
         "cargo test --all",
         "ls -la src",
+        "cd src && npm test 2>&1 | head -20",
+        "git commit -m 'say why'; git status",
     ):
         assert plain_tree(text) is not None

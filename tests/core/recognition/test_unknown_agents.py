@@ -4,7 +4,7 @@ names."""
 from __future__ import annotations
 
 import pytest
-from tests.support.playbook import TICKING, Nothing, Playbook, Raised
+from tests.support.playbook import POLLING, TICKING, Nothing, Playbook, Raised
 
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer
@@ -166,3 +166,77 @@ def test_a_refusal_in_a_colour_of_its_own_does_not_hide_the_highlight() -> None:
     lit = counted(0, framed=True).replace("\x1b[49m3.", "\x1b[31m3.")
     play = Playbook(TICKING) >> HIDE + lit >> 3.0 << Raised("multiple_choice")
     assert [choice.default for choice in play.prompt.choices] == [True, False, False, False]
+
+
+COUNTED = [
+    "│ Allow execution of [Shell]?" + " " * 50 + "│",
+    "│" + " " * 78 + "│",
+    "│ ● 1. Allow once" + " " * 62 + "│",
+    "│   2. Allow for this session" + " " * 50 + "│",
+    "│   3. No, suggest changes (esc)" + " " * 47 + "│",
+]
+
+
+def test_a_bullet_before_a_counted_row_in_a_frame_points() -> None:
+    play = Playbook(POLLING) >> HIDE + "\n".join([f"╭{EDGE}╮", *COUNTED, f"╰{EDGE}╯", "", ""]) >> 1.0
+    assert play << Raised("multiple_choice")
+    assert [choice.refuses for choice in play.prompt.choices] == [False, False, True]
+    assert [choice.always for choice in play.prompt.choices] == [False, True, False]
+
+
+def test_a_bullet_before_a_counted_row_without_a_frame_is_talk() -> None:
+    talk = "● 1. Install the package\n  2. Run the tests\n  3. Stop\n\n" + FRAMED
+    play = Playbook(POLLING) >> HIDE + talk >> 1.0 << Raised("free_text")
+    assert play.prompt.idle
+
+
+def test_what_is_asked_in_words_below_a_pointed_count_is_a_list_whatever_else_stands_at_the_foot() -> None:
+    dialog = "Would you like to proceed?\n\n❯ 1. Yes\n  2. No\n     tab to say more\n\n ctrl+g to edit the plan"
+    play = Playbook(POLLING) >> HIDE + dialog >> 1.0
+    assert play << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == ["Yes", "No"]
+
+
+def test_a_line_that_asks_for_the_number_takes_the_number() -> None:
+    dialog = "Do you want to proceed?\n1. Yes\n2. No\nSelect with numbers [1-2]. Then Enter to submit: "
+    play = Playbook(POLLING) >> dialog >> 1.0 << Raised("multiple_choice")
+    answer = decide_answer(play.prompt, "2")
+    assert isinstance(answer, Answer)
+    assert b"".join(step.keys for step in encode_answer(play.prompt, answer)) == b"2\r"
+
+
+def test_words_side_by_side_of_which_one_is_lit_decide() -> None:
+    row = "   \x1b[48;5;214mAllow once\x1b[m   Allow always   Reject              ctrl+f fullscreen  enter confirm"
+    play = Playbook(POLLING) >> f"\x1b[?1049h{HIDE}Permission required\n$ touch x\n\n{row}" >> 1.0
+    assert play << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == ["Allow once", "Allow always", "Reject"]
+
+
+def test_tabs_of_a_full_screen_are_no_decision() -> None:
+    row = "   \x1b[48;5;214mCurrent\x1b[m   Sessions   Issues   Pull requests"
+    play = Playbook(POLLING) >> f"\x1b[?1049h{HIDE}{row}\n\nwelcome" >> 15.0 << Raised("unknown")
+    assert not play.prompt.choices
+
+
+PLACE = "\x1b[2mAsk me to do anything\x1b[m"
+
+
+@pytest.mark.parametrize("mark", ["› ", "> ", "┃  "])
+def test_a_field_with_a_faded_hint_above_a_status_line_is_the_input_box(mark: str) -> None:
+    drawn = f"{SAID}\n{mark}\x1b7{PLACE}\n\n  model · ~/work\x1b8"
+    play = Playbook(POLLING) >> drawn >> 1.0 << Raised("free_text")
+    assert play.prompt.idle
+
+
+@pytest.mark.parametrize(
+    "beside", ["✽ Tempering…\n", "⠴ Thinking... (esc to cancel, 2s)\n", "🌖 · Tip: ask it anything\n"]
+)
+def test_a_wheel_above_the_input_box_is_work(beside: str) -> None:
+    assert Playbook(POLLING) >> HIDE + SAID + beside + FRAMED >> 5.0 << Nothing()
+
+
+@pytest.mark.parametrize(
+    "below", ["  ⏸ manual mode on · esc to interrupt · ? for help", "  ◉ Working esc esc edit prompt"]
+)
+def test_who_can_be_interrupted_works(below: str) -> None:
+    assert Playbook(POLLING) >> HIDE + f"{SAID}{BAR}\n❯ \n{BAR}\n{below}" >> 5.0 << Nothing()

@@ -333,6 +333,20 @@ def test_history_is_newest_first_and_can_be_searched_and_paged(ledger: Ledger) -
     assert [item.prompt_id for item in ledger.history("PASSWORD")] == [second.prompt_id]
     assert len(ledger.history("bash")) == 3
     assert ledger.history("100%") == []
+    assert len(ledger.history(state=ledger.history(limit=1)[0].state.value)) == 3
+    assert ledger.history(state="resolved") == ledger.history(session_id="another") == []
+    assert [item.prompt_id for item in ledger.history(session_id=first.session_id)] == [first.prompt_id]
+
+
+def test_the_log_is_read_by_kind_and_backwards(ledger: Ledger) -> None:
+    first, second = ask(ledger), ask(ledger)
+    all_of_it = ledger.audit_entries()
+    assert [entry["seq"] for entry in ledger.audit_entries(newest=True, before=3)] == [1, 2]
+    kinds = ("PROMPT_DETECTED", "SESSION_START")
+    found = ledger.audit_entries(events=kinds)
+    assert found == [entry for entry in all_of_it if entry["event"] in kinds]
+    (entry,) = ledger.audit_entries(events=kinds, prompt_id=second.prompt_id)
+    assert entry["prompt_id"] == second.prompt_id != first.prompt_id
 
 
 def test_statistics_count_what_is_there(ledger: Ledger) -> None:

@@ -20,18 +20,20 @@ from atlasbridge.core.session.plan import SETTINGS_SUFFIX
 HOOK = Path(__file__).parent / "permission_hook.py"
 OPTION = "--settings"
 _TIMEOUT_S = 5
+_WAITING_S = 3600 + _TIMEOUT_S  # of a hook that also answers
 
 
-def with_hook(command: Sequence[str], door: str) -> tuple[str, ...]:
-    """The command with our hook, which speaks to the session behind `door`; unchanged where that cannot be done."""
+def with_hook(command: Sequence[str], door: str, answers: bool = False) -> tuple[str, ...]:
+    """The command with our hook, which speaks to the session behind `door`; unchanged where that cannot be done.
+    `answers`: it may also take the answer, in a version where the dialog stays usable meanwhile."""
     program, *arguments = command
     at, own = _find_settings(arguments)
     if at < 0:
-        return (program, OPTION, json.dumps(_merged({}, door)), *arguments)
+        return (program, OPTION, json.dumps(_merged({}, door, answers)), *arguments)
     settings = _read_settings(own)
     if settings is None:
         return tuple(command)  # Claude Code shall say itself what is wrong with it
-    merged = json.dumps(_merged(settings, door))
+    merged = json.dumps(_merged(settings, door, answers))
     if not _is_json(own):
         try:
             merged = _write_private(Path(door).with_suffix(SETTINGS_SUFFIX), merged)
@@ -44,15 +46,23 @@ def with_hook(command: Sequence[str], door: str) -> tuple[str, ...]:
     return (program, *arguments)
 
 
-def hook_command(door: str) -> str:
+def hook_command(door: str, answers: bool = False) -> str:
     """For a shell.  Whatever happens to us, Claude Code sees a hook that ended well and said nothing."""
-    words = (sys.executable, "-I", "-S", str(HOOK), door)
+    words = (sys.executable, "-I", "-S", str(HOOK), door, *(("answers",) if answers else ()))
     return " ".join(shlex.quote(word) for word in words) + " 2>/dev/null || true"
 
 
-def _merged(settings: dict[str, Any], door: str) -> dict[str, Any]:
+def _merged(settings: dict[str, Any], door: str, answers: bool) -> dict[str, Any]:
     hooks = dict(settings.get("hooks", {}))
-    ours = {"hooks": [{"type": "command", "command": hook_command(door), "timeout": _TIMEOUT_S}]}
+    ours = {
+        "hooks": [
+            {
+                "type": "command",
+                "command": hook_command(door, answers),
+                "timeout": _WAITING_S if answers else _TIMEOUT_S,
+            }
+        ]
+    }
     hooks["PermissionRequest"] = [*hooks.get("PermissionRequest", []), ours]
     return {**settings, "hooks": hooks}
 

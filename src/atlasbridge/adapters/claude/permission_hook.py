@@ -1,29 +1,65 @@
 """Claude Code's PermissionRequest hook: tells the session host what is asked, in full.  Run as a script of its own.
 
-It decides nothing and prints nothing, so the dialog stays as it is; it always ends well and soon, also when the
+It decides nothing by itself: it prints what the host tells it, or nothing, so the dialog stays as it is.  Started with
+`answers` it waits for that while the dialog stands there; without, it ends at once.  It always ends well, also when the
 session is gone.  Standard library only, started with `python -I -S`.
 """
 
 import json
+import os
+import select
 import socket
 import sys
 
 TIMEOUT_S = 1.0
+LOOK_S = 5.0  # how often it looks whether Claude Code is still there
+WAITS_S = 3600.0  # then the keys answer
+LINE_LIMIT = 65536
 TEXT_LIMIT = 20_000
 NAMES = {"WebFetch": "Fetch", "ExitPlanMode": "Plan", "AskUserQuestion": "Question"}
+DENIED = {"behavior": "deny", "message": "A person refused this.", "interrupt": True}
 EDITS = ("Edit", "MultiEdit", "Write", "NotebookEdit")
 
 
-def main(door: str) -> None:
+def main(door: str, answers: bool = False) -> None:
     try:
         message = tell(json.loads(sys.stdin.buffer.read()))
-        line = json.dumps({"m": "structured", **message}).encode() + b"\n"
+        line = json.dumps({"m": "structured", "answers": answers, **message}).encode() + b"\n"
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(TIMEOUT_S)
             connection.connect(door)
             connection.sendall(line)
+            word = hear(connection) if answers else ""
+        if word:
+            print(json.dumps(decision(word)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return  # no session, or a hook of another version: the screen decides
+
+
+def hear(connection: socket.socket) -> str:
+    """The host's decision; "" when the dialog is over, the host is gone, or it takes too long."""
+    began, heard = os.getppid(), b""
+    for _ in range(int(WAITS_S / LOOK_S)):
+        ready, _, _ = select.select([connection], [], [], LOOK_S)
+        if os.getppid() != began:
+            return ""
+        if not ready:
+            continue
+        data = connection.recv(LINE_LIMIT)
+        heard = (heard + data)[-LINE_LIMIT:]
+        *lines, heard = heard.split(b"\n")
+        for message in map(json.loads, lines):
+            if message.get("m") in ("decide", "over", "ended"):
+                return str(message.get("behavior", ""))
+        if not data:
+            return ""
+    return ""
+
+
+def decision(word: str) -> dict:  # type: ignore[type-arg]
+    """As Claude Code wants it.  A refusal ends the turn, as the dialog's own No does."""
+    behaviour = {"behavior": "allow"} if word == "allow" else DENIED
+    return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": behaviour}}
 
 
 def tell(payload: dict) -> dict:  # type: ignore[type-arg]
@@ -81,4 +117,4 @@ def asked(question: dict) -> list:  # type: ignore[type-arg]
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], "answers" in sys.argv[2:])

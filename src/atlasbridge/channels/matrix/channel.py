@@ -15,7 +15,7 @@ from atlasbridge.channels.listening import SeenUpdates, Strangers
 from atlasbridge.channels.matrix import looks
 from atlasbridge.channels.matrix.api import MatrixApi
 from atlasbridge.channels.matrix.settings import MatrixSettings
-from atlasbridge.channels.outcome import render_outcome
+from atlasbridge.channels.outcome import STILL_OPEN, render_outcome
 from atlasbridge.channels.people import People
 from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.core.clock import Clock, parse_iso
@@ -82,6 +82,10 @@ class MatrixChannel(BaseChannel):
     async def update_prompt(self, message_id: str, event: PromptRecord, receipt: Receipt) -> None:
         session = self.desk.session(event.session_id)
         if session is None:
+            return
+        if receipt.stage in STILL_OPEN[1:]:
+            told = f"⏰ {self._people.rename(receipt.sentence, receipt.by)}"
+            await self._say(looks.reply_message(message_id, told, loud=False), f"{receipt.stage}.{new_id()}")
             return
         if receipt.stage == "reminder":
             loud = self.desk.tone(event.prompt_id, self.name).loud

@@ -75,9 +75,10 @@ def parse_target(event: dict[str, Any]) -> tuple[str, str, bool]:
     if event.get("type") == "m.reaction":
         return str(relates.get("event_id", "")), str(relates.get("key", "")), True
     meant = relates.get("m.in_reply_to")
-    if event.get("type") != "m.room.message" or relates.get("rel_type") or not isinstance(meant, dict):
-        return "", "", False
-    return str(meant.get("event_id", "")), strip_quote(str(content.get("body", ""))), False
+    said = strip_quote(str(content.get("body", ""))) if content.get("msgtype") == "m.text" else ""
+    if event.get("type") != "m.room.message" or relates.get("rel_type") or not isinstance(meant, dict) or not said:
+        return "", "", False  # a picture's name is no answer, and silence is none
+    return str(meant.get("event_id", "")), said, False
 
 
 def strip_quote(body: str) -> str:

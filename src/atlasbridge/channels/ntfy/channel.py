@@ -29,6 +29,7 @@ from atlasbridge.channels.ntfy.settings import NtfySettings
 from atlasbridge.channels.outcome import render_outcome
 from atlasbridge.channels.people import People
 from atlasbridge.channels.tasks import TaskSet
+from atlasbridge.channels.wording import Role
 from atlasbridge.core.clock import Clock, parse_iso
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.ports import Desk
@@ -67,6 +68,7 @@ class NtfyChannel(BaseChannel):
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         loud = self.desk.tone(event.prompt_id, self.name).sounds_for(self._identity)
         body, buttons = render_prompt(event, session, self._host, self._own.shows_text, loud)
+        buttons = [one for one in buttons if self._own.taps_agree or one.role is Role.REFUSE]
         actions = [
             {
                 "action": "http",

@@ -77,7 +77,7 @@ def choose_buttons(record: PromptRecord, whole: bool) -> list[Button]:
 
 def render_end(outcome: Outcome, record: PromptRecord, session: SessionRecord, shows_text: bool) -> dict[str, Any]:
     title = cut_bytes(outcome.title, TITLE_BYTES) if shows_text else "Settled"
-    text = f"{tool_name(session)} · {session_name(session)}"
+    text = "\n".join(part for part in (f"{tool_name(session)} · {session_name(session)}", outcome.detail) if part)
     return {"title": title, "message": text, "priority": LEAST, "sequence_id": short_id(record.prompt_id)}
 
 

@@ -30,6 +30,11 @@ class NtfySettings(BaseModel):
         default=None,
         description="Whether the question itself is sent; left out: only to a server of your own. Without it, only No.",
     )
+    taps_agree: bool = Field(
+        default=True,
+        description="Whether a button may agree. Whoever can read this file, the tool in a session too, could press it "
+        "unless the server lets only your phone read the topic; false: buttons only refuse.",
+    )
     page_url: str = Field(default="", description="Where a tap on the notification leads, such as the page's address.")
     session_notices: bool = Field(default=False, description="Whether starts and ends of sessions are told.")
     request_timeout_s: Positive = Field(default=8.0, description="How long one request may take.")

@@ -11,8 +11,8 @@ from atlasbridge.channels.commands import COMMANDS, Command
 from atlasbridge.channels.wording import pickable, picked_value
 from atlasbridge.core.prompt.model import PromptRecord
 
-ANSWER, SHOW, WRITE, PICK, THIS, AGAIN, GRANT = "ans", "shw", "wrt", "pck", "ths", "agn", "grt"
-VERBS = (ANSWER, SHOW, WRITE, PICK, THIS, AGAIN, GRANT)
+ANSWER, SHOW, WRITE, PICK, THIS, AGAIN, GRANT, LATER = "ans", "shw", "wrt", "pck", "ths", "agn", "grt", "ltr"
+VERBS = (ANSWER, SHOW, WRITE, PICK, THIS, AGAIN, GRANT, LATER)
 VALUE_LIMIT = 1800  # Slack takes 2000 characters in all
 SIGN = "!"  # before a command in a message: Slack keeps the slash for its own
 _ENTITY = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")

@@ -19,7 +19,7 @@ from atlasbridge.channels.quoting import (
     quotes_of,
     warn_incomplete,
 )
-from atlasbridge.channels.slack.actions import AGAIN, GRANT, THIS, encode_action
+from atlasbridge.channels.slack.actions import AGAIN, GRANT, LATER, THIS, encode_action
 from atlasbridge.channels.slack.elements import (
     Block,
     button,
@@ -87,6 +87,13 @@ def render_notice(message: str, session: SessionRecord | None, host: str) -> dic
         name = wording.session_name(session)
         blocks.insert(0, context(f"{name} · {wording.tool_name(session)} · {short_id(session.session_id)} · {host}"))
     return _message(visible(message), blocks)
+
+
+def render_snooze(record: PromptRecord) -> Block:
+    """Below a reminder: to be asked again in a while."""
+    spans = (("💤 In 15 minutes", "15"), ("💤 In an hour", "60"))
+    row = [button(label, encode_action(record, minutes, LATER), f"snooze.{minutes}") for label, minutes in spans]
+    return {"type": "actions", "elements": row}
 
 
 def render_granting(record: PromptRecord, text: str, shown: Iterable[tuple[str, str]]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from atlasbridge.channels import granting
+from atlasbridge.channels import grant_card
 from atlasbridge.channels.chat import ChatChannel
 from atlasbridge.channels.commands import Command
 from atlasbridge.channels.outbox import Params, Place
@@ -108,6 +108,10 @@ class SlackChannel(ChatChannel):
     def _paint_notice(self, message: str, session: SessionRecord | None, chat: str) -> Params:
         return blocks.render_notice(message, session, self._host)
 
+    def _paint_reminder(self, sentence: str, event: PromptRecord, chat: str) -> Params:
+        notice = self._paint_notice(sentence, None, chat)
+        return {**notice, "blocks": [*notice["blocks"], blocks.render_snooze(event)]}
+
     def _owner(self, chat: str) -> str:
         user = next((user for user, room in self._rooms.items() if room == chat), "")
         return f"slack:{self._own.team_id}/{user}" if user else ""
@@ -167,7 +171,7 @@ class SlackChannel(ChatChannel):
 
     def grant(self, origin: Origin, place: Place, record: PromptRecord, value: str) -> None:
         """The offer stands in the question's thread; what becomes of it takes its place."""
-        told = granting.press(self.desk, record, value, f"slack:{self._own.team_id}/{origin.user}")
+        told = grant_card.press(self.desk, record, value, f"slack:{self._own.team_id}/{origin.user}")
         if isinstance(told, str):
             self.say(origin, told)
             return
@@ -190,11 +194,11 @@ class SlackChannel(ChatChannel):
     def chosen(self, room: str) -> str:
         return self._commands.chosen(room)
 
-    def command(self, user: str, command: Command) -> None:
+    def command(self, user: str, command: Command, origin: Origin | None = None) -> None:
         """A session that is slow to show its screen must not keep the next click from being acknowledged."""
-        self._tasks.hold(self._obey(user, command))
+        self._tasks.hold(self._obey(user, command, origin))
 
-    async def _obey(self, user: str, command: Command) -> None:
+    async def _obey(self, user: str, command: Command, origin: Origin | None) -> None:
         """Answered in the person's direct messages, wherever it was said."""
         try:
             room = self._rooms.get(user) or await self._api.open_dm(user)
@@ -202,7 +206,7 @@ class SlackChannel(ChatChannel):
             log.warning("a command could not be answered: %s", fault)
             return
         self._rooms[user] = room
-        spoken = await self._commands.run(room, command, f"slack:{self._own.team_id}/{user}")
+        spoken = await self._commands.run(room, command, f"slack:{self._own.team_id}/{user}", origin)
         if spoken.screen is None:
             self._outbox.post(room, blocks.render_notice(spoken.text, None, self._host), EDIT)
         else:

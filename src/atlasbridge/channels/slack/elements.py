@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from atlasbridge.channels import wording
-from atlasbridge.channels.slack.actions import ANSWER, GRANT, PICK, SHOW, WRITE, encode_action, encode_place
+from atlasbridge.channels.slack.actions import ANSWER, GRANT, LATER, PICK, SHOW, WRITE, encode_action, encode_place
 from atlasbridge.channels.wording import Button, Role
 from atlasbridge.channels.words import needs_words, takes_words
 from atlasbridge.core.prompt.model import Prompt, PromptRecord
@@ -43,7 +43,8 @@ def button_rows(record: PromptRecord) -> list[Block]:
     buttons = wording.render_buttons(record.prompt)
     answers = [shown for shown in buttons if shown.role in (Role.ANSWER, Role.ALWAYS)]
     refusing = [shown for shown in buttons if shown.role is Role.REFUSE][:ROW_LIMIT]
-    others = [shown for shown in buttons if shown.role in (Role.DEFAULT, Role.CANCEL, Role.GRANT, Role.SHOW)]
+    roles = (Role.DEFAULT, Role.CANCEL, Role.LATER, Role.GRANT, Role.SHOW)
+    others = [shown for shown in buttons if shown.role in roles]
     blocks = _menus(record) if len(answers) > MOST_BUTTONS else [_actions(record, answers, 0)] if answers else []
     blocks += [_actions(record, row, number) for number, row in ((1, refusing), (2, others)) if row]
     if takes_text(record.prompt):
@@ -82,7 +83,7 @@ def _actions(record: PromptRecord, row: list[Button], number: int) -> Block:
 
 
 def _shown(record: PromptRecord, shown: Button, action_id: str) -> Block:
-    verb = {Role.SHOW: SHOW, Role.GRANT: GRANT}.get(shown.role, ANSWER)
+    verb = {Role.SHOW: SHOW, Role.GRANT: GRANT, Role.LATER: LATER}.get(shown.role, ANSWER)
     element = button(shown.label, encode_action(record, shown.value, verb), action_id)
     if shown.role is Role.ALWAYS:
         element["confirm"] = {

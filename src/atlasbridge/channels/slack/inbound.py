@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from atlasbridge.channels.commands import Command, parse_command
+from atlasbridge.channels.commands import Command, is_about, parse_command
 from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle
 from atlasbridge.channels.outbox import Place
 from atlasbridge.channels.people import People
@@ -15,6 +15,7 @@ from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.slack.actions import (
     AGAIN,
     GRANT,
+    LATER,
     PICK,
     SHOW,
     SIGN,
@@ -72,7 +73,8 @@ class Doors(Protocol):
     def settle_which(self, place: Place, record: PromptRecord) -> None: ...
     def tidy(self, place: Place, record: PromptRecord) -> None: ...
     async def open_modal(self, origin: Origin, trigger_id: str, record: PromptRecord, label: str) -> None: ...
-    def command(self, user: str, command: Command) -> None: ...
+    def command(self, user: str, command: Command, origin: Origin | None = None) -> None: ...
+    def put_off(self, identity: str, record: PromptRecord, nonce: str, what: str) -> str: ...
     def chosen(self, room: str) -> str: ...
     def warn(self, record: PromptRecord) -> None: ...
 
@@ -169,6 +171,9 @@ class Inbound:
             return self._pass_click(origin, place, action, None)
         elif action.verb == SHOW:
             self._doors.show_more(place, record)
+        elif action.verb == LATER:
+            identity = f"slack:{self._settings.team_id}/{origin.user}"
+            self._doors.say(origin, self._doors.put_off(identity, record, action.nonce, action.value))
         elif action.verb == AGAIN:
             self._doors.ask_again(origin, record)
         elif action.verb == GRANT:
@@ -259,8 +264,9 @@ class Inbound:
         said = plain_text(str(event.get("text") or ""))
         if changed:
             self._doors.say(origin, EDITED)
-        elif not thread and (command := parse_command(said, "", SIGN)):
-            self._doors.command(origin.user, command)
+        elif (command := parse_command(said, "", SIGN)) and (not thread or (replied and is_about(command))):
+            rest = f"{replied} {command.rest}" if thread else command.rest
+            self._doors.command(origin.user, Command(command.name, rest), origin)
         elif event.get("subtype") in HEARD_SUBTYPES:
             return self._on_text(origin, self._target(origin, replied, bool(thread)), said)
         return False

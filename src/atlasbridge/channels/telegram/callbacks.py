@@ -2,8 +2,9 @@
 
 `ans:{prompt 8}:{session 8}:{nonce 16}:{value}` answers, `shw:...:` shows more, `tgl:...:{place}.{marks}` marks one of
 several choices and `snd:...:{marks}` sends them, `pag:...:{page}` turns to other choices, `ths:...:{message}` says that
-an earlier text meant this prompt, `agn:...:` asks once more, `grt:...:{what}` allows it for a while.  A value that does
-not fit, or could be misread, travels as its place in the list of choices: `@3`.
+an earlier text meant this prompt, `agn:...:` asks once more, `grt:...:{what}` allows it for a while, `ltr:...:{what}`
+is for later: "limit", or minutes.  A value that does not fit, or could be misread, travels as its place in the list of
+choices: `@3`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from atlasbridge.core.prompt.model import PromptRecord
 
 MAX_BYTES = 64
 NONCE_CHARS = 16
-ANSWER, SHOW, TOGGLE, SEND, PAGE, THIS, AGAIN, GRANT = "ans", "shw", "tgl", "snd", "pag", "ths", "agn", "grt"
-VERBS = (ANSWER, SHOW, TOGGLE, SEND, PAGE, THIS, AGAIN, GRANT)
+ANSWER, SHOW, TOGGLE, SEND, PAGE, THIS, AGAIN = "ans", "shw", "tgl", "snd", "pag", "ths", "agn"
+GRANT, LATER = "grt", "ltr"
+VERBS = (ANSWER, SHOW, TOGGLE, SEND, PAGE, THIS, AGAIN, GRANT, LATER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from atlasbridge.channels import granting
+from atlasbridge.channels import grant_card
 from atlasbridge.channels.chat import ChatChannel
 from atlasbridge.channels.commands import Command, describe_commands
 from atlasbridge.channels.outbox import Params, Place
@@ -18,7 +18,7 @@ from atlasbridge.channels.outcome import Outcome
 from atlasbridge.channels.telegram import templates
 from atlasbridge.channels.telegram.api import BotApi
 from atlasbridge.channels.telegram.inbound import Inbound, Memory
-from atlasbridge.channels.telegram.keyboard import pages_of, render_ask_again, render_granting
+from atlasbridge.channels.telegram.keyboard import pages_of, render_ask_again, render_granting, render_snooze
 from atlasbridge.channels.telegram.poller import Batch, Poller
 from atlasbridge.channels.telegram.settings import TelegramSettings
 from atlasbridge.channels.telegram.voice import Origin, Voice, in_topic, reply_to
@@ -119,6 +119,9 @@ class TelegramChannel(ChatChannel):
     def _paint_notice(self, message: str, session: SessionRecord | None, chat: str) -> Params:
         return templates.render_notice(message, session, self._host) | in_topic(self._topics.get(chat))
 
+    def _paint_reminder(self, sentence: str, event: PromptRecord, chat: str) -> Params:
+        return self._paint_notice(sentence, None, chat) | {"reply_markup": {"inline_keyboard": render_snooze(event)}}
+
     def _owner(self, chat: str) -> str:
         return "" if chat in self._topics else f"telegram:{chat}"
 
@@ -151,7 +154,7 @@ class TelegramChannel(ChatChannel):
         self._tasks.hold(self._obey(origin, command, identity))
 
     async def _obey(self, origin: Origin, command: Command, identity: str) -> None:
-        spoken = await self._commands.run(str(origin.chat_id), command, identity)
+        spoken = await self._commands.run(str(origin.chat_id), command, identity, origin)
         if spoken.screen is None:
             self._voice.answer(origin, templates.render_notice(spoken.text, None, ""))
         else:
@@ -174,7 +177,7 @@ class TelegramChannel(ChatChannel):
 
     def grant(self, origin: Origin, record: PromptRecord, value: str, identity: str) -> None:
         """The offer stands beside the question; what becomes of it takes its place."""
-        told = granting.press(self.desk, record, value, identity)
+        told = grant_card.press(self.desk, record, value, identity)
         self._voice.say(origin, told if isinstance(told, str) else told.toast)
         if isinstance(told, str):
             return

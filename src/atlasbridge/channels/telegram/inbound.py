@@ -10,7 +10,7 @@ import json
 import logging
 from typing import Any, Protocol
 
-from atlasbridge.channels.commands import Command, parse_command
+from atlasbridge.channels.commands import Command, is_about, parse_command
 from atlasbridge.channels.listening import SeenUpdates, Strangers, Throttle
 from atlasbridge.channels.outbox import Place
 from atlasbridge.channels.people import People
@@ -19,6 +19,7 @@ from atlasbridge.channels.target import GONE, NOT_OPEN, Doubt, Held, find_target
 from atlasbridge.channels.telegram.callbacks import (
     AGAIN,
     GRANT,
+    LATER,
     PAGE,
     SEND,
     SHOW,
@@ -62,6 +63,7 @@ class Doors(Protocol):
     def tidy(self, place: Place, record: PromptRecord) -> None: ...
     def warn(self, record: PromptRecord) -> None: ...
     def member_changed(self, chat_id: int, present: bool) -> None: ...
+    def put_off(self, identity: str, record: PromptRecord, nonce: str, what: str) -> str: ...
     def tell_where(self, user_id: int, chat: dict[str, Any], topic_id: int | None) -> None: ...
 
 
@@ -165,6 +167,9 @@ class Inbound:
         known = self._shown.prompt_at(origin.place)
         if callback is None or (known and (record is None or known != record.prompt_id)):
             self._voice.say(origin, NOT_OURS)
+        elif record is not None and callback.verb == LATER:
+            identity = f"telegram:{int(query['from']['id'])}"
+            self._voice.say(origin, self._doors.put_off(identity, record, callback.nonce, callback.value))
         elif record is None or callback.verb not in (SHOW, PAGE, AGAIN, TOGGLE, SEND, THIS, GRANT):
             return self._pass_tap(origin, callback, record, int(query["from"]["id"]))
         elif callback.verb in (TOGGLE, SEND):
@@ -252,7 +257,9 @@ class Inbound:
     def _on_message(self, message: dict[str, Any], origin: Origin) -> bool:
         text = message.get("text")
         replied, as_words = self._replied_prompt(message)
-        command = None if replied else parse_command(str(text or ""), self.bot_name)
+        command = parse_command(str(text or ""), self.bot_name)
+        if replied:  # a tool has commands of its own; these are about the message itself
+            command = Command(command.name, f"{replied} {command.rest}") if command and is_about(command) else None
         if origin.chat_id < 0 and not replied and command is None:
             return False  # talk among people in a group
         user_id = int(message["from"]["id"])

@@ -10,6 +10,7 @@ from atlasbridge.channels.telegram.callbacks import (
     AGAIN,
     ANSWER,
     GRANT,
+    LATER,
     PAGE,
     SHOW,
     THIS,
@@ -62,6 +63,12 @@ def render_ask_again(record: PromptRecord) -> Keyboard:
     return [[{"text": "🔁 Ask again", "callback_data": encode_verb(record, AGAIN, "")}]]
 
 
+def render_snooze(record: PromptRecord) -> Keyboard:
+    """Below a reminder: to be asked again in a while."""
+    spans = (("💤 In 15 minutes", "15"), ("💤 In an hour", "60"))
+    return [[{"text": label, "callback_data": encode_verb(record, LATER, minutes)} for label, minutes in spans]]
+
+
 def listed_on(record: PromptRecord, page: int) -> Sequence[Choice]:
     """The choices that this page's text writes out."""
     choices = record.prompt.choices
@@ -96,6 +103,8 @@ def _this(record: PromptRecord, message_id: int) -> str:
 
 
 def _data(record: PromptRecord, button: Button) -> str:
+    if button.role is Role.LATER:
+        return encode_verb(record, LATER, button.value)
     verb = {Role.SHOW: SHOW, Role.GRANT: GRANT}.get(button.role, ANSWER)
     return encode_callback(record, button.value, verb)
 

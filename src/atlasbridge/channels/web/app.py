@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from importlib.resources import files
 from typing import Any
@@ -162,12 +163,17 @@ def _static_routes(static: dict[str, bytes]) -> list[Route]:
 
 
 def _static(name: str, content: bytes) -> Any:
+    """Packed once: these files hold no secret whose length could tell something."""
     etag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-    headers = {"Cache-Control": "no-cache", "ETag": etag, "Content-Type": TYPES[name.rpartition(".")[2]]}
+    kind = name.rpartition(".")[2]
+    headers = {"Cache-Control": "no-cache", "ETag": etag, "Content-Type": TYPES[kind], "Vary": "Accept-Encoding"}
+    packed = b"" if kind == "png" else gzip.compress(content, 6, mtime=0)
 
     async def serve(request: Request) -> Response:
         if request.headers.get("if-none-match") == etag:
             return Response(status_code=304, headers=headers)
+        if packed and "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(packed, headers={**headers, "Content-Encoding": "gzip"})
         return Response(content, headers=headers)
 
     return serve

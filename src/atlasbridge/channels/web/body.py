@@ -41,6 +41,17 @@ class ReplyBody(Body):
     )
 
 
+class LaterBody(Body):
+    """An answer for a later moment, or, with `snooze_s`, the wish to be asked again."""
+
+    value: Annotated[str, StringConstraints(max_length=8192)] = ""
+    as_text: bool = Field(default=False, description="never read the value as a choice")
+    when: Annotated[str, StringConstraints(max_length=64)] = Field(
+        default="", description='"06:00", "tomorrow 9am", "in 2h", "limit-resets"'
+    )
+    snooze_s: Annotated[float, Field(ge=60, le=86_400)] | None = Field(default=None, description="ask again then")
+
+
 class GrantBody(Body):
     """Allow what a prompt asks, and what looks like it, for a while."""
 
@@ -74,6 +85,17 @@ class EndBody(Body):
 
 class LaunchBody(Body):
     launcher: Annotated[str, StringConstraints(min_length=1, max_length=64)]
+    folder: Annotated[str, StringConstraints(max_length=4096)] = Field(
+        default="", description="one that the launcher allows; empty: its own"
+    )
+    arguments: Annotated[list[Annotated[str, StringConstraints(max_length=4096)]], Field(max_length=64)] = Field(
+        default=[], description="further words, where the launcher takes them"
+    )
+    name: Annotated[str, StringConstraints(max_length=80)] = ""
+
+
+class SessionNameBody(Body):
+    name: Annotated[str, StringConstraints(max_length=80)] = Field(description="empty: no name of its own")
 
 
 class TokenBody(Body):

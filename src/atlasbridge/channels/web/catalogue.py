@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from atlasbridge.channels.web import admin_api, body, prompt_api, record_api, rule_api, session_api
+from atlasbridge.channels.web import admin_api, body, later_api, prompt_api, record_api, rule_api, session_api
 from atlasbridge.channels.web.operation import Operation, Param
 
 
@@ -34,10 +34,15 @@ WHO = Param("who", {"type": "string", "maxLength": 64}, "the id of a link, a log
 CHALLENGE = Param("challenge", {"type": "string", "maxLength": 128}, "chosen by the caller, new each time", "")
 REQUEST_KEY = Param("request_key", {"type": "string", "maxLength": 64}, "as it was given with the answer", "")
 ALL = Param("all", {"type": "boolean"}, "also those that have ended", False)
+PAST = Param("past", {"type": "boolean"}, "also what has scrolled off it, with colours, as `past`", False)
 STYLED = Param("styled", {"type": "boolean"}, "with colours, as runs of [text, fg, bg, flags]", False)
 SEARCH = Param("search", {"type": "string", "maxLength": 200}, "words in the question, the tool or the folder", "")
 LIMIT = Param("limit", {"type": "integer", "minimum": 1, "maximum": 500}, "how many at most", 50)
 BEFORE = Param("before", {"type": "string", "maxLength": 40}, "only those raised before this prompt", "")
+SESSION_ID = Param("session", {"type": "string", "maxLength": 64}, "only of this session", "")
+PROMPT_ID = Param("prompt", {"type": "string", "maxLength": 64}, "only of this prompt", "")
+STATE = Param("state", {"type": "string", "maxLength": 32}, "only those in this state", "")
+EVENTS = Param("events", {"type": "string", "maxLength": 1000}, "only these kinds, with commas between them", "")
 BEFORE_SEQ = Param("before", {"type": "integer", "minimum": 0, "maximum": 2**53}, "only entries before this seq", 0)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -78,7 +83,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation("GET", "/prompts/{prompt_id}", prompt_api.get_prompt, "read", "One prompt.", PROMPT, errors=(404,)),
     Operation(
         "POST", "/prompts/{prompt_id}/reply", prompt_api.reply, "answer", "Answer a prompt.",
-        thing(stage=TEXT, message=TEXT, prompt_id=TEXT, prompt=PROMPT), body=body.ReplyBody,
+        thing(stage=TEXT, message=TEXT, prompt_id=TEXT, audit_head=TEXT, prompt=PROMPT), body=body.ReplyBody,
         errors=(403, 404, 409, 429, 503),
     ),
     Operation(
@@ -86,8 +91,18 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         thing(asked=FLAG), errors=(404, 409),
     ),
     Operation(
+        "POST", "/prompts/{prompt_id}/later", later_api.postpone, "answer", "Answer later, or be asked again.",
+        thing(stage=TEXT, message=TEXT, later_id=TEXT), body=body.LaterBody, errors=(403, 404, 409, 429, 503),
+    ),
+    Operation("GET", "/later", later_api.list_later, "read", "What is kept for later.", thing(later=ANYS)),
+    Operation(
+        "DELETE", "/later/{later_id}", later_api.revoke, "answer", "Take back what is kept for later.",
+        thing(stage=TEXT, message=TEXT, later_id=TEXT), errors=(403, 404, 409, 429, 503),
+    ),
+    Operation(
         "GET", "/prompts/{prompt_id}/outcome", prompt_api.outcome, "answer", "Whether an answer arrived, by its key.",
-        thing(arrived=FLAG, refused=FLAG, message=TEXT, prompt=PROMPT), query=(REQUEST_KEY,), errors=(404,),
+        thing(arrived=FLAG, refused=FLAG, message=TEXT, audit_head=TEXT, prompt=PROMPT), query=(REQUEST_KEY,),
+        errors=(404,),
     ),
     Operation(
         "POST", "/prompts/{prompt_id}/grant", prompt_api.grant, "answer", "Allow what it asks for a while.",
@@ -112,12 +127,20 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "POST", "/sessions", session_api.launch, "admin", "Start a session from the configured list.",
-        thing(session_id=TEXT), body=body.LaunchBody, errors=(404, 503),
+        thing(session_id=TEXT), body=body.LaunchBody, errors=(403, 404, 503),
     ),
     Operation("GET", "/sessions/{session_id}", session_api.get_session, "read", "One session.", SESSION, errors=(404,)),
     Operation(
+        "PUT", "/sessions/{session_id}/name", session_api.rename, "admin", "Give a session another name.",
+        thing(name=TEXT), body=body.SessionNameBody, errors=(404,),
+    ),
+    Operation(
+        "GET", "/sessions/{session_id}/why", session_api.why, "read", "What was judged, and from what.",
+        thing(why=TEXTS), errors=(404, 409),
+    ),
+    Operation(
         "GET", "/sessions/{session_id}/screen", session_api.screen, "read", "The session's screen.",
-        ANY, query=(STYLED,), errors=(404, 409),
+        ANY, query=(STYLED, PAST), errors=(404, 409),
     ),
     Operation(
         "GET", "/sessions/{session_id}/screen/stream", session_api.screen_stream, "read", "The screen, live.",
@@ -144,11 +167,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "GET", "/history", record_api.history, "read", "Prompts of every state, newest first.",
-        listing("prompts", PROMPT), query=(SEARCH, LIMIT, BEFORE),
+        listing("prompts", PROMPT), query=(SEARCH, LIMIT, BEFORE, SESSION_ID, STATE),
     ),
     Operation(
         "GET", "/audit", record_api.audit, "read", "The audit log, newest first.",
-        listing("entries", ANY), query=(LIMIT, BEFORE_SEQ),
+        listing("entries", ANY), query=(LIMIT, BEFORE_SEQ, EVENTS, SESSION_ID, PROMPT_ID),
     ),
     Operation("GET", "/audit/state", record_api.audit_state, "read", "Whether the audit chain is whole.", ANY),
     Operation("GET", "/statistics", record_api.statistics, "read", "Counts over all prompts.", ANY),

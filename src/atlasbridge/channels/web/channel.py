@@ -43,7 +43,7 @@ class WebChannel(BaseChannel):
         super().__init__(settings, desk, clock)
         chosen = WebSettings.read(settings)
         self.web = chosen
-        push = Push(desk, clock, chosen)
+        push = Push(desk, clock, chosen, self._name_of)
         self.site = Site(
             desk=desk,
             clock=clock,
@@ -56,6 +56,10 @@ class WebChannel(BaseChannel):
         self.places: list[Place] = []
         self._pump: asyncio.Task[None] | None = None
         self._waiting: asyncio.Task[None] | None = None
+
+    def _name_of(self, login_id: str) -> str:
+        device = self.site.access.devices.get(login_id)
+        return device.name if device else ""
 
     @property
     def url(self) -> str:

@@ -74,7 +74,7 @@ def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Response:
         return problem(STATUS.get(reason, 409), reason.value, outcome.sentence)
     now = site.desk.prompt(record.prompt_id) or record
     told = {"stage": outcome.stage, "message": outcome.sentence, "prompt_id": record.prompt_id}
-    return JSONResponse({**told, "prompt": site.show(now)})
+    return JSONResponse({**told, "audit_head": outcome.audit_head, "prompt": site.show(now)})
 
 
 async def again(site: Site, call: Call) -> Response:
@@ -96,7 +96,9 @@ async def outcome(site: Site, call: Call) -> Response:
     refused = isinstance(verdict, Reject)
     sentence = verdict.sentence if verdict is not None else ""
     now = site.desk.prompt(record.prompt_id) or record
-    return JSONResponse({"arrived": known, "refused": refused, "message": sentence, "prompt": site.show(now)})
+    told = {"arrived": known, "refused": refused, "message": sentence}
+    head = verdict.audit_head if isinstance(verdict, Receipt) else ""
+    return JSONResponse({**told, "audit_head": head, "prompt": site.show(now)})
 
 
 async def grant(site: Site, call: Call) -> Response:

@@ -5,17 +5,20 @@ A subscription belongs to a login and ends with it.  What is said stands in `pus
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.channels.web.push_send import Message, PushSender
+from atlasbridge.channels.web.push_send import Message, PushSender, hushed
 from atlasbridge.channels.web.settings import WebSettings
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import Desk
+from atlasbridge.core.prompt.machine import OPEN
 
 log = logging.getLogger(__name__)
 MAX_SUBSCRIPTIONS = 16
@@ -43,8 +46,12 @@ def is_known_service(endpoint: str, hosts: tuple[str, ...]) -> bool:
 
 
 class Push:
-    def __init__(self, desk: Desk, clock: Clock, settings: WebSettings) -> None:
+    """`name_of(login_id)`: how the browser with that login is called."""
+
+    def __init__(self, desk: Desk, clock: Clock, settings: WebSettings, name_of: Callable[[str], str]) -> None:
         self._desk = desk
+        self._name_of = name_of
+        self._held: dict[tuple[str, str], asyncio.TimerHandle] = {}
         self._settings = settings
         self._subscriptions: list[dict[str, Any]] = [
             known for known in json.loads(desk.recall("web.push", "[]")) if known.get("login_id")
@@ -95,17 +102,41 @@ class Push:
         return True
 
     def tell(self, message: Message) -> None:
-        """Handed over at once and sent in the background: a push service that is away never holds anything up."""
-        if self._subscriptions and self.available:
-            for subscription in self._subscriptions:
-                self._sender.put(subscription, message)
+        """Handed over at once and sent in the background: a push service that is away never holds anything up.
+
+        Who types at the session's terminal needs no push yet: it is looked at again, and sent if it still waits.
+        """
+        if not self._subscriptions or not self.available:
+            return
+        for subscription in self._subscriptions:
+            self._offer(subscription["endpoint"], message)
+
+    def _offer(self, endpoint: str, message: Message) -> None:
+        known = next((one for one in self._subscriptions if one["endpoint"] == endpoint), None)
+        self._held.pop((endpoint, message.tag), None)
+        if known is None or not self._waits(message.tag):
+            return
+        hold_s, silent = self._desk.aside(message.tag, f"web:{self._name_of(known['login_id'])}")
+        if hold_s > 0:
+            later = asyncio.get_running_loop().call_later(hold_s, self._offer, endpoint, message)
+            self._held[endpoint, message.tag] = later
+            return
+        self._sender.put(known, hushed(message) if silent else message)
+
+    def _waits(self, prompt_id: str) -> bool:
+        record = self._desk.prompt(prompt_id)
+        return record is not None and record.state in OPEN
 
     def settle(self, message: Message) -> None:
         """Take back what was said under the same tag, where it was said."""
+        for key in [key for key in self._held if key[1] == message.tag]:
+            self._held.pop(key).cancel()
         for subscription in self._subscriptions:
             self._sender.settle(subscription, message)
 
     async def close(self) -> None:
+        for later in self._held.values():
+            later.cancel()
         await self._sender.close()
 
     def _save(self) -> None:

@@ -41,11 +41,17 @@ class Message:
     count: int = 1
 
 
+def hushed(message: Message) -> Message:
+    """The same without a sound: for somebody who sleeps, or while something more important waits."""
+    return replace(message, urgent=False, body={**message.body, "silent": True})
+
+
 @dataclass(slots=True)
 class Lane:
     subscription: dict[str, Any]
     waiting: dict[str, Message] = field(default_factory=dict)
     said: dict[str, None] = field(default_factory=dict)
+    on_its_way: str = ""  # a tag: whatever is settled meanwhile may have been shown
     task: asyncio.Task[None] | None = None
 
     def put(self, message: Message) -> None:
@@ -67,6 +73,7 @@ def _together(messages: list[Message]) -> Message:
         "body": "\n".join(lines[-4:]),
         "url": "/#prompts",
         "actions": [],
+        "count": count,
     }
     return Message(MANY, body, max(message.until for message in messages), any(m.urgent for m in messages), count)
 
@@ -94,7 +101,7 @@ class PushSender:
         if lane is None:
             return
         many = lane.waiting.get(MANY)
-        if lane.waiting.pop(message.tag, None) is None and message.tag in lane.said:
+        if lane.waiting.pop(message.tag, None) is None and message.tag in (*lane.said, lane.on_its_way):
             self.put(subscription, message)
         elif many is not None and many.count > 1:
             count = many.count - 1
@@ -117,7 +124,10 @@ class PushSender:
     async def _drain(self, lane: Lane) -> None:
         while lane.waiting:
             message = lane.waiting.pop(next(iter(lane.waiting)))
-            if await self._deliver(lane, message):
+            lane.on_its_way = message.tag
+            taken = await self._deliver(lane, message)
+            lane.on_its_way = ""
+            if taken:
                 lane.said[message.tag] = None
                 while len(lane.said) > REMEMBERED:
                     del lane.said[next(iter(lane.said))]

@@ -16,23 +16,29 @@ from atlasbridge.core.visible import visible
 BODY_LIMIT = 480
 WHOLE_LIMIT = 240  # what a phone shows of a message without opening it
 TITLE_LIMIT = 80
+NOT_WHOLE = "… open it to read all of it"
 
 
 def render_ask(record: PromptRecord, session: SessionRecord, until: float) -> Message:
     name = visible(session.label or session.tool, keep_lines=False)[:TITLE_LIMIT]
     prompt = record.prompt
-    text = "It asks for a secret." if prompt.secret else visible(asked(record))
-    whole = len(text) <= WHOLE_LIMIT and (prompt.subject is None or prompt.subject.complete)
+    all_of_it = visible(prompt.asked)
+    whole = prompt.asked_whole and len(all_of_it) <= WHOLE_LIMIT  # who agrees without opening it has read all of it
+    text = "It asks for a secret." if prompt.secret else all_of_it if whole else visible(asked(record))
     body = {
         "kind": "ask",
         "tag": record.prompt_id,
         "title": f"{name} is finished" if prompt.idle else f"{name} asks",
-        "body": text if len(text) <= BODY_LIMIT else f"{text[:BODY_LIMIT]}… ({len(text) - BODY_LIMIT} characters more)",
+        "body": _fitting(text) if whole or prompt.secret or prompt.idle else f"{_fitting(text)}\n{NOT_WHOLE}",
         "url": f"/#prompt/{record.prompt_id}",
         "actions": _actions(record, agree=whole),
         "session_id": record.session_id,
     }
     return Message(record.prompt_id, body, until, urgent=not prompt.idle)
+
+
+def _fitting(text: str) -> str:
+    return text if len(text) <= BODY_LIMIT else f"{text[:BODY_LIMIT]}… ({len(text) - BODY_LIMIT} characters more)"
 
 
 def render_settled(record: PromptRecord, sentence: str, until: float) -> Message:

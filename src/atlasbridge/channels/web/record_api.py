@@ -8,6 +8,8 @@ from atlasbridge import __version__
 from atlasbridge.channels.web.operation import Call
 from atlasbridge.channels.web.site import Site
 
+MOST_KINDS = 40
+
 
 async def health(site: Site, call: Call) -> Response:
     return JSONResponse({"status": "ok", "version": __version__})
@@ -15,13 +17,16 @@ async def health(site: Site, call: Call) -> Response:
 
 async def history(site: Site, call: Call) -> Response:
     query = call.query
-    records = site.desk.history(query["search"], query["limit"], query["before"])
+    wanted = (query["search"], query["limit"], query["before"], query["session"], query["state"])
+    records = site.desk.history(*wanted)
     return JSONResponse({"prompts": [site.show(record) for record in records]})
 
 
 async def audit(site: Site, call: Call) -> Response:
-    before = call.query["before"]
-    return JSONResponse({"entries": site.desk.audit_entries(call.query["limit"], before or None)})
+    query = call.query
+    events = tuple(name for name in query["events"].split(",") if name)[:MOST_KINDS]
+    found = site.desk.audit_entries(query["limit"], query["before"] or None, events, query["session"], query["prompt"])
+    return JSONResponse({"entries": found})
 
 
 async def audit_state(site: Site, call: Call) -> Response:

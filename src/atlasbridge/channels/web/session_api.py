@@ -14,6 +14,7 @@ from atlasbridge.channels.web.stream import encode_event, event_stream, until_cu
 from atlasbridge.channels.web.view import diff_screen, render_screen, render_session
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.core.visible import visible
 
 FPS = 10.0
 NO_SESSION = (404, "unknown_session", "there is no such session")
@@ -34,8 +35,28 @@ async def screen(site: Site, call: Call) -> Response:
     session = _active(site, call)
     if session is None:
         return problem(*NO_SESSION)
-    frame = await site.desk.screen(session.session_id, styled=call.query["styled"])
+    frame = await site.desk.screen(session.session_id, styled=call.query["styled"], past=call.query["past"])
     return JSONResponse(render_screen(frame)) if frame is not None else problem(*NO_SCREEN)
+
+
+async def why(site: Site, call: Call) -> Response:
+    """What was judged last, and from what: the answer to "why am I not asked?"."""
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    frame = await site.desk.screen(session.session_id)
+    if frame is None:
+        return problem(*NO_SCREEN)
+    return JSONResponse({"why": [visible(str(line)) for line in frame.get("why") or []]})
+
+
+async def rename(site: Site, call: Call) -> Response:
+    session = site.session(call.path("session_id"))
+    if session is None:
+        return problem(*NO_SESSION)
+    label = visible(call.body.name.strip(), keep_lines=False)
+    site.desk.rename(session.session_id, label, call.caller.identity)
+    return JSONResponse({"name": label})
 
 
 async def screen_stream(site: Site, call: Call) -> Response:
@@ -109,9 +130,11 @@ async def list_launchers(site: Site, call: Call) -> Response:
 
 async def launch(site: Site, call: Call) -> Response:
     try:
-        session_id = await site.desk.launch(call.body.launcher, call.caller.identity)
+        wish = (call.body.folder, tuple(call.body.arguments), call.body.name.strip())
+        session_id = await site.desk.launch(call.body.launcher, call.caller.identity, *wish)
     except ConfigError as error:
-        return problem(404, "unknown_launcher", str(error))
+        known = any(item["name"] == call.body.launcher for item in site.desk.launchers())
+        return problem(403, "not_allowed", str(error)) if known else problem(404, "unknown_launcher", str(error))
     except AtlasBridgeError as error:
         return problem(503, "unavailable", str(error))
     return JSONResponse({"session_id": session_id})

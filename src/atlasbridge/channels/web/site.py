@@ -17,7 +17,7 @@ from atlasbridge.channels.web.report import Reports
 from atlasbridge.channels.web.settings import WebSettings
 from atlasbridge.channels.web.stream import Broadcast
 from atlasbridge.channels.web.typing_stream import PageTyping
-from atlasbridge.channels.web.view import render_answer, render_prompt, render_session
+from atlasbridge.channels.web.view import render_answer, render_plain, render_prompt, render_session
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.policy.quorum import QUORUM
 from atlasbridge.core.ports import Desk
@@ -118,7 +118,14 @@ class Site:
         answer = None if record.state in OPEN else self.desk.answer(record.prompt_id)
         shown = render_prompt(record, self.desk.session(record.session_id))
         agreed = self.desk.agreed(record.prompt_id) if QUORUM in record.prompt.constraints else []
-        return {**shown, "answer": render_answer(record, answer) if answer else None, "agreed": agreed}
+        names = {one: name for one in (record.decided_by, (answer or {}).get("by", "")) if (name := self._name(one))}
+        later = render_plain(self.desk.later(record.prompt_id)) if record.state in OPEN else []
+        told = {"answer": render_answer(record, answer) if answer else None, "agreed": agreed}
+        return {**shown, **told, "names": names, "later": later}
+
+    def _name(self, identity: str) -> str:
+        """The one name of a person; "": nobody gave them one."""
+        return visible(self.desk.name_of(identity), keep_lines=False) if identity else ""
 
     def snapshot(self) -> dict[str, Any]:
         """The first event of every stream: all that a page needs to draw itself."""

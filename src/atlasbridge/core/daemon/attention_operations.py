@@ -8,19 +8,22 @@ from typing import Any
 from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.receipts import describe_raised
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 
-LOOKING = frozenset({"people", "still_waiting"})
+LOOKING = frozenset({"people", "still_waiting", "later"})
 MOST_AT_ONCE = 200
 
 ReplyOne = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+Inbound = Callable[[dict[str, Any]], InboundReply]
 
 
 class AttentionOperations:
-    """`reply_one` answers a single prompt, exactly as the operation `reply` does."""
+    """`reply_one` answers a single prompt, exactly as the operation `reply` does; `inbound` reads what it would say."""
 
-    def __init__(self, desk: HubDesk, reply_one: ReplyOne) -> None:
+    def __init__(self, desk: HubDesk, reply_one: ReplyOne, inbound: Inbound) -> None:
         self._desk = desk
         self._reply_one = reply_one
+        self._inbound = inbound
 
     async def operate(self, message: dict[str, Any]) -> dict[str, Any] | None:
         """None: it is no operation of this kind."""
@@ -38,6 +41,15 @@ class AttentionOperations:
                 return {"ok": True, "away": False}
             case "ask_again":
                 return await self._ask_again(str(message["prompt_id"]))
+            case "later":
+                return {"ok": True, "later": self._desk.later()}
+            case "reply_later":
+                return _said(self._desk.postpone(self._inbound(message), str(message["when"])))
+            case "snooze":
+                return _said(self._desk.snooze(self._inbound(message), float(message["for_s"])))
+            case "later.revoke":
+                reply = self._inbound({**message, "prompt_id": ""})
+                return _said(self._desk.revoke_later(reply, str(message["later_id"])))
             case "reply_many":
                 return await self._reply_many(message)
             case _:
@@ -70,3 +82,9 @@ class AttentionOperations:
             )
             results.append({"prompt_id": prompt_id, **done})
         return {"ok": True, "results": results, "answered": sum(1 for one in results if one["ok"])}
+
+
+def _said(outcome: Receipt | Reject) -> dict[str, Any]:
+    if isinstance(outcome, Reject):
+        return {"ok": False, "reason": outcome.reason.value, "message": outcome.sentence, "hint": ""}
+    return {"ok": True, "stage": outcome.stage, "message": outcome.sentence, "later_id": outcome.answer}

@@ -11,31 +11,21 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.desk_attention import DeskAttention
 from atlasbridge.core.daemon.hosts import HostBook
+from atlasbridge.core.daemon.launching import Launcher
 from atlasbridge.core.daemon.rule_operations import RuleOperations
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
-from atlasbridge.core.prompt.discreet import discreet_words
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.verify import AuditVerdict
-from atlasbridge.core.values import frozen, replace
+from atlasbridge.core.values import replace
 
 SHORTEST_ID = 8  # of a grant that a button ends
-
-
-@frozen
-class Launcher:
-    """A session that may be started from afar, because the configuration says so.  `start` returns its id."""
-
-    name: str
-    command: tuple[str, ...]
-    cwd: str
-    start: Callable[[], Awaitable[str]]
 
 
 class HubDesk(DeskAttention):
@@ -105,9 +95,9 @@ class HubDesk(DeskAttention):
     def recall(self, key: str, default: str = "") -> str:
         return self.ledger.recall(key, default)
 
-    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         link = self._hosts.get(session_id)
-        return None if link is None else await link.capture(styled, self.settings.capture_timeout_s)
+        return None if link is None else await link.capture(styled, self.settings.capture_timeout_s, past)
 
     async def wait_host(self, session_id: str, patience_s: float) -> None:
         await self._hosts.wait(session_id, patience_s)
@@ -119,6 +109,7 @@ class HubDesk(DeskAttention):
         link = self._hosts.get(session_id)
         if link is not None:
             link.send("rename", label=label)
+        self._stream.publish("session.changed", session_id=session_id, label=label)
         return True
 
     async def kill(self, session_id: str, force: bool = False) -> bool:
@@ -150,17 +141,25 @@ class HubDesk(DeskAttention):
         finally:
             link.unwatch(queue)
 
-    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
-        return self.ledger.history(search, limit, before or None)
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
+        return self.ledger.history(search, limit, before or None, session_id, state)
 
     def statistics(self) -> dict[str, Any]:
         return {**self.ledger.statistics(), **self.ledger.figures()}
 
-    def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
-        if before is None:
-            return self.ledger.audit_entries(limit=limit, newest=True)[::-1]
-        wanted = min(limit, max(0, before - 1))
-        return self.ledger.audit_entries(after=before - 1 - wanted, limit=wanted)[::-1] if wanted else []
+    def audit_entries(
+        self,
+        limit: int = 100,
+        before: int | None = None,
+        events: tuple[str, ...] = (),
+        session_id: str = "",
+        prompt_id: str = "",
+    ) -> list[dict[str, Any]]:
+        return self.ledger.audit_entries(
+            limit=limit, newest=True, before=before or 0, events=events, session_id=session_id, prompt_id=prompt_id
+        )[::-1]
 
     async def verify_audit(self) -> AuditVerdict:
         """A long log takes a while: that is another thread's work."""
@@ -184,10 +183,8 @@ class HubDesk(DeskAttention):
         self.offers[name] = answer
 
     def launchers(self) -> list[dict[str, Any]]:
-        return [
-            {"name": launcher.name, "command": list(discreet_words(launcher.command)), "cwd": launcher.cwd}
-            for launcher in self._launchers.values()
-        ]
+        known = [session.cwd for session in self.ledger.sessions(True)][::-1] if self._launchers else []
+        return [launcher.described(known) for launcher in self._launchers.values()]
 
     def grant(
         self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
@@ -226,11 +223,13 @@ class HubDesk(DeskAttention):
     def revoke_grant(self, grant_id: str, identity: str) -> bool:
         return bool(len(grant_id) >= SHORTEST_ID and self.rule_operations.revoke(grant_id, identity))
 
-    async def launch(self, name: str, identity: str) -> str:
+    async def launch(
+        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
+    ) -> str:
         launcher = self._launchers.get(name)
         if launcher is None:
             raise ConfigError(f"there is no launcher named {name!r}", "add it under [[launchers]] in config.toml")
-        session_id = await launcher.start()
+        session_id = await launcher.launch(folder, arguments, label)
         self.ledger.note(AuditEvent.SESSION_LAUNCHED, session_id=session_id, decided_by=identity, launcher=name)
         return session_id
 

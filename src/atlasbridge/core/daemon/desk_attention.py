@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.prompt.model import PromptRecord, Reject
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.local_time import minute_of_day
 
 if TYPE_CHECKING:
     from atlasbridge.core.clock import Clock
+    from atlasbridge.core.daemon.later_desk import LaterDesk
     from atlasbridge.core.daemon.prompts import PromptLife
     from atlasbridge.core.store.ledger import Ledger
 
@@ -22,10 +23,11 @@ class DeskAttention:
     ledger: Ledger
     clock: Clock
     _life: PromptLife
+    _later: LaterDesk
     _router: PromptRouter
 
-    def serve(self, life: PromptLife, router: PromptRouter) -> None:
-        self._life, self._router = life, router
+    def serve(self, life: PromptLife, router: PromptRouter, later: LaterDesk) -> None:
+        self._life, self._router, self._later = life, router, later
 
     def name_of(self, identity: str) -> str:
         """The one name of whoever has this identity; "": nobody gave them one."""
@@ -53,6 +55,10 @@ class DeskAttention:
     def tone(self, prompt_id: str, channel: str) -> Tone:
         return self._router.tone(prompt_id, channel)
 
+    def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
+        found = self._life.escalation.aside(prompt_id, identity)
+        return found.hold_s, found.silent
+
     def still_waiting(self) -> list[PromptRecord]:
         return self.ledger.still_waiting()
 
@@ -62,6 +68,18 @@ class DeskAttention:
     async def raise_again(self, prompt_id: str) -> Receipt | Reject:
         """The same, and waits for it: the receipt's `answer` is the new prompt's id."""
         return await self._life.ask_again(prompt_id)
+
+    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
+        return self._later.postpone(reply, when)
+
+    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
+        return self._later.snooze(reply, for_s)
+
+    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
+        return self._later.revoke(reply, later_id)
+
+    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
+        return self._later.of_prompt(prompt_id) if prompt_id else self._later.listed()
 
     def go_away(self, for_s: float | None = None) -> None:
         self._life.escalation.go_away(None if for_s is None else self.clock.wall() + for_s)

@@ -10,6 +10,7 @@ from atlasbridge.core.daemon.digests import Digests
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.policy.attention import HOUR_S, Attendance, listeners
 from atlasbridge.core.policy.ladder import Course, Life, Outlet, Outlook
+from atlasbridge.core.policy.later import ANSWER
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.routing.policy import decide_ladder
@@ -20,6 +21,7 @@ from atlasbridge.core.values import frozen
 AWAY_NOTE = "attention.away_until"
 FRESH_S = 1.0  # what a host said of the keyboard is believed for so long
 ANSWER_S = 0.5  # so long it may take to say it again; then nobody waits for it
+ANSWERED_S = 30.0  # after the moment of an answer, it is settled or people hear of it again
 FOR_EVER = float("inf")
 
 
@@ -27,6 +29,14 @@ FOR_EVER = float("inf")
 class Presence:
     last_key_at: float | None
     known_at: float
+
+
+@frozen
+class Aside:
+    """`hold_s`: somebody types at that session's terminal, so wait so long and ask again; `silent`: make no sound."""
+
+    hold_s: float = 0.0
+    silent: bool = False
 
 
 class Escalation:
@@ -73,6 +83,31 @@ class Escalation:
         noted = self._hub.ledger.recall(AWAY_NOTE)
         until = FOR_EVER if noted == "ever" else parse_iso(noted) if noted else 0.0
         return until if until > self._hub.clock.wall() else None
+
+    def aside(self, prompt_id: str, identity: str) -> Aside:
+        """For what leaves the desk beside the channels' own messages, such as a push to that person's browser."""
+        record = self._hub.ledger.prompt(prompt_id)
+        session = self._hub.ledger.session(record.session_id) if record else None
+        if record is None or session is None:
+            return Aside()
+        policy, people = self._hub.router.policy, self._hub.router.policy.attention.people
+        quiet = people.quiet_now(self._hub.clock.wall(), minute_of_day)
+        asleep = people.person_of(identity) in quiet and not decide_ladder(record.prompt, session, policy).urgent
+        return Aside(self._hold_s(record, session), silent=asleep or self._inhibited(record))
+
+    def _hold_s(self, record: PromptRecord, session: SessionRecord) -> float:
+        """As long as for a channel that leaves the desk; the host is asked once more before nothing is held."""
+        known, now = self._presence.get(session.session_id), self._hub.clock.now()
+        if known is None or known.last_key_at is None or not session.attached or self.away_until is not None:
+            return 0.0
+        presence = self._hub.router.policy.attention.presence
+        until = min(known.last_key_at + presence.hold_s, asked_at(record) + presence.longest_hold_s)
+        link = self._hub.hosts.get(session.session_id)
+        if until <= now and now - known.known_at > FRESH_S and link is not None and presence.hold_s:
+            self._presence[session.session_id] = Presence(known.last_key_at, now)
+            link.send("presence")
+            return ANSWER_S
+        return max(0.0, until - now)
 
     # a prompt's way up
 
@@ -122,7 +157,7 @@ class Escalation:
 
     def _decide(self, record: PromptRecord, session: SessionRecord, lanes: tuple[Outlet, ...]) -> Course:
         hub, policy = self._hub, self._hub.router.policy
-        life = Life(asked_at(record), record.deadline, hub.ledger.taken_steps(record.prompt_id))
+        life = self._life(record)
         known = self._presence.get(session.session_id)
         outlook = Outlook(
             hub.clock.now(),
@@ -138,6 +173,16 @@ class Escalation:
         else:
             self._held.discard(record.prompt_id)
         return course
+
+    def _life(self, record: PromptRecord) -> Life:
+        """What was told of it, and what somebody wants for later: until then nobody hears of it again."""
+        ledger, steady = self._hub.ledger, self._hub.clock.now() - self._hub.clock.wall()
+        wishes = ledger.wakes(record.prompt_id)
+        wakes = tuple(steady + parse_iso(one.due_at) + (ANSWERED_S if one.kind == ANSWER else 0.0) for one in wishes)
+        held = [at for at, one in zip(wakes, wishes, strict=True) if not one.ended_at]
+        taken = ledger.taken_steps(record.prompt_id)
+        held_until = max(held, default=float("-inf"))
+        return Life(asked_at(record), record.deadline, taken, wakes=wakes, held_until=held_until)
 
     def _inhibited(self, record: PromptRecord) -> bool:
         """While a permission waits, a tool that is merely idle makes no sound."""

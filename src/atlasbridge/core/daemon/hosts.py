@@ -37,13 +37,13 @@ class HostLink:
         if self._writer.transport.get_write_buffer_size() > WRITE_LIMIT:
             self._writer.transport.abort()
 
-    async def capture(self, styled: bool, timeout_s: float) -> dict[str, Any] | None:
-        """One look at the screen; None: the host did not answer in time."""
+    async def capture(self, styled: bool, timeout_s: float, past: bool = False) -> dict[str, Any] | None:
+        """One look at the screen, and at what scrolled off it; None: the host did not answer in time."""
         self._number += 1
         request = f"look-{self._number}"
         future = asyncio.get_running_loop().create_future()
         self._looks[request] = future
-        self.send("capture", request=request, styled=styled)
+        self.send("capture", request=request, styled=styled, past=past)
         try:
             async with asyncio.timeout(timeout_s):
                 return dict(await future)

@@ -45,6 +45,9 @@ PUBLIC_EVENTS = frozenset(
         "reply.received",
         "reply.refused",
         "reply.voted",
+        "reply.postponed",
+        "reply.revoked",
+        "prompt.snoozed",
         "session.started",
         "session.ended",
         "store.alarm",
@@ -91,7 +94,9 @@ class Operations:
         self._kinship = kinship
         self._reload = reload
         self._stop = stop
-        self._attention = AttentionOperations(desk, lambda message: self._reply(message, "", None))
+        self._attention = AttentionOperations(
+            desk, lambda message: self._reply(message, "", None), lambda message: self._inbound(message, "")
+        )
         self._rules = rules
 
     async def operate(
@@ -192,7 +197,8 @@ class Operations:
 
     def _prompt(self, record: Any) -> dict[str, Any]:
         described = describe_raised(record, self._desk.session(record.session_id))
-        return {**described, "decided_name": self._desk.name_of(record.decided_by)}
+        kept = self._desk.later(record.prompt_id)
+        return {**described, "decided_name": self._desk.name_of(record.decided_by), "later": kept}
 
     async def _reply(self, message: dict[str, Any], kin: str, peer: Peer | None) -> dict[str, Any]:
         reply = self._inbound(message, kin)
@@ -277,7 +283,6 @@ class Operations:
         if len(label) > LONGEST_NAME:
             return _refuse("bad_value", f"a name has at most {LONGEST_NAME} characters")
         self._desk.rename(session.session_id, label, "cli:local")
-        self._stream.publish("session.changed", session_id=session.session_id, label=label)
         return {"ok": True, "session_id": session.session_id, "label": label}
 
     async def _screen(self, message: dict[str, Any]) -> dict[str, Any]:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
+from atlasbridge.core.clock import iso
 from atlasbridge.core.daemon.escalation import Escalation
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.daemon.rule_digest import describe_decision
+from atlasbridge.core.policy.moment import LIMIT, find_reset
 from atlasbridge.core.policy.quorum import with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer
@@ -26,6 +29,7 @@ from atlasbridge.core.routing.policy import (
     decide_timer_default,
     decide_ttl,
 )
+from atlasbridge.core.scheduler.local_time import find_zone
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.moves import Decider
 from atlasbridge.core.values import replace
@@ -53,6 +57,7 @@ class PromptLife:
         self._ttl: dict[str, float] = {}
         self._again: dict[str, asyncio.Future[PromptRecord]] = {}
         self.escalation = Escalation(hub)
+        self.on_end: Callable[[str], None] = lambda prompt_id: None  # what was for later is not any more
 
     def use_ttl(self, session_id: str, ttl_s: float | None) -> None:
         """`run --ttl`: how long this session's prompts may wait; None: as configured."""
@@ -71,7 +76,7 @@ class PromptLife:
         """
         if self._hub.ledger.prompt(prompt_id) is not None:
             return
-        prompt = discreet_prompt(prompt)
+        prompt = self._with_limit(discreet_prompt(prompt))
         for older in self._hub.ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
         for older in self._hub.ledger.still_waiting(session.session_id):
@@ -88,6 +93,11 @@ class PromptLife:
         again = self._again.pop(session.session_id, None)
         if again is not None and not again.done():
             again.set_result(record)
+
+    def _with_limit(self, prompt: Prompt) -> Prompt:
+        """When the usage limit that its screen speaks of is over: then an answer may be given for that moment."""
+        resets = None if prompt.secret else find_reset(prompt.screen, self._hub.clock.wall(), find_zone)
+        return prompt if resets is None else replace(prompt, constraints={**prompt.constraints, LIMIT: iso(resets)})
 
     async def ask_again(self, prompt_id: str) -> Receipt | Reject:
         """What expired and still stands on the screen is raised once more, under a new id; the receipt's answer."""
@@ -193,9 +203,9 @@ class PromptLife:
         """The host's word on a `type`, an `ask`, or in its `hello`."""
         match outcome:
             case "typed":
-                self._injected(prompt_id)
+                self._injected(prompt_id, detail)
             case "taken" | "still_there":
-                self.effect(prompt_id, outcome)
+                self.effect(prompt_id, outcome, detail)
             case "stale":
                 why = Reject(Refusal.STALE, f"Nothing was typed: {detail}.") if detail else _STALE
                 self.withdraw(prompt_id, "moved_on", why)
@@ -204,8 +214,8 @@ class PromptLife:
             case _:
                 log.warning("a host said %r of prompt %s", outcome, prompt_id)
 
-    def effect(self, prompt_id: str, outcome: str) -> None:
-        self._injected(prompt_id)  # whoever sees an effect has typed, whichever word comes first
+    def effect(self, prompt_id: str, outcome: str, detail: str = "") -> None:
+        self._injected(prompt_id, detail)  # whoever sees an effect has typed, whichever word comes first
         if outcome == "taken":
             self.take(prompt_id)
         else:
@@ -239,17 +249,26 @@ class PromptLife:
                 self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
         self._hub.hosts.tell_word(record.prompt_id, _STALE)
 
+    def prolonged(self, record: PromptRecord) -> None:
+        """It has another deadline, and perhaps other people to tell."""
+        self._watch(record)
+        self.escalation.look(record.prompt_id)
+
+    def ttl_of(self, record: PromptRecord) -> float:
+        return self._ttl_s(record.session_id, record.prompt)
+
     def watch_again(self, record: PromptRecord, session: SessionRecord) -> None:
         """After a restart of the hub: an open prompt gets its deadline and its audience back."""
         self._watch(record)
         self.escalation.resume(record, session)
 
-    def _injected(self, prompt_id: str) -> None:
-        record = self._hub.ledger.inject(prompt_id)
+    def _injected(self, prompt_id: str, detail: str = "") -> None:
+        way = "hook" if detail == "hook" else "keys"
+        record = self._hub.ledger.inject(prompt_id, way)
         if record is None:
             return
         receipt = self.receipts.typed(record)
-        self._publish("prompt.injected", record, **decision_of(record))
+        self._publish("prompt.injected", record, **decision_of(record), way=way)
         self._hub.router.update(record, receipt)
         self._hub.hosts.tell_word(prompt_id, receipt)
 
@@ -269,6 +288,7 @@ class PromptLife:
     def _finish(self, record: PromptRecord, event: str, receipt: Receipt, **fields: Any) -> None:
         self._hub.scheduler.cancel(f"expire:{record.prompt_id}")
         self.escalation.end(record.prompt_id)
+        self.on_end(record.prompt_id)
         self._publish(event, record, **fields)
         self._hub.router.update(record, receipt)
 

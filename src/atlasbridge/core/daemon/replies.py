@@ -13,7 +13,7 @@ from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.policy.choice import agrees
 from atlasbridge.core.policy.quorum import QUORUM, describe_votes, quorum_of
-from atlasbridge.core.prompt.gate import Cancel, decide_reply
+from atlasbridge.core.prompt.gate import Cancel, decide_reply, refuse_kin
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.redact import leaves
@@ -52,6 +52,30 @@ class ReplyDesk:
         typed = await self._await_typed(record.prompt_id)
         return self._refused(record, reply, typed) if isinstance(typed, Reject) else typed
 
+    def judge(self, reply: InboundReply) -> tuple[PromptRecord, Answer] | Reject:
+        """What this reply would be if it were given now; nothing is claimed.  A refusal is recorded as ever."""
+        record = self._hub.ledger.prompt(reply.prompt_id)
+        decision = self._decide(record, reply)
+        if record is None or not isinstance(decision, Answer):
+            refusal = decision if isinstance(decision, Reject) else _NO_LATER_CANCEL
+            return self._refused(record, reply, refusal)
+        return record, decision
+
+    def refuse_person(self, record: PromptRecord, reply: InboundReply) -> Reject | None:
+        """Whether this sender may decide anything about that prompt; None: yes."""
+        if reply.kin:
+            return refuse_kin(reply.kin)
+        if not self._allowed(record, reply):
+            return Reject(Refusal.NOT_ALLOWED, "You are not on the list of those who may answer.")
+        return None
+
+    def _decide(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Cancel | Reject:
+        if record is not None and self._too_fast(record, reply):
+            return Reject(Refusal.RATE_LIMITED, "Too many replies to this session within a minute; wait a little.")
+        allowed, now = self._allowed(record, reply), self._hub.clock.now()
+        private = not self._hub.router.remote(reply.channel)
+        return decide_reply(record, reply, allowed=allowed, now=now, private=private)
+
     async def _await_typed(self, prompt_id: str) -> Receipt | Reject:
         typed = await self._hub.hosts.wait_word(prompt_id, self.settings.type_timeout_s)
         if typed is not None:
@@ -86,11 +110,7 @@ class ReplyDesk:
 
     def _claim(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Receipt | Reject:
         """All that happens before typing, without waiting: no other reply can come in between."""
-        if record is not None and self._too_fast(record, reply):
-            return Reject(Refusal.RATE_LIMITED, "Too many replies to this session within a minute; wait a little.")
-        allowed, now = self._allowed(record, reply), self._hub.clock.now()
-        private = not self._hub.router.remote(reply.channel)
-        decision = decide_reply(record, reply, allowed=allowed, now=now, private=private)
+        decision = self._decide(record, reply)
         if record is None or isinstance(decision, Reject):
             return decision if isinstance(decision, Reject) else _UNKNOWN
         if isinstance(decision, Cancel):
@@ -200,6 +220,7 @@ class ReplyDesk:
 _NO_WORD = "Accepted and recorded, but the session has not yet said that it was typed. Look at it."
 _LATE = Reject(Refusal.NOT_OPEN, "This prompt is no longer open.")
 
+_NO_LATER_CANCEL = Reject(Refusal.BAD_VALUE, "To leave it as it is needs no later moment: say so now.")
 _UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
 
 _GONE = Reject(Refusal.STALE, "It was accepted, but the prompt was gone before it could be typed.")

@@ -62,6 +62,16 @@ class RuleDesk:
         """After a reload; the parser stays as it is."""
         self.rules = replace(rules, parse=self.rules.parse or rules.parse)
 
+    def get_ready(self) -> None:
+        """What the first verdict needs, before it is needed, and only where there are rules."""
+        if self.rules.policy.rules:
+            self.later(self._warm_up)
+
+    def _warm_up(self) -> None:
+        import atlasbridge.core.policy.judge  # noqa: F401  what it knows of programs is read once
+
+        self.parse.warm_up()
+
     def close(self) -> None:
         if self.rules.parse is not None:
             self.rules.parse.close()

@@ -48,12 +48,13 @@ class RuleDigest:
         if not counts:
             return ""
         parts = [f"{name} {count} times" if count > 1 else f"{name} once" for name, count in counts.most_common(10)]
-        return f"Your rules answered {sum(counts.values())} questions: {', '.join(parts)}."
+        total = sum(counts.values())
+        return f"Your rules and grants answered {total} question{'s' if total > 1 else ''}: {', '.join(parts)}."
 
 
 OLD_GRANTS = (
-    "[[grants]] in config.toml is no longer used: it compared what was shown, not what would run."
-    " Write a rule instead: atlasbridge policy suggest"
+    "[[grants]] in config.toml is no longer used: it compared what was shown, not what would run, and you are asked."
+    " The rules that take its place: atlasbridge policy migrate"
 )
 
 

@@ -13,7 +13,7 @@ from atlasbridge.core import wire
 from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.sessions import SessionLife
 from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.kin import look_at, started_at
+from atlasbridge.core.kin import look_at, own_tool, started_at
 from atlasbridge.core.peer import Peer, read_peer
 from atlasbridge.core.values import replace
 
@@ -93,7 +93,8 @@ class HubServer:
         """Which process a host is, the kernel says, not the host: nobody speaks for a session that another one runs."""
         session = hello["session"]
         session["host_pid"] = peer.pid or int(session["host_pid"])
-        tool = look_at(int(session["pid"]))
+        session["pid"] = own_tool(int(session["pid"]), session["host_pid"], hello.get("door"))
+        tool = look_at(session["pid"])
         link = HostLink(
             str(session["session_id"]), session["host_pid"], writer, peer.started, tool.tty if tool is not None else ""
         )

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.alarm import StoreAlarm
-from atlasbridge.core.daemon.desk import HubDesk, Launcher
+from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.kinship import Kinship
+from atlasbridge.core.daemon.later_desk import LaterDesk
+from atlasbridge.core.daemon.launching import Launcher
 from atlasbridge.core.daemon.operations import Operations
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
@@ -83,7 +85,8 @@ class Hub:
         self.replies = ReplyDesk(parts, self.life, settings, refusals)
         self.sessions = SessionLife(parts, self.life, settings)
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
-        self.desk.serve(self.life, self.router)
+        self.later = LaterDesk(parts, self.life, self.replies)
+        self.desk.serve(self.life, self.router, self.later)
         ledger.name_people_by(self.desk.name_of)
         self.replies.person_of = lambda identity: self.router.policy.attention.people.person_of(identity)
         self.desk.tell_people = self.router.notify
@@ -136,8 +139,10 @@ class Hub:
         self.ledger.note(AuditEvent.HUB_START)
         self._add_channels()
         self.sessions.recover()
+        self.later.recover()
         self._schedule_upkeep()
         self.digest.start()
+        self.rules.get_ready()
         await self.server.start()
         log.info("the hub listens")
 
@@ -161,6 +166,7 @@ class Hub:
         for link in self.hosts.all():
             link.send("goodbye")
         await self.server.stop()
+        await self.later.close()
         await self.router.stop(timeout_s)
         self.stream.close()
         self.hosts.close()
@@ -192,6 +198,7 @@ class Hub:
         self.replies.settings = self.sessions.settings = self.desk.settings = plan.settings
         self.desk.use_launchers(plan.launchers)
         self.rules.use(plan.rules)
+        self.rules.get_ready()
         self._add_channels()
         self.router.start()
         for record in self.ledger.open_prompts():

@@ -14,6 +14,7 @@ from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.settings import HubSettings
+from atlasbridge.core.kin import own_tool
 from atlasbridge.core.prompt.codec import decode_prompt
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord, SessionState
@@ -105,7 +106,7 @@ class SessionLife:
             case "typed":
                 self._of_this(link, message, self._life.typed, "outcome", "detail")
             case "effect":
-                self._of_this(link, message, self._life.effect, "outcome")
+                self._of_this(link, message, self._life.effect, "outcome", "detail")
             case "state":
                 self._changed(link, message)
             case "presence":
@@ -135,6 +136,8 @@ class SessionLife:
 
     def _changed(self, link: HostLink, message: dict[str, Any]) -> None:
         fields = {name: message[name] for name in ("attached", "rows", "cols", "pid") if name in message}
+        if "pid" in fields:
+            fields["pid"] = own_tool(int(fields["pid"]), link.host_pid)
         self._hub.ledger.update_session(link.session_id, **fields)
         self._hub.stream.publish("session.changed", session_id=link.session_id, **fields)
 

@@ -32,6 +32,7 @@ _ASKS_TO_STOP = (
     r"(?:^|[.:!]\s+|\b(?:want|like|wish) to\s+|\b(?:should i|shall (?:i|we)|really)\s+)(?:abort|cancel)\b"
     r"|\by\W+to (?:abort|cancel)\b"
 )
+RESTS = {"idle": True, "commands": True}  # what is typed there is run: the next command, not an answer
 
 
 def picture_key(view: View, dialect: Dialect) -> str:
@@ -101,7 +102,7 @@ def prompt_of(
         choices=tuple(
             replace(choice, label=safe(choice.label), detail=safe(choice.detail)) for choice in found.choices
         ),
-        constraints=dict(found.constraints),
+        constraints={**found.constraints, **(RESTS if found.orders else {})},
         evidence=tuple(evidence),
         safe_default="" if _is_cut(found, view) else safe_default(found),
         digest=digest_of(found),

@@ -38,6 +38,7 @@ from atlasbridge.core.tty import Pty, Size
 if TYPE_CHECKING:
     from atlasbridge.core.detection.events import Event
     from atlasbridge.core.host.hub.hubside import HubSide
+    from atlasbridge.core.host.typing.hook_line import HookLine
     from atlasbridge.core.host.watchdog import StallWatchdog
 
 _LONGEST_GRACE_S = 2.0  # for what an ended tool left behind and that never stops to write
@@ -70,6 +71,7 @@ class SessionHost:
         self._started_at = clock.wall()
         self._wakeup = Wakeup()
         self._door = Door({"m": "started", "session_id": plan.session_id, "pid": pty.pid, "tool": plan.tool})
+        self._hook: HookLine | None = None  # once there is somebody to judge
         self._ended_at: float | None = None
         self._stop_told = False
         self._end_by: float | None = None
@@ -106,6 +108,7 @@ class SessionHost:
 
     def _build_judgement(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
         from atlasbridge.core.host.hub.hubside import HubSide
+        from atlasbridge.core.host.typing.hook_line import HookLine
         from atlasbridge.core.host.typing.steps import Walk
         from atlasbridge.core.host.typing.typist import Typist
         from atlasbridge.core.host.watchdog import StallWatchdog
@@ -130,7 +133,9 @@ class SessionHost:
             label=plan.label,
             channels=plan.channels,
         )
-        typist = Typist(Walk(watch, self._inlet, self._pty, clock, settings), self._parts.encode)
+        self._hook = hook = HookLine()
+        watch.when_gone = hook.over
+        typist = Typist(Walk(watch, self._inlet, self._pty, clock, settings), self._parts.encode, hook)
         hub = HubSide(record, self._parts.hub_path, plan.ttl_s, watch, typist, clock, settings, self._parts.start_hub)
         hub.end_tool = self.end_tool
         return watch, hub
@@ -192,6 +197,8 @@ class SessionHost:
         for caller, message in self._door.serve(ready):
             if message is None:
                 self._seat.vacate(caller.attachment, "gone")
+                if self._hook is not None:
+                    self._hook.leave(caller)
             else:
                 self._obey(caller, message)
 
@@ -243,6 +250,8 @@ class SessionHost:
                 self._seat.vacate(caller.attachment, "paused")
             case "structured":
                 self._judgement.tool_said(message)
+                if self._hook is not None:
+                    self._hook.offer(caller, message)
             case "continue":
                 self._pty.signal(signal.SIGCONT)
             case "signal":

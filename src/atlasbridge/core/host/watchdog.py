@@ -86,7 +86,8 @@ class StallWatchdog:
         self._put_off = 0
         self.lock = threading.RLock()  # the detector's: one thread at a time
         self._to_hub: Callable[[dict[str, Any]], None] = lambda message: None
-        self._typed = TypedBook(self._post)
+        self.when_gone: Callable[[], None] = lambda: None  # the prompt that was open is not any more
+        self._typed = TypedBook(lambda message: self._to_hub(message))
         self._open_id = self._open_digest = ""  # of the prompt that the detector has open
         self._last_key_at: float | None = None  # by a person; what a terminal answers by itself does not count
         self._heard = b""  # of a line that a person types while a secret is asked
@@ -104,16 +105,13 @@ class StallWatchdog:
     def tell_hub_by(self, post: Callable[[dict[str, Any]], None]) -> None:
         self._to_hub = post
 
-    def _post(self, message: dict[str, Any]) -> None:
-        self._to_hub(message)
-
     # What others ask of it; who asks twice holds the lock
 
     @property
     def opened(self) -> Opened | None:
         """The prompt that may be answered now, with keys that fit the highlight as it was last seen."""
-        prompt = self._detector.open_prompt
-        return Opened(self._open_id, prompt) if self._open_id and prompt is not None else None
+        prompt = self._detector.open_prompt if self._open_id else None
+        return Opened(self._open_id, prompt) if prompt is not None else None
 
     def known(self, prompt_id: str) -> Outcome | None:
         """What became of the answer to this prompt; None: there was none."""
@@ -152,9 +150,9 @@ class StallWatchdog:
 
     # What the typist does
 
-    def begin_typing(self, prompt_id: str, digest: str, several: bool) -> None:
+    def begin_typing(self, prompt_id: str, digest: str, several: bool, detail: str = "") -> None:
         """From here on the answer counts as typed, whatever happens: it is never typed a second time."""
-        self._typed.record(prompt_id, Outcome("typed"))
+        self._typed.record(prompt_id, Outcome("typed", detail))
         self.handle(ReplyTyped(digest))
         self._typing = several
         self._typed.watch_effect(prompt_id, digest, self._clock.now() + self._settings.effect_timeout_s)
@@ -384,8 +382,8 @@ class StallWatchdog:
 
     def _announce(self, prompt: Prompt) -> None:
         self._open_id, self._open_digest = self._make_id(), prompt.digest
-        told = {"m": "raise", "prompt_id": self._open_id, "prompt": self.told(prompt), "typed_age_s": self.typed_age_s}
-        self._post(told)
+        about = {"prompt": self.told(prompt), "typed_age_s": self.typed_age_s}
+        self._to_hub({"m": "raise", "prompt_id": self._open_id, **about})
 
     def told(self, prompt: Prompt) -> dict[str, Any]:
         """What the hub, and through it everybody, is told of a prompt."""
@@ -395,5 +393,6 @@ class StallWatchdog:
         if not self._open_id or self._open_digest != digest:
             return
         prompt_id, self._open_id = self._open_id, ""
+        self.when_gone()
         if not self._typed.left_the_screen(prompt_id):
-            self._post({"m": "withdraw", "prompt_id": prompt_id, "reason": reason})
+            self._to_hub({"m": "withdraw", "prompt_id": prompt_id, "reason": reason})

@@ -6,13 +6,14 @@ what is to be sent now and when to look again.  Sending, and remembering what wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import frozen
 
+WAKE = 1000  # numbers of the steps at which somebody wants to be asked again, behind those of the ladder itself
 DESK, AWAY = "desk", "away"  # groups of channels: what is looked at on this machine, and what leaves it
 
 
@@ -68,12 +69,17 @@ class Outlet:
 
 @frozen
 class Life:
-    """What has been done for a prompt so far: (number of the step, channel)."""
+    """What has been done for a prompt so far: (number of the step, channel).
+
+    `wakes`: when somebody wants to be asked again; `held_until`: until then nobody is told anything of it.
+    """
 
     asked_at: float
     deadline: float
     done: frozenset[tuple[int, str]] = frozenset()
     ended: bool = False
+    wakes: tuple[float, ...] = ()
+    held_until: float = float("-inf")
 
 
 @frozen
@@ -126,11 +132,11 @@ def decide_course(
     """Nothing after the end, no step twice, and of several steps that are due at once one notice for each channel."""
     if life.ended or outlook.now >= life.deadline:
         return Course(over=outlook.now >= life.deadline)
-    steps = _reaching(ladder, lanes)
+    steps = _numbered(ladder, life, lanes)
     notices: list[Telling] = []
     moments = [life.deadline]
     for lane in lanes:
-        waiting = [number for number, step in enumerate(steps) if _wanted(step, lane, life, number)]
+        waiting = [number for number, step in steps.items() if _wanted(step, lane, life, number)]
         at = {number: _due_at(steps[number], lane, life, outlook, presence) for number in waiting}
         due = tuple(number for number in waiting if at[number] <= outlook.now)
         moments += [at[number] for number in waiting if number not in due]
@@ -139,25 +145,32 @@ def decide_course(
     return Course(tuple(notices), min(moments))
 
 
-def _reaching(ladder: Ladder, lanes: Sequence[Outlet]) -> tuple[Rung, ...]:
-    """A ladder that would reach nobody at all is no ladder: then everybody is asked at once."""
-    reached = any(_covers(step, lane) for step in ladder.steps for lane in lanes)
+def _numbered(ladder: Ladder, life: Life, lanes: Sequence[Outlet]) -> Mapping[int, Rung]:
+    """The ladder's own steps, and one for every wish to be asked again."""
+    again = {WAKE + number: Rung(at - life.asked_at) for number, at in enumerate(life.wakes)}
+    return {**dict(enumerate(_reaching(ladder, life, lanes))), **again}
+
+
+def _reaching(ladder: Ladder, life: Life, lanes: Sequence[Outlet]) -> tuple[Rung, ...]:
+    """A ladder that would reach nobody at all, or nobody in time, is no ladder: then everybody is asked at once."""
+    in_time = [step for step in ladder.steps if life.asked_at + step.after_s < life.deadline]
+    reached = any(covers(step, lane) for step in in_time for lane in lanes)
     return ladder.steps if reached or not lanes else (Rung(), *ladder.steps)
 
 
-def _covers(step: Rung, lane: Outlet) -> bool:
+def covers(step: Rung, lane: Outlet) -> bool:
     group = AWAY if lane.remote else DESK
     here = not step.channels or lane.name in step.channels or group in step.channels
     return here and (not step.who or not lane.people or bool(set(step.who) & set(lane.people)))
 
 
 def _wanted(step: Rung, lane: Outlet, life: Life, number: int) -> bool:
-    return _covers(step, lane) and (number, lane.name) not in life.done
+    return covers(step, lane) and (number, lane.name) not in life.done
 
 
 def _due_at(step: Rung, lane: Outlet, life: Life, outlook: Outlook, presence: PresenceSettings) -> float:
     """Keys at the terminal a moment ago hold back the first word that leaves the desk; they never cancel it."""
-    due = life.asked_at + step.after_s
+    due = max(life.asked_at + step.after_s, life.held_until)
     told = any(channel == lane.name for _, channel in life.done)
     if not lane.remote or outlook.away or outlook.last_key_at is None or told:
         return due
@@ -165,9 +178,9 @@ def _due_at(step: Rung, lane: Outlet, life: Life, outlook: Outlook, presence: Pr
 
 
 def _notice(
-    ladder: Ladder, steps: Sequence[Rung], due: tuple[int, ...], lane: Outlet, life: Life, outlook: Outlook
+    ladder: Ladder, steps: Mapping[int, Rung], due: tuple[int, ...], lane: Outlet, life: Life, outlook: Outlook
 ) -> Telling:
-    before = [steps[number] for number, channel in life.done if channel == lane.name and number < len(steps)]
+    before = [steps[number] for number, channel in life.done if channel == lane.name and number in steps]
     asked, now_asked = _audience(before, lane), _audience([steps[number] for number in due], lane)
     fresh = not before or (asked is not None and (now_asked is None or not now_asked <= asked))
     everybody = now_asked is None or (asked is None and bool(before))

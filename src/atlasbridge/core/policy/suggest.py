@@ -35,11 +35,11 @@ class Suggestion:
         name = "-".join(word for word in self.shape.words if word.replace("-", "").isalnum())[:40] or "rule"
         lines = [
             "[[rule]]",
-            f"name = {_quoted(name)}",
+            f"name = {quoted(name)}",
             'verdict = "allow"',
-            f"command = [{', '.join(_quoted(word) for word in self.shape.words)}]",
-            f"tool = {_quoted(self.tool)}",
-            f"match = [{', '.join(_quoted(text) for text in self.examples)}]",
+            f"command = [{', '.join(quoted(word) for word in self.shape.words)}]",
+            f"tool = {quoted(self.tool)}",
+            f"match = [{', '.join(quoted(text) for text in self.examples)}]",
         ]
         return "\n".join(lines) + "\n"
 
@@ -78,6 +78,6 @@ def is_destructive(shape: Shape) -> bool:
     )
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'

@@ -35,7 +35,7 @@ class InboundReply:
 class Receipt:
     """What became of a prompt or a reply, for the person: stage is "received", "typed", "taken", "still_there",
     "withdrawn", "expired", "default_typed", "canceled", "failed", "answered_elsewhere", "reminder",
-    "voted" (others must agree, too)."""
+    "voted" (others must agree, too), "postponed", "snoozed", "revoked" (something for later; it is still open)."""
 
     stage: str
     sentence: str

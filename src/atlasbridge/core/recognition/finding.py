@@ -59,6 +59,7 @@ class Finding:
     clipped: bool = False  # its end may be missing without a word: its dialog is as high as the tool makes any
     alone: bool = False  # nothing stands right above it that could belong to it
     bare: bool = False  # the line is a mark like `>` alone: a shell may well read it
+    orders: bool = False  # a shell, a pager, an editor: it takes commands, and asks nothing
     subject: Subject | None = None  # what it is about, as far as the screen says it
 
 

@@ -15,7 +15,7 @@ from atlasbridge.core.recognition.widgets.lit_list import find_lit_here, find_li
 from atlasbridge.core.recognition.widgets.numbered_list import find_numbered
 from atlasbridge.core.recognition.widgets.odd_one import odd_one
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
-from atlasbridge.core.recognition.widgets.side_by_side import find_row
+from atlasbridge.core.recognition.widgets.side_by_side import find_lit_words, find_row
 from atlasbridge.core.screen.view import View
 
 POINTERS = "❯›»▸▶→➜➤⮞>"
@@ -50,6 +50,7 @@ def _menus(view: View) -> Iterator[Menu]:
         partial(find_menu, pointers=POINTERS),
         partial(find_numbered, pointers=POINTERS),
         find_row,
+        find_lit_words,
         find_below,
         find_marked,
         find_counted,

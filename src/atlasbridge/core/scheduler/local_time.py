@@ -28,3 +28,9 @@ def next_moment(minute: int, zone: str, wall: float) -> float:
     now = datetime.fromtimestamp(wall, UTC).astimezone(find_zone(zone))
     ahead_min = (minute - (now.hour * 60 + now.minute)) % (24 * 60) or 24 * 60
     return wall + ahead_min * 60 - now.second - now.microsecond / 1e6
+
+
+def say_moment(wall: float, zone: str, now: float) -> str:
+    """ "06:00", or with its day where that is not today."""
+    moment, today = (datetime.fromtimestamp(at, UTC).astimezone(find_zone(zone)) for at in (wall, now))
+    return moment.strftime("%H:%M" if moment.date() == today.date() else "%a %d %b %H:%M")

@@ -150,13 +150,18 @@ class Screen:
 
     def styled(self) -> list[list[Run]]:
         """Rows of runs [text, foreground, background, flags], ready for JSON; plain blanks at the end are left out."""
-        return [self._styled_row(row) for row in range(self.rows)]
+        return [self._styled_line(line) for line in self._terminal.lines]
 
-    def _styled_row(self, row: int) -> list[Run]:
-        runs: list[Run] = [
-            [self.text(row, start, end), foreground(style), background(style), style & 0xFF]
-            for start, end, style in self.spans(row)
-        ]
+    def styled_past(self) -> list[list[Run]]:
+        """The same of the lines that scrolled off the top of the main screen, oldest first."""
+        return [self._styled_line(line) for line in self._terminal.history]
+
+    def _styled_line(self, line: Line) -> list[Run]:
+        plain, style = self._terminal.clusters.plain, self._terminal.inks.style
+        runs: list[Run] = []
+        for run in _runs(line[1]):
+            look = style(run[1])
+            runs.append([plain(line[0][run.start() : run.end()]), foreground(look), background(look), look & 0xFF])
         if runs and runs[-1][1:] == [None, None, 0]:
             runs[-1][0] = str(runs[-1][0]).rstrip(" ")
             if not runs[-1][0]:

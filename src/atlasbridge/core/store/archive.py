@@ -71,14 +71,17 @@ class Archive:
         with self._journal.reading() as connection:
             return sessions.select(connection, "1" if include_ended else "status = 'active'")
 
-    def history(self, search: str = "", limit: int = 50, before: str | None = None) -> list[PromptRecord]:
+    def history(
+        self, search: str = "", limit: int = 50, before: str | None = None, session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
         """Newest first; `before` is the id of the last prompt of the page before this one."""
         where = (
             "(:search = '' OR instr(lower(excerpt || ' ' || coalesce(decided_by, '')), :search) OR session_id IN"
             " (SELECT id FROM sessions WHERE instr(lower(tool || ' ' || label || ' ' || cwd), :search)))"
             " AND (:before IS NULL OR rowid < (SELECT rowid FROM prompts WHERE id = :before))"
+            " AND (:session = '' OR session_id = :session) AND (:state = '' OR status = :state)"
         )
-        parameters = {"search": search.lower(), "before": before, "limit": limit}
+        parameters = {"search": search.lower(), "before": before, "session": session_id, "state": state, "limit": limit}
         with self._journal.reading() as connection:
             return prompts.select(connection, where, parameters, "ORDER BY rowid DESC LIMIT :limit")
 
@@ -144,8 +147,10 @@ class Archive:
         prompt_id: str = "",
         event: str = "",
         newest: bool = False,
+        events: tuple[str, ...] = (),
+        before: int = 0,
     ) -> list[dict[str, Any]]:
-        """In the order of the chain; with `newest` the last `limit` of them."""
+        """In the order of the chain; with `newest` the last `limit` of them.  `before`: 0 is none."""
         with self._journal.reading() as connection:
             return audit_events.select(
                 connection,
@@ -153,8 +158,9 @@ class Archive:
                 limit=limit,
                 session_id=session_id,
                 prompt_id=prompt_id,
-                event=event,
+                events=(event,) if event else events,
                 newest=newest,
+                before=before,
             )
 
     def verify_audit(self) -> AuditVerdict:

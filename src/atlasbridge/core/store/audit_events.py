@@ -71,12 +71,24 @@ def line_of(connection: sqlite3.Connection, seq: int) -> str | None:
 
 
 def select(
-    connection: sqlite3.Connection, *, after: int, limit: int, session_id: str, prompt_id: str, event: str, newest: bool
+    connection: sqlite3.Connection,
+    *,
+    after: int,
+    limit: int,
+    session_id: str,
+    prompt_id: str,
+    events: tuple[str, ...],
+    newest: bool,
+    before: int = 0,
 ) -> list[dict[str, Any]]:
     """Entries in the order of the chain; with `newest` the last `limit` of them."""
-    wanted = {"session_id": session_id, "prompt_id": prompt_id, "event": event}
-    given = {name: value for name, value in wanted.items() if value}
+    wanted = {"session_id": session_id, "prompt_id": prompt_id}
+    given: dict[str, Any] = {name: value for name, value in wanted.items() if value}
     where = "".join(f" AND {name} = :{name}" for name in given)
+    named = {f"event{place}": event for place, event in enumerate(events)}
+    where += f" AND event IN ({', '.join(f':{name}' for name in named)})" if named else ""
+    where += " AND seq < :before" if before else ""
+    given |= {**named, "before": before}
     order = "DESC" if newest else "ASC"
     rows = connection.execute(
         f"SELECT entry FROM audit_events WHERE seq > :after{where} ORDER BY seq {order} LIMIT :limit",

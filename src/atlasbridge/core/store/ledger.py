@@ -20,19 +20,19 @@ from atlasbridge.core.prompt.machine import PromptMoved
 from atlasbridge.core.prompt.model import Answer, Prompt, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.store import deliveries, grants, inbox, moves, notes, notices, prompts, requests, sessions, votes
-from atlasbridge.core.store.archive import Archive
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.journal import Journal
 from atlasbridge.core.store.migrate import migrate
 from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.store.postponed import Postponed
 from atlasbridge.core.values import replace
 
 DATABASE_NAME = "atlasbridge.db"
 AUDIT_NAME = "audit.log"
 
 
-class Ledger(Archive):
-    """Writing; the reading half is `Archive`."""
+class Ledger(Postponed):
+    """Writing; the reading half is `Archive`, what is for later stands in `Postponed`."""
 
     def __init__(self, journal: Journal, clock: Clock, boot_id: str, keep_raw: bool) -> None:
         super().__init__(journal)
@@ -255,9 +255,9 @@ class Ledger(Archive):
         with self._journal.write() as work:
             return moves.expire(work, prompt_id, default, self._boot_id)
 
-    def inject(self, prompt_id: str) -> PromptRecord | None:
+    def inject(self, prompt_id: str, way: str = "keys") -> PromptRecord | None:
         with self._journal.write() as work:
-            return moves.inject(work, prompt_id)
+            return moves.inject(work, prompt_id, way)
 
     def resolve(self, prompt_id: str) -> PromptRecord | None:
         return self._move(prompt_id, PromptMoved.RESOLVE)

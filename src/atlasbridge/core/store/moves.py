@@ -113,8 +113,9 @@ def _keep(work: Work, record: PromptRecord, answer: Answer, decider: Decider, ev
     audit_prompt(work, event, record, **fields, **decider.noted)
 
 
-def inject(work: Work, prompt_id: str) -> PromptRecord | None:
-    """The keys were typed; without a recorded answer there is nothing that could have been typed."""
+def inject(work: Work, prompt_id: str, way: str = "keys") -> PromptRecord | None:
+    """The keys were typed, or (`way`) a hook of the tool's took the answer; without a recorded answer there is nothing
+    that could have been."""
     reply = replies.get(work.connection, prompt_id)
     if reply is None:
         return None
@@ -122,7 +123,7 @@ def inject(work: Work, prompt_id: str) -> PromptRecord | None:
     if record is not None:
         replies.mark_injected(work.connection, prompt_id, work.at)
         fields = _answer_fields(record, reply.kind, reply.value, reply.source, reply.identity)
-        audit_prompt(work, AuditEvent.REPLY_INJECTED, record, **fields)
+        audit_prompt(work, AuditEvent.REPLY_INJECTED, record, **fields, **({} if way == "keys" else {"way": way}))
     return record
 
 

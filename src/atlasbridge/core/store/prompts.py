@@ -91,13 +91,22 @@ def get(connection: sqlite3.Connection, prompt_id: str) -> PromptRecord | None:
     return found[0] if found else None
 
 
+def prolong(connection: sqlite3.Connection, prompt_id: str, deadline: float, expires_at: str) -> PromptRecord | None:
+    """Another end of its time, while it is open."""
+    row = connection.execute(
+        f"UPDATE prompts SET deadline = ?, expires_at = ? WHERE id = ? AND {IS_OPEN} RETURNING {_COLUMNS}",
+        (deadline, expires_at, prompt_id),
+    ).fetchone()
+    return _record(row) if row else None
+
+
 def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
     """Prompts that ended before `moment`, with their replies, deliveries, requests and votes."""
     doomed = (
         "SELECT id FROM prompts WHERE updated_at < ?"
         " AND status IN ('resolved', 'expired', 'canceled', 'failed', 'withdrawn')"
     )
-    for table in ("replies", "deliveries", "requests", "votes", "notices"):
+    for table in ("replies", "deliveries", "requests", "votes", "notices", "later"):
         connection.execute(f"DELETE FROM {table} WHERE prompt_id IN ({doomed})", (moment,))
     return connection.execute(f"DELETE FROM prompts WHERE id IN ({doomed})", (moment,)).rowcount
 

@@ -93,6 +93,11 @@ def test_the_worker_keeps_every_file_of_the_page() -> None:
     assert listed == there - {"/sw.js"}
 
 
+def test_every_module_is_fetched_at_once_and_not_one_after_the_other() -> None:
+    early = set(re.findall(r'rel="modulepreload" href="/([\w.-]+)"', (STATIC / "index.html").read_text()))
+    assert early == {path.name for path in STATIC.glob("*.js")} - {"sw.js", "main.js"}
+
+
 def test_who_loses_a_race_is_told_which_answer_was_used_and_by_whom(
     hub: ThreadedHub, browser: webdriver.Chrome
 ) -> None:

@@ -1,15 +1,17 @@
 // One prompt as a card: our header, the tool's question as a quotation, and the ways to answer it.
 
+import { give } from "/answering.js";
+import { get, may, post } from "/api.js";
+import { PLAIN, el, svg, toast } from "/dom.js";
 import { grantPanel, votes } from "/grants.js";
-import { Refused, get, may, me, newKey, post } from "/api.js";
-import { PLAIN, el, speak, svg, toast } from "/dom.js";
-import { changed, learn, myAnswer, receipt, setMine } from "/model.js";
+import { laterBox } from "/later.js";
+import { myAnswer, receipt } from "/model.js";
 import { Screen } from "/screen.js";
-import { quotation, subjectOf } from "/subject.js";
-import { CONFIDENCE, OPEN, by, clock, folder, left, moment, short } from "/words.js";
+import { asked } from "/subject.js";
+import { ways } from "/ways.js";
+import { CONFIDENCE, by, clock, folder, left, moment, short } from "/words.js";
 
 const ROUND = 2 * Math.PI * 21;
-const ASK_AGAIN_MS = 1500;
 const STAGES = ["received", "typed", "taken"];
 const keep = (() => { try { return window.sessionStorage; } catch { return null; } })();
 
@@ -37,17 +39,11 @@ function heading(prompt, host) {
   return el("div", { cls: "who-asks" },
     el("h2", { id: `h-${prompt.prompt_id}` }, `${session.label || session.tool || "A program"} ${title}`),
     el("small", { cls: "meta" }, session.label ? `${session.tool} · ` : "", `${folder(session.cwd)} · `,
-      el("a", { href: `#session/${prompt.session_id}` }, `session ${short(prompt.session_id)}`), host ? ` · ${host} ` : " ",
+      el("a", { href: `#session/${prompt.session_id}`, title: host ? `the session on ${host}` : "the session" }, short(prompt.session_id)), " ",
       prompt.confidence === "high" ? null : el("span", { cls: `tag ${tone}`, title: "how sure we are that this is a prompt" }, sure)));
 }
 
-export function ways(prompt) {
-  if (prompt.constraints.secret) return [];
-  if (prompt.choices.length) return prompt.choices;
-  if (prompt.type === "yes_no") return [{ value: "y", label: "Yes" }, { value: "n", label: "No", refuses: true }];
-  if (prompt.type === "confirm_enter") return [{ value: "enter", label: "Continue (Enter)" }];
-  return [];
-}
+const words = (choice) => el("span", { cls: "label" }, choice.label, choice.detail ? el("small", { cls: "detail" }, choice.detail) : null);
 
 export class Card {
   constructor(prompt, host) {
@@ -60,7 +56,7 @@ export class Card {
     if (!may("answer")) this.answers = el("p", { cls: "word" }, "This browser may only look. A link that may answer is made with: atlasbridge web");
     this.node = el("article", { cls: "card", tabindex: "-1", "aria-labelledby": `h-${prompt.prompt_id}`, "data-prompt": prompt.prompt_id },
       el("div", { cls: "card-top" }, heading(prompt, host), this.ring.node),
-      quotation(prompt), subjectOf(prompt), this.answers, this.stages, this.word, this.picture(), this.foot());
+      ...asked(prompt), ...(prompt.type === "unknown" ? [this.picture(), this.answers, this.stages, this.word] : [this.answers, this.stages, this.word, this.picture()]), this.foot());
     this.progress();
   }
 
@@ -75,7 +71,7 @@ export class Card {
       type: "button", "data-value": choice.value,
       cls: `choice ${choice.refuses ? "refuse" : choice.always ? "always" : choice === first ? "first" : ""}`,
       on: { click: () => (choice.words ? this.field.focus() : this.answer(choice.value, false, choice.label)) },
-    }, el("kbd", { "aria-hidden": "true" }, /^[yn1-9]$/.test(choice.value) ? choice.value : at < 9 ? String(at + 1) : " "), el("span", { cls: "label" }, choice.label),
+    }, el("kbd", { "aria-hidden": "true" }, /^[yn1-9]$/.test(choice.value) ? choice.value : at < 9 ? String(at + 1) : " "), words(choice),
       choice.always ? el("span", { cls: "tag warn" }, "always") : null,
       choice.refuses ? el("span", { cls: "tag bad" }, "refuses") : null);
     const rank = (choice) => (choice.refuses ? 1 : 0);
@@ -93,11 +89,11 @@ export class Card {
       this.answer(chosen.map((choice) => choice.value).join(",") || "none", false, chosen.map((choice) => choice.label).join(", ") || "none of them");
     };
     return el("div", { cls: "choices" },
-      ...marks.map((choice, at) => el("label", { cls: "choice button" }, boxes[at], el("span", { cls: "label" }, choice.label))),
+      ...marks.map((choice, at) => el("label", { cls: "choice button" }, boxes[at], words(choice))),
       el("button", { type: "button", cls: "main", on: { click: send } }, "Send the marked ones"),
       ...offered.filter((choice) => choice.refuses).map((choice) => el("button", {
         type: "button", cls: "choice refuse", "data-value": choice.value, on: { click: () => this.answer(choice.value, false, choice.label) },
-      }, el("span", { cls: "label" }, choice.label), el("span", { cls: "tag bad" }, "refuses"))));
+      }, words(choice), el("span", { cls: "tag bad" }, "refuses"))));
   }
 
   textField() {
@@ -124,8 +120,8 @@ export class Card {
   // The screen adds nothing where the question and its subject are whole; there it waits behind a button.
   picture() {
     if (!this.prompt.screen) return null;
-    const whole = this.prompt.subject?.complete || (this.prompt.confidence === "high" && this.prompt.excerpt.trim() === this.prompt.screen.trim());
-    const screen = new Screen("The screen around the question");
+    const whole = this.prompt.type !== "unknown" && (this.prompt.constraints.idle || this.prompt.whole || this.prompt.subject?.complete);
+    const screen = new Screen("The screen around the question", "group");
     const more = el("button", { type: "button", cls: "quiet more", "aria-expanded": "false" }, "Show more");
     const draw = () => {
       screen.text(this.prompt.screen);
@@ -140,7 +136,7 @@ export class Card {
     const box = el("div", { cls: "picture" }, screen.node, more);
     if (!whole) { draw(); return box; }
     const details = el("details", {}, el("summary", {}, "The screen"), box);
-    details.addEventListener("toggle", () => { if (details.open && !screen.node.children.length) draw(); });
+    details.addEventListener("toggle", () => { if (details.open && !screen.rows.children.length) draw(); });
     return details;
   }
 
@@ -157,7 +153,7 @@ export class Card {
     const choice = ways(this.prompt).find((item) => item.value === this.prompt.safe_default);
     const late = this.prompt.safe_default ? `If nobody answers: ${choice ? choice.label : this.prompt.safe_default}` : "If nobody answers, nothing is typed.";
     const report = el("button", { type: "button", cls: "quiet report", on: { click: () => this.report(report) } }, "Not a prompt");
-    return el("div", { cls: "card-foot" }, el("small", { cls: "late" }, late), may("answer") ? report : null, this.prompt.evidence.length ? why : null);
+    return el("div", { cls: "card-foot" }, el("small", { cls: "late" }, late), may("answer") ? report : null, this.prompt.evidence.length ? why : null, laterBox(this.prompt, ways(this.prompt)));
   }
 
   async report(button) {
@@ -173,60 +169,9 @@ export class Card {
 
   async answer(value, asText = false, label = value) {
     if (this.busy || !may("answer")) return;
-    const id = this.prompt.prompt_id;
-    const key = newKey();
     this.lock(true);
-    setMine(id, { label, state: "sending" });
-    this.say("Sending…");
-    try {
-      const answer = await post(`/prompts/${id}/reply`, { value, as_text: asText, session_id: this.prompt.session_id, request_key: key });
-      this.arrived(label, answer.message, answer.prompt);
-    } catch (error) {
-      if (error instanceof Refused && error.status === 0) await this.findOut(key, label);
-      else this.refused(label, error.message);
-    }
-  }
-
-  arrived(label, message, prompt) {
-    setMine(this.prompt.prompt_id, { label, state: "used" });
-    keep?.removeItem(`draft-${this.prompt.prompt_id}`);
-    this.say(message, "good");
-    learn(prompt);
-    changed();
-  }
-
-  refused(label, message) {
-    this.lock(false);
-    setMine(this.prompt.prompt_id, { label, state: "refused", sentence: message });
-    this.say(message, "bad");
-    speak(`Refused: ${message}`);
-  }
-
-  // The connection broke while the answer was on its way.  Nobody knows yet; the hub is asked until it says.
-  async findOut(key, label) {
-    const id = this.prompt.prompt_id;
-    setMine(id, { label, state: "unknown" });
-    this.say(`The connection broke. It is not known yet whether “${label}” arrived.`, "warn");
-    speak("The connection broke. It is not known yet whether your answer arrived.");
-    for (;;) {
-      await new Promise((resolve) => { setTimeout(resolve, ASK_AGAIN_MS); });
-      let told;
-      try { told = await get(`/prompts/${id}/outcome?request_key=${key}`); } catch (error) {
-        if (error.status === 0 || error.status === 401 || error.status === 503) continue;
-        return this.refused(label, error.message);
-      }
-      if (told.arrived && !told.refused) return this.arrived(label, told.message, told.prompt);
-      if (told.arrived) return this.refused(label, told.message);
-      if (OPEN.has(told.prompt.state)) {
-        this.lock(false);
-        setMine(id, null);
-        return this.say("Your answer did not arrive. It is still asked: answer again.", "bad");
-      }
-      if (told.prompt.answer?.by === `web:${me().name}` && told.prompt.answer.label === label) return this.arrived(label, "", told.prompt);
-      setMine(id, { label, state: "lost" });
-      learn(told.prompt);
-      return changed();
-    }
+    if (await give(this.prompt, { value, asText, label }, (sentence, tone) => this.say(sentence, tone))) keep?.removeItem(`draft-${this.prompt.prompt_id}`);
+    else this.lock(false);
   }
 
   lock(on) {
@@ -264,7 +209,10 @@ function mineLost(prompt) {
   return el("div", { cls: "word bad", role: "status" }, `Your answer “${own.label}” was not used.${winner}`);
 }
 
-export function overCard({ prompt, sentence, stage }) {
+// Whoever keeps the log's head can tell later that the log was not written anew.
+const anchor = (head) => head ? el("small", { cls: "anchor", title: "The audit log when this was settled: entries and hash" }, `audit ${head}`) : null;
+
+export function overCard({ prompt, sentence, stage, head }) {
   const session = prompt.session || {};
   const who = by(prompt.decided_by);
   const bad = ["still_there", "failed", "expired"].includes(stage);
@@ -273,10 +221,10 @@ export function overCard({ prompt, sentence, stage }) {
   return el("article", { cls: "card over", "data-settled": prompt.prompt_id },
     el("div", { cls: "row" }, el("strong", {}, session.label || session.tool || "A program"), el("small", {}, folder(session.cwd)),
       who && !prompt.answer ? el("small", { cls: "who" }, `by ${who}`) : null),
-    quotation(prompt), verdict(prompt), mineLost(prompt),
+    el("div", { cls: "about" }, ...asked(prompt)), verdict(prompt), mineLost(prompt),
     reached >= 0 ? el("ol", { cls: "stages", "aria-label": "What became of the answer" },
       ...STAGES.map((name, at) => el("li", { cls: at <= reached ? "done" : "" }, name))) : null,
-    words ? el("div", { cls: `word ${bad ? "bad" : ""}`, role: "status" }, words) : null);
+    words ? el("div", { cls: `word ${bad ? "bad" : ""}`, role: "status" }, words) : null, anchor(head));
 }
 
 // Its time is over, nothing was typed, and it still stands on the screen.
@@ -288,6 +236,6 @@ export function lateCard(prompt) {
   } } }, "Ask again");
   return el("article", { cls: "card late", "data-late": prompt.prompt_id },
     el("div", { cls: "row" }, el("strong", {}, session.label || session.tool || "A program"), el("small", {}, folder(session.cwd)), el("span", { cls: "tag warn" }, "still waiting")),
-    quotation(prompt), el("div", { cls: "word warn" }, "Nobody answered in time and nothing was typed. It still stands on the screen."),
+    el("div", { cls: "about" }, ...asked(prompt)), el("div", { cls: "word warn" }, "Nobody answered in time and nothing was typed. It still stands on the screen."),
     el("div", { cls: "row" }, may("answer") ? again : null, el("a", { href: `#session/${prompt.session_id}` }, "Look at its screen")));
 }

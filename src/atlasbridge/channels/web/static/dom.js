@@ -25,6 +25,13 @@ export function show(parent, ...children) {
   parent.replaceChildren(...children.flat().filter(Boolean));
 }
 
+// The same children in this order with as few moves as can be: what stays where it is keeps its place, its focus and its layout.
+export function arrange(parent, nodes) {
+  const wanted = new Set(nodes);
+  for (const node of [...parent.children]) if (!wanted.has(node)) node.remove();
+  nodes.forEach((node, at) => { if (parent.children[at] !== node) parent.insertBefore(node, parent.children[at] || null); });
+}
+
 export const PLAIN = { autocomplete: "off", autocapitalize: "off", autocorrect: "off", spellcheck: "false" };
 
 export function toast(sentence) {

@@ -1,13 +1,16 @@
 // Begins the page: the login, the live stream, and which view is shown.
 
 import { follow, load } from "/api.js";
+import { auditView } from "/audit.js";
 import { el, toast } from "/dom.js";
+import { figuresView } from "/figures.js";
 import { setLink, subscribe, take } from "/model.js";
 import { renew, startTelling, worker } from "/notify.js";
 import { promptsView } from "/prompts.js";
+import { historyView } from "/records.js";
 import { rulesView } from "/rules.js";
-import { auditView, figuresView, historyView } from "/records.js";
-import { sessionView, sessionsView } from "/sessions.js";
+import { sessionView } from "/session.js";
+import { sessionsView } from "/sessions.js";
 import { login, loginView, settingsView } from "/settings.js";
 
 const VIEWS = { prompts: promptsView, prompt: promptsView, sessions: sessionsView, session: sessionView, history: historyView, audit: auditView, rules: rulesView, figures: figuresView, settings: settingsView };
@@ -18,7 +21,9 @@ const main = document.getElementById("main");
 const link = document.getElementById("link");
 const tabs = document.getElementById("tabs");
 const page = { host: "", version: "" };
+const wide = window.matchMedia("(min-width: 1000px)");
 let leave = () => {};
+let shown = null;
 let stop = () => {};
 let entered = false;
 
@@ -26,13 +31,19 @@ function route() {
   if (!entered) return;
   const [name, id] = window.location.hash.slice(1).split("/");
   const known = Object.hasOwn(VIEWS, name) ? name : "prompts";
-  leave();
-  leave = VIEWS[known](main, page, id);
+  const same = VIEWS[known] === shown && leave.go;
+  shown = VIEWS[known];
+  if (same) same(id);
+  else {
+    leave();
+    document.body.classList.remove("broad");
+    leave = shown(main, page, id);
+  }
   for (const tab of tabs.children) {
     const here = tab.getAttribute("href") === `#${PARENTS[known] || known}`;
     if (here) tab.setAttribute("aria-current", "page"); else tab.removeAttribute("aria-current");
   }
-  window.scrollTo(0, 0);
+  if (!same || !wide.matches) window.scrollTo(0, 0);
 }
 
 function state(now) {
@@ -50,6 +61,7 @@ function out(reason) {
   entered = false;
   leave();
   leave = () => {};
+  shown = null;
   tabs.hidden = true;
   loginView(main, reason, () => { stop(); enter(); }, again);
 }

@@ -1,7 +1,7 @@
 // What this page knows: open prompts, sessions, what became of the prompts it has seen, and whether it is connected at all.
 // Views subscribe to changes.
 
-import { OPEN, setServerTime } from "/words.js";
+import { OPEN, learnNames, setServerTime } from "/words.js";
 
 const KEEP = 6; // settled cards that stay in sight
 
@@ -69,6 +69,7 @@ function dropWaiting(sessionId) {
 
 // A prompt as the hub has it now; `heard` is a receipt that came with it.
 export function learn(prompt, heard = null) {
+  learnNames(prompt.names);
   if (OPEN.has(prompt.state)) {
     dropWaiting(prompt.session_id);
     prompts.set(prompt.prompt_id, prompt);
@@ -79,7 +80,8 @@ export function learn(prompt, heard = null) {
   const at = settled.findIndex((item) => item.prompt.prompt_id === prompt.prompt_id);
   if (!seen && at < 0 && !mine.has(prompt.prompt_id)) return;
   const before = at >= 0 ? settled.splice(at, 1)[0] : { sentence: "", stage: "" };
-  settled.unshift({ prompt, sentence: heard ? heard.sentence : before.sentence, stage: heard ? heard.stage : before.stage });
+  const { sentence, stage, audit_head: head } = heard || { ...before, audit_head: before.head };
+  settled.unshift({ prompt, sentence, stage, head });
   settled.length = Math.min(settled.length, KEEP);
 }
 

@@ -1,28 +1,30 @@
 // The first view: what waits for an answer.  A few prompts are whole cards; many are a list beside one card.
 
 import { get } from "/api.js";
-import { Card, lateCard, overCard, ways } from "/card.js";
-import { PLAIN, el, empty, show, speak } from "/dom.js";
+import { Card, lateCard, overCard } from "/card.js";
+import { el, empty, show, speak } from "/dom.js";
+import { Inbox } from "/inbox.js";
 import { link, myAnswer, prompts, settled, subscribe, waiting } from "/model.js";
-import { oneLine } from "/subject.js";
-import { OPEN, STATE, clock, folder, left } from "/words.js";
+import { pick } from "/ways.js";
+import { OPEN, STATE } from "/words.js";
 
 const STEADY_MS = 350; // a tap this soon after the list moved was meant for what stood there before
 const FEW = 3;
 
-export function promptsView(main, page, id) {
+export function promptsView(main, page, given) {
+  let id = given || "";
   const cards = new Map(); // only those that are drawn
   const list = el("div", { cls: "stack", id: "cards" });
-  const rows = el("ul", { cls: "inbox" });
-  const filter = el("input", { type: "search", placeholder: "Filter", "aria-label": "Filter what waits", ...PLAIN });
-  const side = el("section", { cls: "side", "aria-label": "All that wait", hidden: true }, el("div", { cls: "side-head" }, el("h2", {}, "Waiting"), filter), rows);
+  const inbox = new Inbox(() => draw());
   const late = el("section", { cls: "settled", "aria-label": "Still waiting" });
   const over = el("section", { cls: "settled", "aria-label": "Settled just now" });
   const before = el("div", { cls: "before" }); // a prompt that was opened by its address and is settled already
   const pane = el("div", { cls: "pane" }, before, list, late, over);
-  const frame = el("div", { cls: "panes" }, side, pane);
+  const frame = el("div", { cls: "panes" }, inbox.node, pane);
   let chosen = id || "";
   let movedAt = 0;
+  let drawing = false;
+  let stays = ""; // the card beside the list: nothing takes its place while it waits
   show(main, el("h1", { cls: "unseen" }, "Prompts"), frame);
 
   // A card whose answer is on its way stays in sight until it is known what became of it.
@@ -32,11 +34,15 @@ export function promptsView(main, page, id) {
   function draw() {
     const many = prompts.size > FEW;
     if (chosen && !prompts.has(chosen) && !cards.has(chosen)) chosen = id && !prompts.size ? id : "";
-    const shown = many || (id && prompts.has(id)) ? [prompts.get(chosen) || (many && wide() ? newest() : null)].filter(Boolean) : [...prompts.values()];
+    if (many) inbox.draw(); else if (!inbox.node.hidden) inbox.clear();
+    const alone = prompts.get(chosen) || (many && wide() ? prompts.get(stays) || prompts.get(inbox.ids[0]) : null);
+    const shown = many || (id && prompts.has(id)) ? [alone].filter(Boolean) : [...prompts.values()];
+    stays = many && alone ? alone.prompt_id : "";
     frame.classList.toggle("many", many);
+    document.body.classList.toggle("broad", many);
     frame.classList.toggle("open", many && Boolean(prompts.get(chosen)));
-    side.hidden = !many;
-    if (many) drawRows(shown[0]?.prompt_id);
+    inbox.node.hidden = !many;
+    if (many) inbox.point(stays);
     drawCards(shown);
     list.querySelector(".empty")?.remove();
     list.querySelector(".back")?.remove();
@@ -47,7 +53,14 @@ export function promptsView(main, page, id) {
     show(over, done.length ? [el("h2", {}, "Settled just now"), el("div", { cls: "stack" }, ...done.map(overCard))] : []);
   }
 
-  const newest = () => [...prompts.values()].at(-1);
+  // A burst of events is one redraw.
+  function soon() {
+    if (drawing) return;
+    drawing = true;
+    const now = () => { drawing = false; if (frame.isConnected) draw(); };
+    if (document.visibilityState === "visible") requestAnimationFrame(now); else setTimeout(now, 50);
+  }
+
   const wide = () => window.matchMedia("(min-width: 1000px)").matches;
 
   function nothing() {
@@ -76,24 +89,9 @@ export function promptsView(main, page, id) {
     if (cards.size === 1 && !document.activeElement?.closest?.("input, textarea")) window.scrollTo(0, 0);
   }
 
-  function drawRows(current) {
-    const words = filter.value.trim().toLowerCase();
-    const fits = (prompt) => !words || [prompt.excerpt, prompt.session?.tool, prompt.session?.label, prompt.session?.cwd, prompt.subject?.text].join(" ").toLowerCase().includes(words);
-    const found = [...prompts.values()].reverse().filter(fits);
-    show(rows, found.length ? found.map((prompt) => rowOf(prompt, prompt.prompt_id === current)) : el("li", { cls: "soft none" }, "None of them fits."));
-  }
-
-  function rowOf(prompt, here) {
-    const session = prompt.session || {};
-    return el("li", {}, el("a", { cls: "line", href: `#prompt/${prompt.prompt_id}`, "data-row": prompt.prompt_id, "aria-current": here ? "true" : null },
-      el("span", { cls: "line-who" }, el("strong", {}, session.label || session.tool || "A program"), el("small", {}, folder(session.cwd))),
-      el("span", { cls: "line-asks" }, prompt.constraints.secret ? "asks for a secret" : oneLine(prompt)),
-      el("small", { cls: "line-left", "data-until": prompt.expires_at }, clock(left(prompt.expires_at)))));
-  }
-
   function tick() {
     cards.forEach((card) => card.tick());
-    for (const node of rows.querySelectorAll("[data-until]")) node.textContent = clock(left(node.dataset.until));
+    inbox.tick();
   }
 
   function early(event) {
@@ -111,17 +109,8 @@ export function promptsView(main, page, id) {
     return null;
   }
 
-  function pick(key, card) {
-    const offered = ways(card.prompt);
-    if (card.prompt.constraints.multi_select) return null;
-    if (/^[1-9]$/.test(key)) return offered.find((choice) => choice.value === key) || offered[Number(key) - 1];
-    if (key === "n") { const no = offered.filter((choice) => choice.refuses); return no.length === 1 ? no[0] : null; }
-    if (key === "y") return offered.find((choice) => !choice.refuses && !choice.always && /^y(es)?\b/i.test(choice.label));
-    return null;
-  }
-
   function step(by) {
-    const ids = [...rows.querySelectorAll("[data-row]")].map((row) => row.dataset.row);
+    const { ids } = inbox;
     const next = ids[Math.max(0, Math.min(ids.length - 1, ids.indexOf([...cards.keys()][0]) + by))];
     if (next) window.location.hash = `#prompt/${next}`;
   }
@@ -131,11 +120,12 @@ export function promptsView(main, page, id) {
     const inField = event.target.closest?.("input, textarea");
     if (inField && event.key === "Enter" && !event.isComposing && (inField.tagName === "INPUT" || event.ctrlKey || event.metaKey)) return inField.closest(".say")?.querySelector(".send").click();
     if (inField || event.ctrlKey || event.metaKey) return undefined;
-    if (!side.hidden && (event.key === "j" || event.key === "k")) return step(event.key === "j" ? 1 : -1);
-    if (!side.hidden && event.key === "/") { event.preventDefault(); return filter.focus(); }
+    if (!inbox.node.hidden && (event.key === "j" || event.key === "k")) return step(event.key === "j" ? 1 : -1);
+    if (!inbox.node.hidden && event.key === "/") { event.preventDefault(); return inbox.filter.focus(); }
+    if (!inbox.node.hidden && event.key === "x") return inbox.toggle([...cards.keys()][0]);
     if (!/^[1-9yn]$/.test(event.key)) return undefined;
     const card = chosenCard();
-    const choice = card && pick(event.key, card);
+    const choice = card && pick(event.key, card.prompt);
     if (choice) { event.preventDefault(); if (choice.words) card.field.focus(); else card.answer(choice.value, false, choice.label); }
     return undefined;
   }
@@ -143,16 +133,23 @@ export function promptsView(main, page, id) {
   const timer = setInterval(tick, 1000);
   const stop = subscribe((change) => {
     if (change.kind === "prompt" && change.event === "prompt.raised" && change.prompt) speak(`${change.prompt.session?.tool || "A program"} asks: ${change.prompt.excerpt}`);
-    draw();
+    soon();
   });
-  if (id && !prompts.has(id)) {
-    get(`/prompts/${id}`).then((prompt) => { if (!OPEN.has(prompt.state) && frame.isConnected) show(before, overCard({ prompt, sentence: STATE[prompt.state], stage: "" })); }, () => {});
+  function open(wanted) {
+    id = chosen = wanted || "";
+    show(before);
+    if (id && !prompts.has(id)) {
+      get(`/prompts/${id}`).then((prompt) => { if (id === wanted && !OPEN.has(prompt.state) && frame.isConnected) show(before, overCard({ prompt, sentence: STATE[prompt.state], stage: "" })); }, () => {});
+    }
+    draw();
   }
-  filter.addEventListener("input", draw);
+
   const room = window.matchMedia("(min-width: 1000px)");
   room.addEventListener("change", draw);
   main.addEventListener("click", early, true);
   document.addEventListener("keydown", press);
-  draw();
-  return () => { clearInterval(timer); stop(); room.removeEventListener("change", draw); main.removeEventListener("click", early, true); document.removeEventListener("keydown", press); };
+  open(id);
+  const leave = () => { clearInterval(timer); stop(); room.removeEventListener("change", draw); main.removeEventListener("click", early, true); document.removeEventListener("keydown", press); };
+  leave.go = open; // from one prompt to the next the list keeps its filter, its marks and its place
+  return leave;
 }

@@ -86,25 +86,42 @@ function row(runs) {
 }
 
 export class Screen {
-  constructor(label) {
-    this.node = el("pre", { cls: "term", role: "region", "aria-label": label, tabindex: "0" });
+  constructor(label, role = "region") {
+    this.past = el("div", { cls: "past" });
+    this.rows = el("div", { cls: "rows" });
+    this.node = el("pre", { cls: "term", role, "aria-label": label, tabindex: "0" }, this.past, this.rows);
     this.modes = [];
     this.size = 0; // letters of a size that a person chose; 0: as the width allows
     this.cols = 80;
   }
 
   text(content) {
-    this.node.replaceChildren(...String(content).split("\n").map((line) => row([[line, null, null, 0]])));
+    this.rows.replaceChildren(...String(content).split("\n").map((line) => row([[line, null, null, 0]])));
   }
 
   draw(frame) {
-    if (Array.isArray(frame.styled)) this.node.replaceChildren(...frame.styled.map(row));
+    const atEnd = this.node.scrollTop + this.node.clientHeight >= this.node.scrollHeight - 4;
+    if (Array.isArray(frame.styled)) this.rows.replaceChildren(...frame.styled.map(row));
     else if (frame.changed) {
-      for (const [at, runs] of Object.entries(frame.changed)) this.node.children[Number(at)]?.replaceWith(row(runs));
+      for (const [at, runs] of Object.entries(frame.changed)) this.rows.children[Number(at)]?.replaceWith(row(runs));
     } else if (Array.isArray(frame.lines)) this.text(frame.lines.join("\n"));
     if (Array.isArray(frame.modes)) this.modes = frame.modes;
     if (frame.cols) this.fit(frame.cols);
     this.point(frame);
+    if (atEnd && this.past.children.length) this.bottom();
+  }
+
+  // What scrolled off, above what is live; the view stays on the live part's first row.
+  before(rows) {
+    this.past.replaceChildren(...rows.map(row));
+    this.node.scrollTop = Math.max(0, this.past.offsetHeight - this.node.clientHeight / 2);
+    return rows.length;
+  }
+
+  bottom() { this.node.scrollTop = this.node.scrollHeight; }
+
+  words() {
+    return [...this.past.children, ...this.rows.children].filter((node) => node !== this.cursor).map((node) => node.textContent.trimEnd()).join("\n");
   }
 
   // The cursor lies over the rows, after them, so that rows keep their numbers.
@@ -112,15 +129,15 @@ export class Screen {
     this.cursor ||= el("div", { cls: "cursor", "aria-hidden": "true" });
     this.cursor.remove();
     if (!visible || !Array.isArray(cursor)) return;
-    this.cursor.style.top = `calc(10px + ${Number(cursor[0])} * 1.25em)`;
-    this.cursor.style.left = `calc(12px + ${Number(cursor[1])} * 1ch)`;
-    this.node.append(this.cursor);
+    this.cursor.style.top = `calc(${Number(cursor[0])} * 1.25em)`;
+    this.cursor.style.left = `calc(${Number(cursor[1])} * 1ch)`;
+    this.rows.append(this.cursor);
   }
 
   // For a card: blank rows at both ends are left out, letters are as large as the longest line allows, the end is in sight.
   frame() {
     this.cursor?.remove();
-    const rows = [...this.node.children];
+    const rows = [...this.rows.children];
     while (rows.length && !rows[0].textContent.trim()) rows.shift().remove();
     while (rows.length && !rows[rows.length - 1].textContent.trim()) rows.pop().remove();
     const lengths = rows.map((line) => line.textContent.trimEnd().replace(/[─━═╌┄-]{8,}.*$/, "").length);
@@ -132,7 +149,7 @@ export class Screen {
   fit(cols) {
     this.cols = cols;
     const width = this.node.clientWidth - 24;
-    const most = this.node.closest(":fullscreen, .full") ? 22 : 14;
+    const most = this.node.closest(":fullscreen, .full") ? 26 : Math.max(14, Math.min(20, (window.innerHeight - 330) / (24 * 1.25)));
     const fitting = Math.max(8, Math.min(most, width / cols / 0.603));
     if (width > 0) this.node.style.fontSize = `${(this.size || fitting).toFixed(2)}px`;
   }

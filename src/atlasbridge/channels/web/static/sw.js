@@ -2,9 +2,10 @@
 // begun from the kept files, and they are renewed only when the hub has proved itself to the page: whoever else listens at
 // this address cannot put another page in its place so.  It never keeps a prompt: answers of the API are not touched here.
 const SHELL = "atlasbridge-shell";
-const FILES = ["/", "/api.js", "/app.webmanifest", "/base.css", "/card.js", "/dom.js", "/grants.js", "/icon-192.png", "/icon-512.png", "/icon.svg", "/keys.js",
-  "/main.js", "/model.js", "/notify.js", "/page.css", "/prompts.js", "/proof.js", "/records.js", "/rules.css", "/rules.js", "/screen.js", "/sessions.js", "/settings.js",
-  "/subject.js", "/words.js"];
+const FILES = ["/", "/answering.js", "/api.js", "/app.webmanifest", "/audit.js", "/base.css", "/card.js", "/colours.js", "/dom.js", "/figures.js",
+  "/grants.js", "/icon-192.png", "/icon-512.png", "/icon.svg", "/inbox.js", "/keys.js", "/later.js", "/launch.js", "/main.js", "/model.js",
+  "/notify.js", "/page.css", "/prompts.js", "/proof.js", "/records.js", "/rules.css", "/rules.js", "/screen.js", "/session.js", "/sessions.js",
+  "/settings.js", "/subject.js", "/typing.js", "/ways.js", "/words.js"];
 
 const policy = self.trustedTypes?.createPolicy("atlasbridge", { createScriptURL: (url) => { if (url !== "/proof.js") throw new TypeError(url); return url; } });
 importScripts(policy ? policy.createScriptURL("/proof.js") : "/proof.js");
@@ -55,8 +56,8 @@ async function tell(message) {
     body: String(message.body || ""),
     tag: String(message.tag || "atlasbridge"),
     icon: "/icon-192.png",
-    silent: settled,
-    requireInteraction: !settled,
+    silent: settled || Boolean(message.silent),
+    requireInteraction: !settled && !message.silent,
     actions: (message.actions || []).map(({ action, title }) => ({ action, title: String(title) })),
     data: { url: String(message.url || "/#prompts"), tag: message.tag, session: message.session_id, actions: message.actions || [] },
   });

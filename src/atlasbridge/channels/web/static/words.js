@@ -48,8 +48,12 @@ export const setOwnName = (teller) => { own = teller; };
 
 export const OPEN = new Set(["created", "routed", "awaiting_reply"]);
 
+const names = new Map(); // identity -> the one name of that person
+export const learnNames = (known) => { for (const [identity, name] of Object.entries(known || {})) names.set(identity, name); };
+
 export function by(identity) {
   if (!identity) return "";
+  if (names.has(identity)) return names.get(identity);
   const [channel, name] = [identity.split(":")[0], identity.slice(identity.indexOf(":") + 1)];
   if (channel === "web") return name.startsWith("token/") ? `the token ${name.slice(6)}` : name === own() ? `${name} (this browser)` : name;
   if (identity === "auto:timeout") return "the timer";

@@ -21,6 +21,7 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.values import replace
 
+MODES_FOR_KEYS = frozenset({1, 2004})  # what changes how keys and pasted text are sent
 _AFTER_TYPING = ("taken", "still_there")
 _FAREWELL_LOOK_S = 0.01
 
@@ -93,7 +94,9 @@ class HubSide:
             case "keys":
                 self._typist.type_keys(str(message["data"]).encode("latin-1", "replace"))
             case "capture":
-                self._send_screen(str(message.get("request", "")), bool(message.get("styled")))
+                self._send_screen(
+                    str(message.get("request", "")), bool(message.get("styled")), bool(message.get("past"))
+                )
             case "watch" if message.get("on"):
                 self._viewer.start(float(message.get("fps") or 10.0))
                 self._watch.wake()
@@ -114,7 +117,7 @@ class HubSide:
         if late:
             self.post({"m": "effect", "prompt_id": prompt_id, "outcome": known.outcome})
 
-    def _send_screen(self, request: str, styled: bool) -> int:
+    def _send_screen(self, request: str, styled: bool, past: bool = False) -> int:
         """Returns the screen's version, by which a viewer knows whether it has changed."""
         with self._watch.lock:
             self._watch.absorb()
@@ -127,12 +130,19 @@ class HubSide:
                 "cols": screen.cols,
                 "cursor": list(screen.cursor),
                 "cursor_visible": screen.cursor_visible,
+                "modes": sorted(screen.modes & MODES_FOR_KEYS),
+                "alternate": screen.alternate,
                 "title": leaves(screen.title, secrets),
             }
-            rows = screen.styled() if styled else screen.lines()
-            why = [] if styled else self._watch.why()
+            above = screen.styled_past() if past else []
+            rows = screen.styled() if styled or past else screen.lines()
+            why = [] if styled or past else self._watch.why()
         # Masked here and nowhere else, so that no channel can forget it; not under the lock: it takes its time.
-        message |= {"styled": mask_styled(rows, secrets)} if styled else {"lines": mask_rows(rows, secrets)}
+        if past:
+            hidden = mask_styled([*above, *rows], secrets)
+            message |= {"past": hidden[: len(above)], "styled": hidden[len(above) :]}
+        else:
+            message |= {"styled": mask_styled(rows, secrets)} if styled else {"lines": mask_rows(rows, secrets)}
         message |= {"why": [leaves(line, secrets) for line in why]} if why else {}
         self.post(message)
         return version

@@ -67,6 +67,21 @@ class Caller:
         except OSError:
             pass
 
+    def tell(self, message: dict[str, Any]) -> bool:
+        """The same, and whether it was there to hear it."""
+        data = wire.encode(message)
+        try:
+            if self._connection.recv(1, socket.MSG_PEEK) == b"":
+                return False
+        except BlockingIOError:
+            pass  # it is there, and has nothing to say
+        except OSError:
+            return False
+        try:
+            return self._connection.send(data) == len(data)
+        except OSError:
+            return False
+
     def close(self) -> None:
         for fd in self._fds:
             os.close(fd)

@@ -12,6 +12,7 @@ from typing import Literal, assert_never
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.host.terminal.inlet import Inlet
+from atlasbridge.core.host.typing.stillness import Stillness
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.prompt.model import Prompt
@@ -104,7 +105,9 @@ class Walk:
         """Why the next key would not go where the first one went; "": it would."""
         if not self._same_reader(typing):
             return "another program reads the terminal now"
-        guarded = typed.until in _UNSEEN and not (typing.prompt.constraints.get("idle") or typing.prompt.text_steps)
+        said = typing.prompt.constraints
+        boxed = said.get("idle") and not said.get("commands")  # the input box of an AI CLI
+        guarded = typed.until in _UNSEEN and not (boxed or typing.prompt.text_steps)
         with self.watch.lock:
             self.watch.absorb()
             gone = guarded and self.watch.has_left(typing.prompt.digest)
@@ -241,17 +244,8 @@ class Walk:
     def _settled(self, rest_s: float = 0.0) -> Callable[[], bool]:
         """The screen has not changed for a while."""
         rest_s = max(rest_s, self.settings.inject_settle_ms / 1000)
-        seen = -1
-        since = self.clock.now()
-
-        def look() -> bool:
-            nonlocal seen, since
-            version = self.watch.screen.version
-            if version != seen:
-                seen, since = version, self.clock.now()
-            return self.clock.now() - since >= rest_s
-
-        return look
+        stillness = Stillness(self.clock.now())
+        return lambda: stillness.lasts_s(self.watch.screen, self.clock.now()) >= rest_s
 
     def _shows(self, text: str) -> bool:
         """TEXT is the choice that is highlighted now."""

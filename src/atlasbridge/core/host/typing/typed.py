@@ -79,5 +79,8 @@ class TypedBook:
         if self._watched is not None:
             prompt_id = self._watched.prompt_id
             self._watched = None
-            self.record(prompt_id, Outcome(outcome))
-            self._post({"m": "effect", "prompt_id": prompt_id, "outcome": outcome})
+            known = self.get(prompt_id)
+            detail = known.detail if known is not None else ""
+            self.record(prompt_id, Outcome(outcome, detail))
+            told = {"detail": detail} if detail else {}
+            self._post({"m": "effect", "prompt_id": prompt_id, "outcome": outcome, **told})

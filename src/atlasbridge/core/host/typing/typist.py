@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atlasbridge.core.host.terminal.inlet import GateTimeout
+from atlasbridge.core.host.typing.hook_line import BY_HOOK, HookLine
 from atlasbridge.core.host.typing.steps import GONE, LOOK_S, Typing, Walk
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.patterns import lazy
@@ -29,9 +30,10 @@ class _AtWork(Outcome):
 
 
 class Typist:
-    def __init__(self, walk: Walk, encode: Encode) -> None:
+    def __init__(self, walk: Walk, encode: Encode, hook: HookLine | None = None) -> None:
         self.walk = walk
         self._encode = encode
+        self._hook = hook or HookLine()
         self._watch, self._inlet, self._pty = walk.watch, walk.inlet, walk.pty
         self._settings = walk.settings
 
@@ -70,6 +72,10 @@ class Typist:
             if prompt.secret:
                 self._watch.remember_secret(answer.value)  # before it is typed: its echo may be looked at at once
             typing = Typing(prompt, flags, self._watch.screen.version)
+            word = self._hook.word_for(prompt, answer)
+            if word and self._hook.send(word):
+                self._watch.begin_typing(prompt_id, prompt.digest, several=False, detail=BY_HOOK)
+                return Outcome("typed", BY_HOOK)
             self._watch.begin_typing(prompt_id, prompt.digest, several=len(steps) > 1)
             reached = self._inlet.send(steps[0].keys)
         outcome = Outcome("failed", "the typing broke off")

@@ -24,6 +24,7 @@ from atlasbridge.core.screen.frames import Frame, inside, unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
+from atlasbridge.core.vocabulary import answers_as
 
 _BUTTON = lazy(r"<\s*+([^<>\s](?:[^<>]{0,22}?[^<>\s])?)\s*+>|\[\s++([^\[\]\s](?:[^\[\]]{0,22}?[^\[\]\s])?)\s++\]")
 _WORDS = lazy(r"\S+(?: \S+)*")
@@ -112,3 +113,10 @@ def _edges(line: str, button: Item) -> tuple[int, int]:
     ends = [at for at in (line.find(">", button.col), line.find("]", button.col)) if at >= 0]
     bare = left < 0 or not ends or line[left + 1 : button.col].strip()
     return (button.col - 2, button.col + len(button.label) + 1) if bare else (left, min(ends))
+
+
+def says_yes_or_no(buttons: list[Item]) -> bool:
+    """Such a box takes no text, whatever it is about: `Change the password of root?`"""
+    labels = [item.label for item in buttons]
+    said = [[label for label in labels if answers_as(label, word)] for word in ("agree", "refuse")]
+    return len(labels) == 2 and all(said)

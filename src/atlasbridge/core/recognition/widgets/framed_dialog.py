@@ -14,7 +14,7 @@ from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.secrecy import asks_for_secret
 from atlasbridge.core.recognition.widgets.box_list import BOX_LIST, find_list, focused_list
 from atlasbridge.core.recognition.widgets.box_words import boxed_finding, words_of
-from atlasbridge.core.recognition.widgets.buttons import buttons_finding, find_buttons
+from atlasbridge.core.recognition.widgets.buttons import buttons_finding, find_buttons, says_yes_or_no
 from atlasbridge.core.recognition.widgets.form import cleared, input_finding, is_field, is_sheet
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
 from atlasbridge.core.screen.frames import Frame, find_frames, inside, unframed
@@ -40,7 +40,7 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if sheet:
         kind, text = PromptType.TYPE_UNKNOWN, text or words
         return boxed_finding("box-sheet", kind, text, frame)
-    if buttons and asks_for_secret(words, dialect):
+    if buttons and asks_for_secret(words, dialect) and (field or not says_yes_or_no(buttons)):
         return input_finding(text, frame, {"secret": True})
     if len(buttons) >= 2 and field:
         found = cleared(input_finding(text, frame, {}), view, frame)

@@ -6,6 +6,8 @@ above the box nobody can tell who gets the keys: a person must look.
 
 from __future__ import annotations
 
+import re
+
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
@@ -13,11 +15,17 @@ from atlasbridge.core.recognition.asked import block
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
 from atlasbridge.core.recognition.widgets.buttons import ends_in_buttons
+from atlasbridge.core.recognition.widgets.odd_one import is_faded
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.screen.frames import find_frames, is_rule
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen
 
+_AT_WORK = lazy(
+    r"\besc\b\W{0,3}(?:to )?(?:interrupt|cancel|stop|abort)\b|^\W{0,4}(?:working|thinking)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WHEEL = lazy(r"^\s*+(?:[⠁-⣿◐◓◑◒✶✸✹✺✻✽✢✳]\s+\S.*?(?:…|\.\.\.)|[🌑-🌘])")
 _INVITES = lazy(r"^[>❯›»●*▌](?:\s|$)")
 
 
@@ -39,7 +47,29 @@ def find_input_box(view: View) -> Box | None:
     rules = [at for at, line in enumerate(view.lines) if is_rule(line) and len(line.strip()) >= wide]
     if len(rules) >= 2 and _fits(view, rules[-2], rules[-1], foot, 0):
         return Box(rules[-2], rules[-1])
-    return None
+    return _with_placeholder(view)
+
+
+def _with_placeholder(view: View) -> Box | None:
+    """The cursor stands at the beginning of faded words that say what may be typed, apart from what was said above, and
+    the tool says something of itself below."""
+    row, words = view.row, view.after_cursor().strip()
+    if any(map(str.isalnum, view.before_cursor())) or not any(map(str.isalpha, words)) or row == 0:
+        return None
+    col = view.lines[row].find(words)
+    apart = not any(map(str.isalnum, view.lines[row - 1]))
+    told = any(any(map(str.isalnum, line)) for line in view.lines[row + 1 : row + 1 + numbers.BELOW_BOX_ROWS])
+    return Box(row - 1, row + 1) if apart and told and is_faded(view.style(row, col)) else None
+
+
+def is_at_work(view: View, facts: Facts, dialect: Dialect) -> bool:
+    """An AI CLI that no dialect knows says beside its input box that it can be interrupted, or turns a wheel there."""
+    box = None if dialect.idles or facts.canonical is True else find_input_box(view)
+    if box is None:
+        return False
+    above = view.lines[max(0, box.top - numbers.ABOVE_BOX_ROWS) : box.top]
+    beside = "\n".join([*above, *view.lines[box.bottom + 1 :]])
+    return _AT_WORK.search(beside) is not None or any(_WHEEL.match(row) for row in above)
 
 
 def _fits(view: View, top: int, bottom: int, foot: int, left: int) -> bool:

@@ -20,6 +20,7 @@ from atlasbridge.core.recognition.secrecy import asks_for_secret
 from atlasbridge.core.recognition.widgets.key_question import coded_finding, offered_finding, spelled_out
 from atlasbridge.core.recognition.widgets.line_finding import default_in, line_finding
 from atlasbridge.core.recognition.widgets.secret_field import secret_finding
+from atlasbridge.core.recognition.widgets.shell_line import is_shell
 from atlasbridge.core.recognition.widgets.typed_list import typed_list_finding
 from atlasbridge.core.recognition.yes_no import keys_below, typing_hint, yes_no_choices
 from atlasbridge.core.screen.view import View
@@ -143,5 +144,6 @@ def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     asks = asks or _GOES_ON.match(line.text) is not None
     score = numbers.GUESS if asks and not line.detached else numbers.DOUBT
     found = line_finding(view, line, facts, "line" if asks else "bare-line", PromptType.TYPE_FREE_TEXT, score)
+    found = replace(found, orders=not line.detached and is_shell(line.text))
     default = line.filled or default_in(line.text)
     return replace(found, constraints={**found.constraints, "default": default}) if default else found

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+from atlasbridge.core.screen.style import DIM
 from atlasbridge.core.screen.view import View
+
+GREYS = {
+    0x1000008,
+    *range(0x10000EC, 0x10000FB),
+}  # the foreground "bright black", and the palette's greys but the lightest
 
 
 def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
@@ -26,3 +32,8 @@ def _weight(style: int) -> int:
     """How much a style stands out: reverse and a background colour most, dim least."""
     reverse, background = bool(style & 0x20), bool(style >> 34)
     return 8 * reverse + 4 * background + 2 * bool(style & 0x01) - bool(style & 0x02) + bool(style >> 8 & 0x3FFFFFF)
+
+
+def is_faded(style: int) -> bool:
+    """Written so that it is read last: what explains a choice, or what may be typed into a field."""
+    return bool(style & DIM) or style >> 8 & 0x3FFFFFF in GREYS

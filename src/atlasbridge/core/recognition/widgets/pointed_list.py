@@ -31,11 +31,10 @@ from atlasbridge.core.recognition.widgets.list_rows import (
     row_pattern,
     walk,
 )
-from atlasbridge.core.screen.frames import unframed
-from atlasbridge.core.screen.style import DIM
+from atlasbridge.core.recognition.widgets.odd_one import is_faded
+from atlasbridge.core.screen.frames import find_frames, unframed
 from atlasbridge.core.screen.view import View
 
-GREY = 0x1000008  # the foreground "bright black"
 SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
 _HINT = lazy(
     r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
@@ -43,6 +42,7 @@ _HINT = lazy(
     re.IGNORECASE,
 )
 ARROWS = lazy(r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE)
+_POINTING_BULLETS = "●◉•"
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
 
 
@@ -59,7 +59,20 @@ def find_menu(view: View, pointers: str) -> Menu | None:
             menu = _around(view, rows, pattern, at, start)
             if menu:
                 return verbatim(view, menu)
-    return verbatim(view, _starred(view, rows, pointers) or find_box_rows(view, rows, pattern))
+    found = _framed(view, rows, pointers) or _starred(view, rows, pointers) or find_box_rows(view, rows, pattern)
+    return verbatim(view, found)
+
+
+def _framed(view: View, rows: list[str], pointers: str) -> Menu | None:
+    """A bullet points where it stands before one of several rows that count, inside a frame: `● 1. Allow once`."""
+    pattern = row_pattern(pointers + _POINTING_BULLETS)
+    for at in range(len(rows) - 1, -1, -1):
+        start = read_row(pattern, rows[at])
+        if start and start["pointer"] and start["number"]:
+            menu = _around(view, rows, pattern, at, start)
+            framed = menu and any(one.top < menu.top and menu.bottom < one.bottom for one in find_frames(view.lines))
+            return menu if framed else None
+    return None
 
 
 def _starred(view: View, rows: list[str], pointers: str) -> Menu | None:
@@ -114,15 +127,10 @@ def _explained_by(view: View, rows: list[str], pattern: re.Pattern[str], at: int
     while end < len(rows) and rows[end] == WRAPPED:
         end += 1
     first = end
-    while end < len(rows) and rows[end].strip() and _is_faded(view, end, rows[end]):
+    while end < len(rows) and rows[end].strip() and is_faded(view.style(end, len(rows[end]) - len(rows[end].lstrip()))):
         end += 1
     match = read_row(pattern, rows[end]) if end < len(rows) else None
     return end - at - 1 if match and end > first and column_of(match) == column else 0
-
-
-def _is_faded(view: View, row: int, text: str) -> bool:
-    style = view.style(row, len(text) - len(text.lstrip()))
-    return bool(style & DIM) or style >> 8 & 0x3FFFFFF == GREY
 
 
 def _without_header(view: View, items: list[Item]) -> list[Item]:
@@ -156,7 +164,8 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
         return bool(ARROWS.search(around))
     below = [line for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
     at_the_end = view.bottom() - menu.bottom <= 2 or (menu.how == "pointer" and len(below) <= numbers.STATUS_ROWS)
-    return menu.upwards or bool(_HINT.search(around)) or at_the_end or _asked_right_above(view, menu)
+    counted = menu.how == "pointer" and menu.numbered and question_above(view, menu.top).text.endswith("?")
+    return menu.upwards or bool(_HINT.search(around)) or at_the_end or counted or _asked_right_above(view, menu)
 
 
 def _asked_right_above(view: View, menu: Menu) -> bool:

@@ -23,7 +23,7 @@ def whole_screen(view: View, facts: Facts, dialect: Dialect) -> Finding:
     row = min(view.row, max(0, view.bottom()))
     text = view.text()
     found = Finding("whole-screen" + name, PromptType.TYPE_UNKNOWN, numbers.LOOK, _glimpse(view, row), text, row)
-    return replace(found, line_mode=False, question=text)
+    return replace(found, line_mode=False, question=text, orders=facts.command in dialect.screen_programs)
 
 
 def _glimpse(view: View, row: int) -> str:

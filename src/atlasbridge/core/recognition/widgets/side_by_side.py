@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import re
 
+from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.kinds import refuses
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu
 from atlasbridge.core.recognition.widgets.odd_one import odd_one
-from atlasbridge.core.screen.view import View
+from atlasbridge.core.screen.frames import unframed
+from atlasbridge.core.screen.view import BACKGROUND, View
 from atlasbridge.core.values import replace
 
 _RADIO_IN_A_ROW = lazy(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
+_LIT_RUN = lazy(r"^\s*+(?:\S++(?:\s{1,6}(?=\S))?)+")
+_APART = lazy(r"\S++(?: \S++)*+")
 _TOGGLE = lazy(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
 _SWITCH = lazy(r"^\?\s.*\s(Yes)\s?/\s?(No)\s*$", re.IGNORECASE)  # one of them is lit, and no cursor is shown
 _ROW_RULE = MenuRule("side-by-side", across=True)
@@ -44,10 +50,39 @@ def find_row(view: View) -> Menu | None:
     return None
 
 
+def find_lit_words(view: View) -> Menu | None:
+    """Words apart from each other near the foot, one of them on a ground of its own: `Allow once   Reject`."""
+    for at in range(view.bottom(), max(-1, view.bottom() - numbers.FOOT_ROWS), -1):
+        row = unframed(view.lines)[at]
+        run = _LIT_RUN.match(row)
+        words = [Item(at, one.start(), one.group()) for one in _APART.finditer(row[: run.end()])] if run else []
+        grounds = [view.style(at, item.col) >> BACKGROUND for item in words]
+        alone = [place for place, ground in enumerate(grounds) if grounds.count(ground) == 1]
+        if len(words) >= 2 and len(set(grounds)) == 2 and len(alone) >= 1:
+            lit = alone[0] if len(alone) == 1 else _off_the_ground(view, at, grounds)
+            return Menu(tuple(words), lit, "colour") if lit >= 0 else None
+    return None
+
+
+def _off_the_ground(view: View, at: int, grounds: list[int]) -> int:
+    """Of two words the one whose ground is not that of the row."""
+    usual = view.style(at, view.cols - 1) >> BACKGROUND
+    lit = [place for place, ground in enumerate(grounds) if ground != usual]
+    return lit[0] if len(lit) == 1 else -1
+
+
+def _decides(menu: Menu, dialect: Dialect) -> bool:
+    """One of them refuses and another agrees: words that stand side by side for another reason do not."""
+    labels = [item.label for item in menu.items]
+    return any(refuses(one, dialect) for one in labels) and any(vocabulary.begins("agree", one) for one in labels)
+
+
 def recognise_side_by_side(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     menu = find_row(view)
     if menu is None:
-        return None
+        lit = find_lit_words(view)
+        asked = question_above(view, lit.top) if lit and _decides(lit, dialect) else None
+        return menu_finding(view, lit, _ROW_RULE, asked, dialect) if lit and asked and asked.text else None
     asked = question_above(view, menu.top)
     if menu.how == "colour":  # the question stands in the same row
         asked = Asked(view.lines[menu.top].strip(), menu.top)

@@ -20,7 +20,7 @@ LIMITS = "In this session unless it says folder; twelve hours at most. What a ru
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class GrantWords:
     """A message with its buttons (label and value), and the short word for who pressed.  `beside`: it is a new one."""
 
     text: str
@@ -29,14 +29,14 @@ class Told:
     beside: bool = False
 
 
-def press(desk: Desk, record: PromptRecord, value: str, identity: str) -> Told | str:
+def press(desk: Desk, record: PromptRecord, value: str, identity: str) -> GrantWords | str:
     """What a press on one of these buttons does: "" offers, the rest decides; a text where nothing could be done."""
     if value == LEAVE:
-        return Told(LEFT, LEFT)
+        return GrantWords(LEFT, LEFT)
     if value.startswith(REVOKE) and len(value) > 1:
         ended = desk.revoke_grant(value[1:], identity)
         said = "Revoked: from now on you are asked again." if ended else "That grant has ended already."
-        return Told(said, said)
+        return GrantWords(said, said)
     span = find_span(value)
     if value and span is None:
         return "This button is not one of mine."
@@ -49,16 +49,16 @@ def press(desk: Desk, record: PromptRecord, value: str, identity: str) -> Told |
     return _offer(made) if span is None else _given(made)
 
 
-def _offer(made: dict[str, Any]) -> Told:
+def _offer(made: dict[str, Any]) -> GrantWords:
     lines = [f"⏱ Without asking, this would be allowed: {made['shape']}.", *_examples(made), LIMITS]
     buttons = (*((span.label, span.key) for span in SPANS), ("✖ No, ask me", LEAVE))
-    return Told(visible("\n".join(lines)), "Read what it would allow, then choose.", buttons, beside=True)
+    return GrantWords(visible("\n".join(lines)), "Read what it would allow, then choose.", buttons, beside=True)
 
 
-def _given(made: dict[str, Any]) -> Told:
+def _given(made: dict[str, Any]) -> GrantWords:
     lines = [f"⏱ Granted: {made['words']}.", *_examples(made)]
     revoke = ("✖ Revoke", REVOKE + short_id(made["grant_id"]))
-    return Told(visible("\n".join(lines)), f"Granted: {made['words']}.", (revoke,))
+    return GrantWords(visible("\n".join(lines)), f"Granted: {made['words']}.", (revoke,))
 
 
 def _examples(made: dict[str, Any]) -> list[str]:

@@ -1,0 +1,68 @@
+// Typing into a session: the switch, the field and the keys for phones, and the real keyboard on the screen itself.
+
+import { may, post } from "/api.js";
+import { PLAIN, el, speak, toast } from "/dom.js";
+import { KeyStream, encode } from "/keys.js";
+
+const BAR = [["Enter", "Enter"], ["Escape", "Esc"], ["Tab", "Tab"], ["ArrowUp", "↑"], ["ArrowDown", "↓"], ["ArrowLeft", "←"], ["ArrowRight", "→"],
+  ["Backspace", "⌫"], ["Home", "Home"], ["End", "End"], ["PageUp", "PgUp"], ["PageDown", "PgDn"], ["Delete", "Del"]];
+const CONTROLS = ["c", "d", "z", "l", "r"];
+const PASTE = 2004; // the program wants pasted text marked as such
+
+export function typingBar(id, screen) {
+  if (!may("admin")) return { node: el("small", {}, "This browser may not type into sessions; a link that may: atlasbridge web --scope admin"), off: () => {} };
+  const typing = el("input", { type: "checkbox", id: "typing", role: "switch" });
+  const line = el("div", { cls: "stack typing", hidden: true });
+  const sent = el("small", { role: "status", cls: "sent" });
+  let keys = null;
+  const send = (data) => { if (keys && data) keys.type(data); };
+  const press = (name, how = {}) => send(encode(name, how, screen.modes));
+  const field = el("input", { type: "text", id: "typed", "aria-label": "Text to type", placeholder: "Text to type", enterkeyhint: "send", ...PLAIN });
+  const submit = (enter) => { send(field.value); if (enter) press("Enter"); field.value = ""; };
+  field.addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); submit(true); } });
+  line.append(
+    el("div", { cls: "row" }, el("div", { cls: "grow" }, field), el("button", { type: "button", cls: "main", title: "without Enter", on: { click: () => submit(false) } }, "Type")),
+    el("div", { cls: "keybar", role: "group", "aria-label": "Keys" }, ...BAR.map(([name, face]) => el("button", { type: "button", on: { click: () => press(name) } }, face, face === name ? null : el("span", { cls: "unseen" }, ` ${name}`))),
+      ...CONTROLS.map((letter) => el("button", { type: "button", cls: letter === "c" ? "refuse" : "", on: { click: () => press(letter, { ctrl: true }) } }, `Ctrl-${letter.toUpperCase()}`))),
+    el("small", {}, "Or click the screen and type: all keys go to the program, but Tab leaves it (Ctrl-I is Tab there)."), sent);
+
+  function off() {
+    keys?.stop();
+    keys = null;
+    typing.checked = false;
+    line.hidden = true;
+    screen.node.classList.remove("keys");
+  }
+
+  typing.addEventListener("change", async () => {
+    const on = typing.checked;
+    try {
+      await post(`/sessions/${id}/typing`, { on });
+      off();
+      if (!on) return;
+      typing.checked = true;
+      line.hidden = false;
+      screen.node.classList.add("keys");
+      speak("Typing is on. Tab leaves the screen.");
+      keys = new KeyStream(id, (waiting, trouble) => {
+        sent.textContent = waiting ? `${waiting} ${waiting === 1 ? "key" : "keys"} on the way${trouble ? `: ${trouble}` : ""}` : "";
+        if (!waiting && trouble) { toast(trouble); off(); }
+      });
+    } catch (error) { typing.checked = !on; toast(error.message); }
+  });
+  screen.node.addEventListener("keydown", (event) => {
+    if (!keys || event.metaKey || event.isComposing || event.key === "Tab") return;
+    if (event.ctrlKey && event.shiftKey && /^[cv]$/i.test(event.key)) return; // copy and paste
+    const data = encode(event.key, { ctrl: event.ctrlKey, alt: event.altKey, shift: event.shiftKey }, screen.modes);
+    if (data) { event.preventDefault(); send(data); screen.bottom(); }
+  });
+  screen.node.addEventListener("paste", (event) => {
+    if (!keys) return;
+    event.preventDefault();
+    const text = event.clipboardData.getData("text").replace(/\r?\n/g, "\r").replaceAll("\x1b", "");
+    send(screen.modes.includes(PASTE) ? `\x1b[200~${text}\x1b[201~` : text);
+  });
+  const node = el("div", { cls: "stack" }, el("div", { cls: "switch panel" }, el("label", { for: "typing" }, "Type into this session",
+    el("small", {}, "Your keys go straight to the program. Each use is written to the audit log.")), typing), line);
+  return { node, off };
+}

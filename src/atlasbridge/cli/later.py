@@ -1,0 +1,46 @@
+"""`atlasbridge later`: answers that were given for a later moment, and who wants to be asked again: list, revoke."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from atlasbridge.cli.printing import hub_client, json_option, print_json, print_table
+from atlasbridge.cli.reply import report
+
+
+@click.group("later")
+def command() -> None:
+    """Answers that were given for later: list, revoke.  To give one: atlasbridge reply ID VALUE --at 06:00"""
+
+
+@command.command("list")
+@json_option
+def list_later(as_json: bool) -> None:
+    """What is answered or asked again later, when, and by whom."""
+    with hub_client() as hub:
+        found = hub.ask("later")["later"]
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (item["later_id"][:8], item["when"], _what(item), item["name"], item["by_name"], item["excerpt"])
+        for item in found
+    ]
+    print_table(("later", "when", "what", "name", "by", "question"), rows, "nothing is kept for later")
+
+
+@command.command()
+@click.argument("later_id")
+@json_option
+def revoke(later_id: str, as_json: bool) -> int:
+    """Take one back before its moment, by the beginning of its id; the question waits as before."""
+    if len(later_id) < 4:
+        raise click.UsageError("give at least four characters of the id")
+    with hub_client() as hub:
+        return report(hub.request("later.revoke", later_id=later_id), as_json)
+
+
+def _what(item: dict[str, Any]) -> str:
+    return "ask again" if item["kind"] == "snooze" else f"answer {item['value']!r}"

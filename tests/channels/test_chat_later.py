@@ -1,0 +1,135 @@
+"""An answer for later, being asked again, several answered the same way: in a chat, the same play on both stages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.channels import prompts
+from tests.support.chat_stage import Stage, stage, text_of
+
+from atlasbridge.core.clock import SystemClock, iso
+from atlasbridge.core.ids import short_id
+from atlasbridge.core.policy.moment import LIMIT
+from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptType
+from atlasbridge.core.prompt.reply import Receipt
+
+BOTH = pytest.mark.parametrize("name", ["telegram", "slack"])
+
+
+def limited() -> Prompt:
+    resets = iso(SystemClock().wall() + 3600)
+    return Prompt(PromptType.TYPE_FREE_TEXT, 0.9, "What next?", constraints={"idle": True, LIMIT: resets}, digest="i")
+
+
+async def tell(play: Stage, record: PromptRecord, receipt: Receipt) -> None:
+    for message_id in play.desk.deliveries(record.prompt_id, play.channel.name):
+        await play.channel.update_prompt(message_id, record, receipt)
+
+
+@BOTH
+async def test_a_reply_to_the_card_gives_an_answer_for_later(name: str) -> None:
+    async with stage(name) as play:
+        record = await play.ask(prompts.YES_NO)
+        sign = "/" if name == "telegram" else "!"
+        play.write(f"{sign}later 06:00 y", reply_to=play.message_of(record))
+        await play.reads("at 06:00 (1a2b3c4d)")
+        ((reply, when),) = play.desk.kept
+        assert (reply.prompt_id, reply.value, when) == (record.prompt_id, "y", "06:00")
+        assert reply.identity.startswith(name) and play.desk.replies == []
+
+
+@BOTH
+async def test_an_answer_for_later_is_given_by_id_listed_and_taken_back(name: str) -> None:
+    async with stage(name) as play:
+        record = await play.ask(prompts.TEXT)
+        play.command(f"later {short_id(record.prompt_id)} in 2h go on then")
+        await play.reads("at in 2h")
+        assert play.desk.kept[0][0].value == "go on then"
+        play.command("later")
+        await play.reads("answer “go on then”")
+        play.command("later off 1a2b3c4d")
+        await play.reads("Taken back.")
+        play.command("later")
+        await play.reads("Nothing is kept for later.")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "words", ["later nothing 06:00 y", "later", "snooze", "snooze nothing 5m", "all", "all y ffffffff"]
+)
+async def test_what_names_no_prompt_does_nothing_and_says_how(name: str, words: str) -> None:
+    async with stage(name) as play:
+        play.command(words)
+        await play.until(lambda: play.person.sees(), words)
+        assert play.desk.kept == [] and play.desk.snoozed == [] and play.desk.replies == []
+
+
+@BOTH
+async def test_a_bad_moment_is_told(name: str) -> None:
+    async with stage(name) as play:
+        record = await play.ask(prompts.YES_NO)
+        play.command(f"later {short_id(record.prompt_id)} soon y")
+        await play.reads("Say when")
+        assert play.desk.kept == []
+
+
+@BOTH
+async def test_a_card_about_a_limit_offers_to_go_on_when_it_resets(name: str) -> None:
+    async with stage(name) as play:
+        record = await play.ask(limited())
+        card = play.message_of(record)
+        (label,) = [one for one in play.buttons(card) if "limit resets" in one]
+        play.press(card, label)
+        await play.until(lambda: play.desk.kept, "the answer for later")
+        ((reply, when),) = play.desk.kept
+        assert (reply.value, reply.as_text, when) == ("continue", True, "limit-resets")
+        assert reply.nonce and record.nonce.startswith(reply.nonce)
+
+
+@BOTH
+async def test_a_reminder_offers_to_be_asked_again_later(name: str) -> None:
+    async with stage(name) as play:
+        record = await play.ask(prompts.YES_NO)
+        await tell(play, record, Receipt("reminder", "Still waiting."))
+        reminder = await play.reads("Still waiting")
+        play.press(reminder, "💤 In 15 minutes")
+        await play.until(lambda: play.desk.snoozed, "the snooze")
+        assert [(reply.prompt_id, for_s) for reply, for_s in play.desk.snoozed] == [(record.prompt_id, 900.0)]
+        play.command(f"snooze {short_id(record.prompt_id)} 2h")
+        await play.until(lambda: len(play.desk.snoozed) == 2, "the second snooze")
+        assert play.desk.snoozed[1][1] == 7200.0
+
+
+@BOTH
+async def test_what_was_said_for_later_stands_beside_the_card_which_stays_open(name: str) -> None:
+    async with stage(name) as play:
+        record = await play.ask(prompts.YES_NO)
+        await tell(play, record, Receipt("postponed", "Bob answers Yes at 06:00 (1a2b3c4d).", "slack:T1/U9"))
+        await play.reads("Bob answers Yes at 06:00")
+        assert any("Yes" in label for label in play.buttons(play.message_of(record)))
+
+
+@BOTH
+async def test_several_are_answered_the_same_way_each_for_itself(name: str) -> None:
+    async with stage(name) as play:
+        records = [await play.ask(prompts.YES_NO, cwd=f"/home/ada/p{number}") for number in range(3)]
+        play.command("all n")
+        listed = text_of(await play.reads("To answer these"))
+        ids = [short_id(record.prompt_id) for record in records]
+        assert all(one in listed for one in ids)
+        play.command(f"all n {ids[0]} {ids[2]}")
+        await play.until(lambda: len(play.desk.answers) == 2, "two answers")
+        assert {reply.prompt_id for reply in play.desk.replies} == {records[0].prompt_id, records[2].prompt_id}
+        assert {reply.value for reply in play.desk.replies} == {"n"}
+
+
+@BOTH
+async def test_a_tool_s_own_command_as_a_reply_is_still_its_own(name: str) -> None:
+    async with stage(name) as play:
+        record = await play.ask(prompts.TEXT)
+        sign = "/" if name == "telegram" else "!"
+        play.write(f"{sign}compact now", reply_to=play.message_of(record))
+        await play.until(lambda: play.desk.replies, "the text")
+        reply: Any = play.desk.replies[0]
+        assert reply.value == f"{sign}compact now"

@@ -1,0 +1,169 @@
+"""Takes the pictures of README and docs from the running product: real AI CLIs on the mock model, a real hub, a real
+browser.
+
+    tools/install-extras && .venv/bin/python tools/pictures.py        writes docs/images/page-*.png
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support.browser import find, open_browser, phone, wait, wait_text
+
+from atlasbridge.core.own_python import own_python
+from atlasbridge.lab.mockmodel import MockModel, scene
+from atlasbridge.lab.realtool import find_tool, prepare_launch
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES = ROOT / "docs" / "images"
+LIGHT, DARK = False, True
+SETTINGS = '"""Where the shop finds its parts."""\n\nTIMEOUT_S = 30\nHOST = "localhost"\nPORT = 8080\n'
+INSTALL = "curl -fsSL https://get.example.com/cache.sh | sudo sh -s -- --prefix=/usr/local"
+ON_STAGE = {
+    "shop-api": ("claude", "lab:install"),
+    "shop-web": ("claude", "lab:change"),
+    "billing": ("claude", "lab:ask"),
+    "infra": ("codex", "lab:test"),
+    "docs": ("claude", "lab:say"),
+}
+_own_scenes = scene.scenes
+
+
+def _scenes(folder: str, address: str, plan: str) -> dict[str, list[Any]]:
+    path = f"{folder}/config.py"
+    change = {"file_path": path, "old_string": "TIMEOUT_S = 30", "new_string": "TIMEOUT_S = 5\nRETRIES = 4"}
+    return {
+        **_own_scenes(folder, address, plan),
+        "install": [scene.shell(INSTALL)],
+        "change": [scene.read(path), {"Edit": change}],
+        "test": [scene.shell("npm run test:unit -- --coverage src/cart")],
+    }
+
+
+class Stage:
+    """A hub with several sessions that wait."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.home = root / "h"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("ATLASBRIDGE_")}
+        self.environ = {**kept, "ATLASBRIDGE_HOME": str(self.home)}
+        self.models: list[MockModel] = []
+        self.home.mkdir(mode=0o700)
+        (self.home / "config.toml").write_text("[channels.web]\nport = 0\n")
+        (self.home / "config.toml").chmod(0o600)
+
+    def us(self, *words: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+        done = subprocess.run(
+            own_python("atlasbridge", *words),
+            env={**self.environ, **(env or {})},
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    def ask(self, *words: str) -> Any:
+        return json.loads(self.us(*words, "--json"))
+
+    def start(self, name: str, tool: str, says: str) -> None:
+        binary = find_tool(tool)
+        assert binary is not None, f"{tool} is not installed: run tools/install-extras"
+        root = self.root / name
+        root.mkdir()
+        model = MockModel(str(root / "work"))
+        model.start()
+        self.models.append(model)
+        launch = prepare_launch(tool, binary, root, model.address)
+        (launch.folder / "config.py").write_text(SETTINGS)
+        self.us("run", "--detach", "--name", name, "--", *launch.argv, says, cwd=launch.folder, env=launch.env)
+
+    def until_all_wait(self, count: int, patience_s: float = 120.0) -> list[dict[str, Any]]:
+        give_up_at = time.monotonic() + patience_s
+        while True:
+            sessions: list[dict[str, Any]] = self.ask("ps")
+            if sum(bool(item["open_prompt"]) for item in sessions) >= count:
+                return sessions
+            assert time.monotonic() < give_up_at, f"not all of them ask: {sessions}"
+            time.sleep(0.5)
+
+    def link(self) -> str:
+        return str(self.ask("web", "--no-open", "--scope", "admin", "--name", "Ada's laptop")["links"]["local"])
+
+    def stop(self) -> None:
+        for session in self.ask("ps"):
+            os.kill(session["pid"], signal.SIGKILL)
+        self.us("hub", "stop")
+        for model in self.models:
+            model.stop()
+
+
+@contextmanager
+def on_stage() -> Iterator[Stage]:
+    root = Path(tempfile.gettempdir()) / "ada"
+    root.mkdir()  # a short name, because it stands in the pictures; who has such a folder keeps it
+    scene.scenes = _scenes  # type: ignore[assignment]
+    stage = Stage(root)
+    try:
+        yield stage
+    finally:
+        stage.stop()
+        scene.scenes = _own_scenes
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def shoot(stage: Stage, name: str, views: dict[str, str], dark: bool, small: bool) -> None:
+    browser = open_browser(1280, 900, dark)
+    try:
+        if small:
+            phone(browser, 390, 844)
+        else:
+            size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        browser.get(stage.link())
+        wait_text(browser, "#link", "live")
+        for picture, view in views.items():
+            browser.execute_script(f"location.hash = '#{view}'")
+            find(browser, ".rows span" if view.startswith("session/") else "[data-prompt], .facts, details.entry")
+            wait(browser, lambda it: not it.execute_script("return document.getAnimations().length"))
+            began = browser.execute_script("return performance.now()")
+            wait(browser, lambda it, began=began: it.execute_script("return performance.now()") > began + 700)
+            data = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
+            (IMAGES / f"{name}{picture}.png").write_bytes(base64.b64decode(data))
+            print(f"docs/images/{name}{picture}.png")
+    finally:
+        browser.quit()
+
+
+def main() -> int:
+    os.environ.setdefault("ATLASBRIDGE_TOOLS", str(ROOT / ".venv" / "tools"))
+    with on_stage() as stage:
+        stage.us("hub", "start")
+        for name, (tool, says) in ON_STAGE.items():
+            stage.start(name, tool, says)
+        sessions = {item["label"]: item for item in stage.until_all_wait(len(ON_STAGE))}
+        card = f"prompt/{sessions['shop-api']['open_prompt']}"
+        edit = f"prompt/{sessions['shop-web']['open_prompt']}"
+        shoot(stage, "page-", {"phone": card}, LIGHT, small=True)
+        shoot(stage, "page-", {"phone-dark": edit}, DARK, small=True)
+        shoot(stage, "page-", {"desktop": card}, LIGHT, small=False)
+        screen = f"session/{sessions['shop-web']['session_id']}"
+        shoot(stage, "page-", {"session-dark": screen, "audit-dark": "audit"}, DARK, small=False)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""Writes docs/weights.md: what changes without each finder, rule, word group and number of recognition.
+
+Looks at every picture that the recordings and the tests of recognition show: the last one of each test counts.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from atlasbridge.adapters.dialect_files import load_dialect
+from atlasbridge.core.detection import eye
+from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.recognise import recognise
+from atlasbridge.core.screen.view import View
+from atlasbridge.lab.ablate import Picture, pictures_of, render_page, weigh
+
+ROOT = Path(__file__).parents[1]
+PROOFS = ("tests/core/recognition", "tests/core/detection", "tests/trust", "tests/core/prompt")
+
+
+class Watcher:
+    """Keeps the last picture on which something was found, test by test."""
+
+    def __init__(self) -> None:
+        self.case = ""
+        self.pictures: dict[str, Picture] = {}
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        self.case = item.nodeid.rpartition("/")[2]
+
+    def recognise(self, view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+        found = recognise(view, facts, dialect)
+        if found and dialect == load_dialect(dialect.name):
+            self.pictures[self.case] = Picture(self.case, dialect.name, view, facts)
+        return found
+
+
+def main() -> int:
+    watcher = Watcher()
+    eye.recognise = watcher.recognise  # type: ignore[attr-defined]
+    failed = pytest.main(["-q", "-p", "no:cacheprovider", *PROOFS], plugins=[watcher])
+    if failed:
+        return int(failed)
+    pictures = [*pictures_of(ROOT / "tests" / "corpus"), *watcher.pictures.values()]
+    (ROOT / "docs" / "weights.md").write_text(render_page(list(weigh(pictures)), len(pictures)), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
