@@ -8,8 +8,11 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from selenium import webdriver
 
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
@@ -68,7 +71,7 @@ def measure(hub: ThreadedHub, browser: Any, prompts: int, sessions: int) -> int:
         for number in range(20):
             hub.ask(sample.MENU, hosts[number])
         count = prompts + 20 * turn
-        wait(browser, lambda it, count=count: it.execute_script(ROWS) == count)
+        wait(browser, partial(_shows, count))
         came = min(came, longest(browser))
     browser.execute_script("location.hash = '#sessions'")
     wait(browser, lambda it: len(it.find_elements("css selector", ".run")) == sessions)
@@ -97,3 +100,7 @@ def metric(browser: Any, name: str) -> float:
     browser.execute_cdp_cmd("Performance.enable", {})
     found = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
     return float(next(item["value"] for item in found if item["name"] == name))
+
+
+def _shows(count: int, browser: webdriver.Chrome) -> bool:
+    return bool(browser.execute_script(ROWS) == count)

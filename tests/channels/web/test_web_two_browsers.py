@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ def test_a_question_an_own_text_and_a_secret_are_answered(hub: ThreadedHub, brow
         steady(browser)
         find(browser, ".say input").send_keys(text)
         find(browser, ".say .send").click()
-        wait(browser, lambda _, count=count: len(hub.hub.answered) > count)
+        wait(browser, partial(_has_more, hub, count))
         assert hub.hub.answered[-1][1] == text
     hub.ask(sample.MENU)
     find(browser, "[data-value='3']")
@@ -309,3 +310,7 @@ def test_first_load_stays_small(hub: ThreadedHub) -> None:
         assert chromium.execute_script("return document.documentElement.scrollWidth") <= 390
     finally:
         chromium.quit()
+
+
+def _has_more(hub: ThreadedHub, count: int, _: object) -> bool:
+    return len(hub.hub.answered) > count
