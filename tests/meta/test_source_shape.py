@@ -75,6 +75,7 @@ SAME_IDEA = {
     "reply",
     "policy",  # whom to ask, and the commands about rules
     "grants",  # a table, and the commands about it
+    "later",  # what is kept for a later moment: its table, its rules and the commands about it
     "granting",  # what a grant would allow, and how a chat offers it
     "hub",
     "link",
