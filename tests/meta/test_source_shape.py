@@ -91,7 +91,7 @@ SAME_IDEA = {
 }
 # Classes of one name: a configuration's table and what is made of it, a chat's own part, the same word of two rooms.
 SAME_WORD = {
-    *("Dialog", "Told", "Grant", "Hub", "Retention", "Launcher", "Client", "Person"),
+    *("Dialog", "Told", "Stillness", "Grant", "Hub", "Retention", "Launcher", "Client", "Person"),
     *("Doors", "Memory", "Inbound", "Origin", "Listener", "Link", "Body", "Token"),
     *("Strangers", "Refused", "Outcome", "Caller", "Call", "HubServer", "Line", "Moment", "Door", "Walk", "Process"),
     *("Confidence", "PromptEvent", "Session"),  # as two documents write them, each in its own way
