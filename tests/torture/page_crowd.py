@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from selenium import webdriver
+
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
 from tests.support import sample_prompt as sample
@@ -99,3 +101,7 @@ def heap(browser: Any) -> float:
 def metric(browser: Any, name: str) -> float:
     found = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
     return float(next(item["value"] for item in found if item["name"] == name))
+
+
+def _shows(count: int, browser: webdriver.Chrome) -> bool:
+    return bool(browser.execute_script(ROWS) == count)

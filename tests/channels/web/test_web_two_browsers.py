@@ -311,3 +311,7 @@ def test_first_load_stays_small(hub: ThreadedHub) -> None:
         assert chromium.execute_script("return document.documentElement.scrollWidth") <= 390
     finally:
         chromium.quit()
+
+
+def _has_more(hub: ThreadedHub, count: int, _: object) -> bool:
+    return len(hub.hub.answered) > count
