@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from selenium import webdriver
+
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
 from tests.support import sample_prompt as sample
@@ -56,7 +58,7 @@ def measure(hub: ThreadedHub, browser: Any, prompts: int, sessions: int) -> int:
     began = time.monotonic()
     wait(browser, lambda it: it.execute_script("return document.querySelector('[data-prompt]') !== null"))
     shown_ms = (time.monotonic() - began) * 1000
-    wait(browser, lambda it: it.execute_script(ROWS) == prompts)
+    until_listed(browser, prompts)
     browser.set_script_timeout(180)
     browser.execute_script(WATCH)
     scrolled, came, height = 1e9, 1e9, 0
@@ -68,7 +70,7 @@ def measure(hub: ThreadedHub, browser: Any, prompts: int, sessions: int) -> int:
         for number in range(20):
             hub.ask(sample.MENU, hosts[number])
         count = prompts + 20 * turn
-        wait(browser, lambda it, count=count: it.execute_script(ROWS) == count)
+        until_listed(browser, count)
         came = min(came, longest(browser))
     browser.execute_script("location.hash = '#sessions'")
     wait(browser, lambda it: len(it.find_elements("css selector", ".run")) == sessions)
@@ -80,6 +82,10 @@ def measure(hub: ThreadedHub, browser: Any, prompts: int, sessions: int) -> int:
         f"heap {heap(browser) / 1e6:.1f} MB (empty page {base / 1e6:.1f} MB), {metric(browser, 'Nodes'):.0f} nodes"
     )
     return 1 if max(scrolled, came) > LONG_MS else 0
+
+
+def until_listed(browser: Any, count: int) -> None:
+    wait(browser, lambda it: it.execute_script(ROWS) == count)
 
 
 def longest(browser: Any) -> float:
@@ -97,3 +103,7 @@ def metric(browser: Any, name: str) -> float:
     browser.execute_cdp_cmd("Performance.enable", {})
     found = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
     return float(next(item["value"] for item in found if item["name"] == name))
+
+
+def _shows(count: int, browser: webdriver.Chrome) -> bool:
+    return bool(browser.execute_script(ROWS) == count)

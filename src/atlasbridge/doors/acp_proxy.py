@@ -19,7 +19,7 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.values import mutable
 from atlasbridge.doors.door import Door
 from atlasbridge.doors.origin import Origin
-from atlasbridge.doors.permission import Permission, read_permission
+from atlasbridge.doors.permission import Permission, read_message, read_permission
 
 ASKS = b"session/request_permission"
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -118,10 +118,7 @@ class AcpProxy:
 
 def _answered_key(line: bytes) -> str:
     """The id of the request that this line answers; "" when it is no answer."""
-    try:
-        message = json.loads(line)
-    except ValueError:
-        return ""
+    message = read_message(line)
     if not isinstance(message, dict) or "method" in message or "id" not in message:
         return ""
     return json.dumps(message["id"])

@@ -9,8 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from atlasbridge.core.prompt.question import Question
 from atlasbridge.core.prompt.subject import SubjectKind
-from atlasbridge.doors.question import Question
 
 ALLOW, DENY = "Allow", "Deny"
 _COMMAND = ("command", "cmd", "script")

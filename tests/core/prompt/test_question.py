@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Answer, PromptType
+from atlasbridge.core.prompt.question import BadQuestion, Question, prompt_of, refuses, words_of
 from atlasbridge.core.prompt.subject import SubjectKind
 from atlasbridge.doors.permission import read_permission
-from atlasbridge.doors.question import BadQuestion, Question, prompt_of, refuses, words_of
 from atlasbridge.doors.tool_use import question_of
 
 

@@ -40,6 +40,17 @@ class Question:
 
 
 @frozen
+class RemoteQuestion:
+    """A question that came over the network.  `identity` is proven, the label its own words; it chose the id itself."""
+
+    session_id: str
+    identity: str
+    question: Question
+    label: str = ""
+    ttl_s: float | None = None
+
+
+@frozen
 class Handed:
     """What became of a question: outcome is "answered", "expired" or "withdrawn"."""
 
