@@ -17,9 +17,11 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from selenium import webdriver
 from tests.support.browser import find, open_browser, phone, wait, wait_text
 
 from atlasbridge.core.own_python import own_python
@@ -139,7 +141,8 @@ def shoot(stage: Stage, name: str, views: dict[str, str], dark: bool, small: boo
             browser.execute_script(f"location.hash = '#{view}'")
             find(browser, ".rows span" if view.startswith("session/") else "[data-prompt], .facts, details.entry")
             wait(browser, lambda it: not it.execute_script("return document.getAnimations().length"))
-            time.sleep(0.7)  # for the last frame of the live screen
+            began = browser.execute_script("return performance.now()")
+            wait(browser, partial(_has_passed, began + 700))
             data = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
             (IMAGES / f"{name}{picture}.png").write_bytes(base64.b64decode(data))
             print(f"docs/images/{name}{picture}.png")
@@ -162,6 +165,10 @@ def main() -> int:
         screen = f"session/{sessions['shop-web']['session_id']}"
         shoot(stage, "page-", {"session-dark": screen, "audit-dark": "audit"}, DARK, small=False)
     return 0
+
+
+def _has_passed(moment: float, browser: webdriver.Chrome) -> bool:
+    return bool(browser.execute_script("return performance.now()") > moment)
 
 
 if __name__ == "__main__":

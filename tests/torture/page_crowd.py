@@ -8,8 +8,11 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from selenium import webdriver
 
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
@@ -101,3 +104,7 @@ def metric(browser: Any, name: str) -> float:
     browser.execute_cdp_cmd("Performance.enable", {})
     found = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
     return float(next(item["value"] for item in found if item["name"] == name))
+
+
+def _shows(count: int, browser: webdriver.Chrome) -> bool:
+    return bool(browser.execute_script(ROWS) == count)

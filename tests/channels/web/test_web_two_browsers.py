@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -311,3 +312,7 @@ def test_first_load_stays_small(hub: ThreadedHub) -> None:
         assert chromium.execute_script("return document.documentElement.scrollWidth") <= 390
     finally:
         chromium.quit()
+
+
+def _has_more(hub: ThreadedHub, count: int, _: object) -> bool:
+    return len(hub.hub.answered) > count
