@@ -91,6 +91,11 @@ Not used, and why:
 @click.option("--only", default="", help="Only the walks, cases or sizes whose name contains this.")
 @click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="Write the results as a page.")
 @click.option("--size", default="120x40", show_default=True, help="Columns and rows of the terminal.")
+@click.option(
+    "--draft",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="For one tool: write what its dialect needs for the installed version.",
+)
 @click.option("--truth", is_flag=True, help="Compare what is shown with what then runs, instead.")
 @json_option
 def command(
@@ -101,6 +106,7 @@ def command(
     only: str,
     page: Path | None,
     size: str,
+    draft: Path | None,
     truth: bool,
     as_json: bool,
 ) -> int:
@@ -141,9 +147,18 @@ def command(
         for result in canary(tool, only, wanted):
             walked.append(result)
             _show(result, version, as_json)
+    if draft is not None:
+        draft.write_text(_draft(tools[0], *found[tools[0]]), "utf-8")
     if page is not None:
         page.write_text(with_truth(render_page(found), truth_section(before)), "utf-8")
     return int(not all(result.ok for _, results in found.values() for result in results))
+
+
+def _draft(tool: str, version: str, results: list[Result]) -> str:
+    from atlasbridge.adapters.installed import verified_versions
+    from atlasbridge.lab.draft import draft_change
+
+    return draft_change(tool, version, verified_versions(tool.partition("-")[0]), results)
 
 
 def parse_size(text: str) -> tuple[int, int]:
