@@ -48,7 +48,6 @@ INSIDE: dict[str, int] = {
     "ptypool/integration/test_ptypool_session.py": 1,
     "ptypool/integration/test_ptypool_threads.py": 1,
     "ptypool/test_specification_examples.py": 1,
-    "support/gate_world.py": 1,
     "support/hostile_streams.py": 1,
     "support/store_life.py": 1,
     "trust/test_not_by_the_one_who_asks.py": 2,
