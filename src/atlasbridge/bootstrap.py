@@ -229,6 +229,7 @@ def run_session(plan: Plan) -> Ending:
     from atlasbridge.core.host.launch import launch
     from atlasbridge.core.host.terminal.detach_key import DetachKey
     from atlasbridge.core.tty import Ending
+    from atlasbridge.os.tty.posix import own_line_settings
 
     home = Home.find(os.environ)
     home.prepare()
@@ -238,7 +239,7 @@ def run_session(plan: Plan) -> Ending:
     if plan.channels and plan.hub:
         refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
     parts = host_parts(home, detection)
-    client = Client(launch(plan, home, parts, settings, terminal_size(), _line_settings(plan)))
+    client = Client(launch(plan, home, parts, settings, terminal_size(), None if plan.detach else own_line_settings()))
     refused = client.await_start()
     if refused is not None or plan.detach:
         client.close()
@@ -323,6 +324,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
 
 def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) -> DetectorSettings:
     """The `[detection]` table in the detector's words."""
+    from atlasbridge.config.secrets import secret_values
     from atlasbridge.core.detection.settings import DetectorSettings
     from atlasbridge.core.detection.signals import Patience
 
@@ -337,13 +339,6 @@ def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) 
         slow_look_s=detection.get("stuck_poll_interval_seconds", usual.slow_look_s),
         secrets=secret_values(environ),
     )
-
-
-def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of the tool's environment that look like secrets: they never leave in an excerpt."""
-    from atlasbridge.config.secrets import is_secret_name
-
-    return tuple(value for name, value in environ.items() if is_secret_name(name) and len(value) >= 6)
 
 
 def check_dialect(home: Home, plan: Plan) -> None:
@@ -391,20 +386,6 @@ def _probe(pty: Pty) -> WaitingProbe:
     from atlasbridge.os.tty import make_probe
 
     return make_probe(pty.fileno(), pty.pid)
-
-
-def _line_settings(plan: Plan) -> list[Any] | None:
-    """The person's own line settings (erase key, UTF-8), which the tool's terminal starts with."""
-    import termios
-
-    if plan.detach:
-        return None
-    for fd in (0, 1, 2):
-        try:
-            return termios.tcgetattr(fd)
-        except termios.error:
-            continue
-    return None
 
 
 def describe_adapters(home: Home) -> list[dict[str, Any]]:

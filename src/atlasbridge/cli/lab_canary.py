@@ -164,10 +164,9 @@ def command(
 
 
 def _draft(tool: str, version: str, results: list[Result]) -> str:
-    from atlasbridge.adapters.installed import verified_versions
-    from atlasbridge.lab.draft import draft_change
+    from atlasbridge.lab.draft import draft_for
 
-    return draft_change(tool, version, verified_versions(tool.partition("-")[0]), results)
+    return draft_for(tool, version, results)
 
 
 def parse_size(text: str) -> tuple[int, int]:
