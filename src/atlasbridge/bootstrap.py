@@ -97,20 +97,14 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     from atlasbridge.config.rules import plan_rules
     from atlasbridge.core.daemon.launching import Launcher
     from atlasbridge.core.daemon.service import HubPlan
+    from atlasbridge.fleet.with_desk import with_desk
 
     config = load_configuration(home, environ)
     launchers = tuple(
-        Launcher(
-            item.name,
-            tuple(item.command),
-            os.path.expanduser(item.cwd),
-            partial(launch_session, home),
-            tuple(os.path.expanduser(folder) for folder in item.folders),
-            item.arguments,
-        )
+        Launcher.of(item.name, item.command, item.cwd, item.folders, item.arguments, partial(launch_session, home))
         for item in config.general.launchers
     )
-    return HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config))
+    return with_desk(home, HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config)))
 
 
 def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:

@@ -14,6 +14,7 @@ from atlasbridge.channels.limits import Backoff
 from atlasbridge.channels.listening import SeenUpdates, Strangers
 from atlasbridge.channels.matrix import looks
 from atlasbridge.channels.matrix.api import IS_ENCRYPTED, MatrixApi
+from atlasbridge.channels.matrix.room_grants import RoomGrants
 from atlasbridge.channels.matrix.settings import MatrixSettings
 from atlasbridge.channels.outcome import STILL_OPEN, render_outcome
 from atlasbridge.channels.people import People
@@ -52,6 +53,7 @@ class MatrixChannel(BaseChannel):
         self._encrypted: bool | None = None  # None: not known yet
         self._digests: dict[str, str] = {}
         self._edits: dict[str, str] = {}
+        self._grants = RoomGrants(desk, self._api, self._edit)
 
     async def start(self) -> None:
         self._tasks.hold(self._listen())
@@ -76,6 +78,8 @@ class MatrixChannel(BaseChannel):
         """Our own reactions are what a person taps."""
         for number, key in enumerate(looks.reactions(event.prompt)):
             await self._api.send("m.reaction", looks.reaction(event_id, key), f"offer.{event.prompt_id}.{number}")
+        if looks.offers_grant(event.prompt):
+            await self._api.send("m.reaction", looks.reaction(event_id, looks.WHILE), f"offer.{event.prompt_id}.while")
 
     async def receive_reply(self) -> InboundReply:
         return await self._replies.get()
@@ -199,6 +203,10 @@ class MatrixChannel(BaseChannel):
     async def _take(self, event_id: str, event: dict[str, Any]) -> None:
         meant, said, is_reaction = looks.parse_target(event)
         record = self.desk.prompt_for_message(self.name, meant) if meant else None
+        if is_reaction and self._grants.knows(meant, record, said):
+            await self._seen.settle(event_id)
+            self._tasks.hold(self._grants.take(meant, record, said, f"matrix:{event.get('sender')}"))
+            return
         if record is None:
             await self._seen.settle(event_id)
             self._help(event_id, event, is_reaction)
