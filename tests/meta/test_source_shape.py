@@ -52,7 +52,6 @@ def test_time_is_read_in_one_place() -> None:
 
 # Modules of one name that are the same idea in each room they stand in.
 SAME_IDEA = {
-    "later",  # what is for later: the rule, the table, the command
     "programs",
     "__init__",
     "__main__",
