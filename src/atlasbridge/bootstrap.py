@@ -35,6 +35,7 @@ CHANNEL_SETTINGS = {
     "ntfy": "atlasbridge.channels.ntfy.settings:NtfySettings",
     "matrix": "atlasbridge.channels.matrix.settings:MatrixSettings",
     "tell": "atlasbridge.channels.tell.settings:TellSettings",
+    "desktop": "atlasbridge.channels.desktop.settings:DesktopSettings",
 }
 
 
@@ -75,11 +76,28 @@ def how_to_start(channel: str) -> str:
         from atlasbridge.channels.slack.manifest import setup_steps
 
         return setup_steps()
+    if channel == "matrix":
+        return "Make an account for AtlasBridge alone on your homeserver, and copy its access token."
+    if channel == "tell":
+        return "An address that Apprise knows, such as tgram://TOKEN/CHAT or mailto://USER:PASSWORD@example.org."
     return "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you."
 
 
-def introduce(channel: str, tokens: dict[str, str], api_url: str) -> Introduction:
+async def try_telling(url: str) -> None:
+    """One message to an Apprise address, for `setup`."""
+    from atlasbridge.channels.tell.setup import try_address
+
+    await try_address(url)
+
+
+def introduce(
+    channel: str, tokens: dict[str, str], api_url: str, room: str = "", people: tuple[str, ...] = ()
+) -> Introduction:
     """Somebody who can talk to a chat service before there is a channel, for `setup`."""
+    if channel == "matrix":
+        from atlasbridge.channels.matrix.setup import MatrixIntroduction
+
+        return MatrixIntroduction(tokens, api_url, room, people)
     if channel == "ntfy":
         from atlasbridge.channels.ntfy.setup import NtfyIntroduction
 
@@ -107,14 +125,7 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
 
     config = load_configuration(home, environ)
     launchers = tuple(
-        Launcher(
-            item.name,
-            tuple(item.command),
-            os.path.expanduser(item.cwd),
-            partial(launch_session, home),
-            tuple(os.path.expanduser(folder) for folder in item.folders),
-            item.arguments,
-        )
+        Launcher.of(item.name, item.command, item.cwd, item.folders, item.arguments, partial(launch_session, home))
         for item in config.general.launchers
     )
     return with_desk(home, HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config)))
@@ -218,6 +229,7 @@ def run_session(plan: Plan) -> Ending:
     from atlasbridge.core.host.launch import launch
     from atlasbridge.core.host.terminal.detach_key import DetachKey
     from atlasbridge.core.tty import Ending
+    from atlasbridge.os.tty.posix import own_line_settings
 
     home = Home.find(os.environ)
     home.prepare()
@@ -227,7 +239,7 @@ def run_session(plan: Plan) -> Ending:
     if plan.channels and plan.hub:
         refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
     parts = host_parts(home, detection)
-    client = Client(launch(plan, home, parts, settings, terminal_size(), _line_settings(plan)))
+    client = Client(launch(plan, home, parts, settings, terminal_size(), None if plan.detach else own_line_settings()))
     refused = client.await_start()
     if refused is not None or plan.detach:
         client.close()
@@ -312,6 +324,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
 
 def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) -> DetectorSettings:
     """The `[detection]` table in the detector's words."""
+    from atlasbridge.config.secrets import secret_values
     from atlasbridge.core.detection.settings import DetectorSettings
     from atlasbridge.core.detection.signals import Patience
 
@@ -326,13 +339,6 @@ def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) 
         slow_look_s=detection.get("stuck_poll_interval_seconds", usual.slow_look_s),
         secrets=secret_values(environ),
     )
-
-
-def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of the tool's environment that look like secrets: they never leave in an excerpt."""
-    from atlasbridge.config.secrets import is_secret_name
-
-    return tuple(value for name, value in environ.items() if is_secret_name(name) and len(value) >= 6)
 
 
 def check_dialect(home: Home, plan: Plan) -> None:
@@ -380,20 +386,6 @@ def _probe(pty: Pty) -> WaitingProbe:
     from atlasbridge.os.tty import make_probe
 
     return make_probe(pty.fileno(), pty.pid)
-
-
-def _line_settings(plan: Plan) -> list[Any] | None:
-    """The person's own line settings (erase key, UTF-8), which the tool's terminal starts with."""
-    import termios
-
-    if plan.detach:
-        return None
-    for fd in (0, 1, 2):
-        try:
-            return termios.tcgetattr(fd)
-        except termios.error:
-            continue
-    return None
 
 
 def describe_adapters(home: Home) -> list[dict[str, Any]]:

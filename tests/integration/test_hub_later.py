@@ -11,10 +11,10 @@ from tests.support.hubs import LiveHub, channel_named, live_hub
 from tests.support.waiting import in_thread, until
 
 from atlasbridge.core.clock import iso, parse_iso
-from atlasbridge.core.policy.moment import LIMIT
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.policy import PolicySettings
+from atlasbridge.core.scheduler.moment import LIMIT
 from atlasbridge.core.values import replace
 
 DESK, CHAT = channel_named("memory"), channel_named("chat", remote=True)

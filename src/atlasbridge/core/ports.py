@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from atlasbridge.core.detection.events import ProbeAnswer
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.prompt.question import RemoteQuestion
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
@@ -28,6 +29,21 @@ class Channel(Protocol):
     async def tell_digest(self, key: str, text: str, loud: bool) -> None: ...
     async def close(self) -> None: ...
     def health(self) -> dict[str, Any]: ...
+
+
+class Doors(Protocol):
+    """Questions that a channel carries in.  A question's id is the asker's own choice; who asked it is proven."""
+
+    def ask(self, asked: RemoteQuestion) -> AsyncGenerator[dict[str, Any], None]:
+        """{"event": "raised", "prompt_id"}, then one with its outcome.  Closing it leaves the question open for a
+        moment: whoever asked may come back with the same id."""
+
+    def withdraw(self, session_id: str) -> bool: ...
+    def owner(self, session_id: str) -> str:
+        """Who asked it; "": nobody asked this here."""
+
+    def is_foreign(self, session_id: str, identity: str) -> bool:
+        """Whether the id is another's, or of something that was not asked here."""
 
 
 class Desk(Protocol):
@@ -130,6 +146,19 @@ class Desk(Protocol):
 
     def ask_again(self, prompt_id: str) -> bool:
         """Have such a prompt raised once more, under a new id.  False: it is not waiting, or its session is away."""
+
+    @property
+    def doors(self) -> Doors: ...
+
+    async def kin_of(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+        """The session whose tool, or what it started, is at the other end of this connection; "" for a person's own
+        program.  Where nobody can tell, that is said as `core.prompt.gate.UNTRACED`."""
+
+    def refuse_kin(self, kin: str, op: str, prompt_id: str = "") -> Reject:
+        """Audited, told to people, and to be said to whoever tried."""
+
+    def mark_asker(self, label: str, kin: str) -> str:
+        """Who asks, for the card: a label of the asker's own, and the session it asks from."""
 
     def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
         """The same reply at a later moment: "06:00", "in 2h", "limit-resets".  The receipt's `answer` is its id."""

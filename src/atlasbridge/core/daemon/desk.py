@@ -12,14 +12,16 @@ from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.desk_attention import DeskAttention
 from atlasbridge.core.daemon.desk_outbox import DeskOutbox
 from atlasbridge.core.daemon.hosts import HostBook
+from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.launching import Launcher
+from atlasbridge.core.daemon.remote_doors import RemoteDoors
 from atlasbridge.core.daemon.rule_operations import RuleOperations
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.prompt.model import PromptRecord, Reject
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
@@ -30,6 +32,9 @@ SHORTEST_ID = 8  # of a grant that a button ends
 
 
 class HubDesk(DeskAttention, DeskOutbox):
+    doors: RemoteDoors  # set by `service`, as the next
+    kinship: Kinship
+
     def __init__(
         self,
         home: Home,
@@ -177,6 +182,15 @@ class HubDesk(DeskAttention, DeskOutbox):
             return None
         told = {"kind": given.kind.value, "value": given.value, "by": given.identity}
         return {**told, "at": given.received_at, "source": given.source}
+
+    async def kin_of(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+        return await self.kinship.of_connection(client, server)
+
+    def refuse_kin(self, kin: str, op: str, prompt_id: str = "") -> Reject:
+        return self.kinship.refuse(kin, op, prompt_id)
+
+    def mark_asker(self, label: str, kin: str) -> str:
+        return self.kinship.mark(label, kin)
 
     def tell(self, message: str) -> None:
         self.tell_people(message)

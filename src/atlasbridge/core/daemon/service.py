@@ -20,6 +20,7 @@ from atlasbridge.core.daemon.operations import Operations
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.refusals import RefusalLog
+from atlasbridge.core.daemon.remote_doors import RemoteDoors
 from atlasbridge.core.daemon.replies import ReplyDesk
 from atlasbridge.core.daemon.rule_desk import HubRules, RuleDesk
 from atlasbridge.core.daemon.rule_digest import RuleDigest
@@ -88,11 +89,12 @@ class Hub:
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
         self.later = LaterDesk(parts, self.life, self.replies)
         self.desk.serve(self.life, self.router, self.later)
+        self.desk.doors = RemoteDoors(parts, self.sessions)
         ledger.name_people_by(self.desk.name_of)
         self.replies.person_of = self._person_of
         self.desk.tell_people = self.router.notify
         self.desk.read_rules = lambda: self.rules.use(self._read_plan().rules)
-        self.kinship = Kinship(parts, refusals)
+        self.kinship = self.desk.kinship = Kinship(parts, refusals)
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
         self.desk.rule_operations = self.rule_operations
         self.operations = Operations(
@@ -106,7 +108,9 @@ class Hub:
             self._stop_once,
             self.rule_operations,
         )
-        self.server = HubServer(home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.guests)
+        self.server = HubServer(
+            home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.guests, self.kinship
+        )
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()
