@@ -72,15 +72,9 @@ def check_configuration(path: Path, environ: Mapping[str, str]) -> Configuration
 
 def how_to_start(channel: str) -> str:
     """What a person has to do at the service before there is a token."""
-    if channel == "slack":
-        from atlasbridge.channels.slack.manifest import setup_steps
+    from atlasbridge.channels import introductions
 
-        return setup_steps()
-    if channel == "matrix":
-        return "Make an account for AtlasBridge alone on your homeserver, and copy its access token."
-    if channel == "tell":
-        return "An address that Apprise knows, such as tgram://TOKEN/CHAT or mailto://USER:PASSWORD@example.org."
-    return "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you."
+    return introductions.how_to_start(channel)
 
 
 async def try_telling(url: str) -> None:
@@ -90,29 +84,11 @@ async def try_telling(url: str) -> None:
     await try_address(url)
 
 
-def introduce(
-    channel: str, tokens: dict[str, str], api_url: str, room: str = "", people: tuple[str, ...] = ()
-) -> Introduction:
+def introduce(channel: str, tokens: dict[str, str], api_url: str, **more: Any) -> Introduction:
     """Somebody who can talk to a chat service before there is a channel, for `setup`."""
-    if channel == "matrix":
-        from atlasbridge.channels.matrix.setup import MatrixIntroduction
+    from atlasbridge.channels import introductions
 
-        return MatrixIntroduction(tokens, api_url, room, people)
-    if channel == "ntfy":
-        from atlasbridge.channels.ntfy.setup import NtfyIntroduction
-
-        return NtfyIntroduction(tokens, api_url)
-    if channel == "telegram":
-        from atlasbridge.channels.telegram.setup import TelegramIntroduction
-
-        return TelegramIntroduction(tokens, api_url)
-    try:
-        from atlasbridge.channels.slack.setup import SlackIntroduction
-    except ModuleNotFoundError as missing:
-        from atlasbridge.core.errors import ConfigError
-
-        raise ConfigError(f"the Slack channel needs {missing.name}", "pip install 'atlasbridge[slack]'") from None
-    return SlackIntroduction(tokens, api_url)
+    return introductions.introduce(channel, tokens, api_url, **more)
 
 
 def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:

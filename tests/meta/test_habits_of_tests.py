@@ -18,7 +18,6 @@ OF_OTHERS = {"_exit", "_ntuple_diskusage", "_req", "_IOBase"}  # private to Pyth
 
 # Pauses that are what is tested or played: a slow network, a busy program, a second that passes.
 PAUSES: dict[str, int] = {
-    "integration/test_hub_later.py": 3,
     "ptypool/test_specification_examples.py": 1,
     "support/fake_ntfy.py": 1,
     "support/fake_server.py": 2,
