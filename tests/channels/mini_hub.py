@@ -45,6 +45,7 @@ class MiniHub(BareDesk):
         self.tones: dict[str, Tone] = {}
         self.away: list[float | None] = []
         self.kept: list[tuple[InboundReply, str]] = []
+        self.queue: list[tuple[str, InboundReply]] = []
         self.snoozed: list[tuple[InboundReply, float]] = []
         self._pids = itertools.count(4001)
 
@@ -207,11 +208,40 @@ class MiniHub(BareDesk):
     def come_back(self) -> None:
         self.away.append(0.0)
 
-    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         return self.screens.get(session_id)
 
-    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
-        return sorted(self.records.values(), key=lambda record: record.created_at, reverse=True)[:limit]
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
+        found = [record for record in self.records.values() if session_id in ("", record.session_id)]
+        return sorted(found, key=lambda record: record.created_at, reverse=True)[:limit]
+
+    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
+        self.queue.append((new_id(), reply))
+        return Receipt("queued", f"Queued as number {len(self.queue)}.", reply.identity, self.queue[-1][0])
+
+    def queued(self, session_id: str = "") -> list[dict[str, Any]]:
+        return [
+            {
+                "queue_id": queue_id,
+                "session_id": reply.session_id,
+                "name": self.session_records[reply.session_id].label or "project",
+                "text": reply.value,
+                "by": reply.identity,
+                "by_name": "Ada",
+                "created_at": iso(self.clock.wall()),
+            }
+            for queue_id, reply in self.queue
+            if session_id in ("", reply.session_id)
+        ]
+
+    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
+        found = [one for one in self.queue if queue_id and one[0].startswith(queue_id)]
+        if len(found) != 1:
+            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such instruction.")
+        self.queue.remove(found[0])
+        return Receipt("revoked", "Taken back.", reply.identity)
 
     async def kill(self, session_id: str, force: bool = False) -> bool:
         self.killed.append(session_id)

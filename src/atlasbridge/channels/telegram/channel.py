@@ -155,8 +155,12 @@ class TelegramChannel(ChatChannel):
 
     async def _obey(self, origin: Origin, command: Command, identity: str) -> None:
         spoken = await self._commands.run(str(origin.chat_id), command, identity, origin)
-        if spoken.screen is None:
+        if spoken.file is not None:
+            self._voice.send_file(origin, spoken.text, spoken.name, spoken.file)
+        elif spoken.screen is None:
             self._voice.answer(origin, templates.render_notice(spoken.text, None, ""))
+        elif spoken.split:
+            self._voice.send_words(origin, spoken.text, spoken.screen, spoken.name)
         else:
             self._voice.send_screen(origin, spoken.text, spoken.screen)
 

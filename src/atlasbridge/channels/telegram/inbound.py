@@ -178,6 +178,9 @@ class Inbound:
             self._on_grant(origin, callback, record, int(query["from"]["id"]))
         elif callback.verb == THIS:
             return self._on_which(origin, callback, record, int(query["from"]["id"]))
+        elif callback.verb == SHOW and record.prompt.idle:
+            self._voice.say(origin, "Here it is.")
+            self._doors.command(origin, Command("last", record.session_id), f"telegram:{int(query['from']['id'])}")
         else:
             self._look(origin, callback, record)
         return False
