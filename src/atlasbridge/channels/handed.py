@@ -48,7 +48,7 @@ def read_inside(folder: str, path: str) -> tuple[str, bytes]:
 
 
 def save_inside(folder: str, name: str, content: bytes) -> str:
-    """Put a file into the folder's own `from-chat`; what is there is never overwritten.  Returns its path from there."""
+    """Put a file into the folder's own `from-chat`, over nothing that is there.  Returns its path in the folder."""
     if len(content) > MOST_IN:
         raise NotHanded(f"A file may have at most {MOST_IN // 2**20} MB.")
     safe = _BAD_IN_NAME.sub("_", PurePosixPath(name.replace("\\", "/")).name).lstrip(".-")[-NAME_LIMIT:] or "file"

@@ -51,11 +51,11 @@ def last_answer(rows: Sequence[str], given: Iterable[str] = ()) -> list[str]:
 def split_rows(rows: Sequence[str], limit: int, size: Callable[[str], int]) -> list[str]:
     """Pieces of whole rows, each at most so large; a row that is larger by itself is cut in pieces, too."""
     pieces, piece = [], ""
-    for row in (part for row in rows for part in _cut_row(row, limit, size)):
-        joined = f"{piece}\n{row}" if piece else row
+    for part in (part for row in rows for part in _cut_row(row, limit, size)):
+        joined = f"{piece}\n{part}" if piece else part
         if size(joined) > limit:
             pieces.append(piece)
-            joined = row
+            joined = part
         piece = joined
     return [*pieces, piece] if piece else pieces
 

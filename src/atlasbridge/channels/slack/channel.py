@@ -161,7 +161,7 @@ class SlackChannel(ChatChannel):
 
     def ask_which(self, origin: Origin, doubt: Doubt) -> None:
         if not doubt.offered:
-            self.say(origin, doubt.sentence)
+            self.say(origin, doubt.sentence.replace("/queue", f"{SIGN}queue"))
             return
         sentence = doubt.sentence.replace("reply to its message", "reply in its thread")
         offered = [(record, self._session(record)) for record in doubt.offered]
