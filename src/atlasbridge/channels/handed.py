@@ -43,8 +43,12 @@ def read_inside(folder: str, path: str) -> tuple[str, bytes]:
         raise NotHanded(_why(fault)) from None
     finally:
         os.close(where)
-    with os.fdopen(file, "rb") as opened:
-        return parts[-1], _content(opened)
+    try:
+        _check(os.fstat(file))
+        with os.fdopen(os.dup(file), "rb") as opened:
+            return parts[-1], _content(opened)
+    finally:
+        os.close(file)
 
 
 def save_inside(folder: str, name: str, content: bytes) -> str:
@@ -122,12 +126,14 @@ def _open_folder(folder: str, parts: list[str]) -> int:
     return where
 
 
-def _content(opened: BinaryIO) -> bytes:
-    about = os.fstat(opened.fileno())
+def _check(about: os.stat_result) -> None:
     if not stat.S_ISREG(about.st_mode):
         raise NotHanded("That is no regular file.")
     if about.st_nlink > 1:
         raise NotHanded("That file has other names elsewhere (a hard link): it is not sent.")
+
+
+def _content(opened: BinaryIO) -> bytes:
     content = opened.read(MOST_OUT + 1)
     if len(content) > MOST_OUT:
         raise NotHanded(f"A file may have at most {MOST_OUT // 2**20} MB.")
