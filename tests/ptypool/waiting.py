@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 
 from ptypool import PtyHandle
@@ -48,4 +49,6 @@ def process_exists(pid: int) -> bool:
 
 
 def open_descriptors() -> int:
+    """How many this process has open; what earlier tests left for the garbage collector is closed before they are counted."""
+    gc.collect()
     return len(os.listdir("/dev/fd"))

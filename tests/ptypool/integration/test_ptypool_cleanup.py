@@ -24,7 +24,7 @@ async def test_two_thousand_opened_and_closed_leave_no_descriptor_and_no_zombie(
         for _ in range(40):
             handles = [await pool.spawn("/bin/true") for _ in range(50)]
             await asyncio.gather(*(pool.kill(handle.id) for handle in handles))
-        assert open_descriptors() == before
+        assert open_descriptors() <= before
         assert pool.available == 50
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)  # noqa: ASYNC222 - does not wait
@@ -38,7 +38,7 @@ async def test_children_that_end_by_themselves_leave_nothing_either() -> None:
             handle = await pool.acquire("echo", ["x"])
             assert b"".join([chunk async for chunk in handle]) == b"x\r\n"
             await handle.wait()
-        assert open_descriptors() == before
+        assert open_descriptors() <= before
 
 
 def abandoned_loop() -> tuple[PtyPool, PtyHandle]:
@@ -57,7 +57,7 @@ def test_a_pool_can_be_closed_after_its_loop() -> None:
     pool.close_now()
     assert not process_exists(handle.pid)
     assert handle.closed and handle.exit_status is not None
-    assert open_descriptors() == before
+    assert open_descriptors() <= before
 
 
 def test_a_handle_says_that_its_loop_is_closed() -> None:

@@ -68,7 +68,7 @@ def test_an_impossible_size_is_refused() -> None:
     before = open_descriptors()
     with pytest.raises(ValueError, match="70000"):
         spawn_process(["true"], size=(70000, 80))
-    assert open_descriptors() == before
+    assert open_descriptors() <= before
 
 
 @pytest.mark.usefixtures("ignored_signals")
@@ -131,7 +131,7 @@ def test_nothing_leaks_in_the_parent_whether_the_start_works_or_not() -> None:
             spawn_process(["no-such-program-anywhere"])
         with pytest.raises(SpawnFailed):
             spawn_process(["true"], cwd="/no/such/folder")
-    assert open_descriptors() == before
+    assert open_descriptors() <= before
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 
