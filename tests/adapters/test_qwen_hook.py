@@ -50,7 +50,7 @@ def test_defaults_that_cannot_be_understood_are_left_alone(tmp_path: Path, given
         ("ask_user_question", {"questions": [{"question": "Which?", "options": []}]}, "question", "Which?"),
     ],
 )
-def test_it_tells_all_of_what_is_asked(tool: str, given: dict, kind: str, text: str) -> None:
+def test_it_tells_all_of_what_is_asked(tool: str, given: dict[str, object], kind: str, text: str) -> None:
     said = tell({"tool_name": tool, "tool_input": given, "cwd": "/p"}, "qwen")
     assert (said["subject"]["kind"], said["subject"]["text"], said["subject"]["complete"]) == (kind, text, True)
     assert said["source"] == "qwen (PermissionRequest hook)"

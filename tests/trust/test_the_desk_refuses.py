@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import httpx
 import pytest
 from tests.desk.conftest import database, desk, root, server
 from tests.support.fleet import YES_NO, Desk, new_machine, until
+from tests.support.hubs import hub_process, wait_until
 
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.fleet_wire import PATH, decode_message, encode_message
@@ -291,3 +293,18 @@ async def test_another_desk_at_the_same_address_is_not_believed(desk: Desk, root
         await dial(desk, machine)
     with pytest.raises(ChannelError, match="another desk"):
         await join(replace(await desk.invite(), desk_key=new_key()), "box", **PLAIN)
+
+
+def test_a_program_inside_a_session_cannot_join_a_desk() -> None:
+    """No desk is needed to see it refused: the hub is asked before anything else."""
+    with hub_process() as hub:
+        address = "http://127.0.0.1:9/#token.key"
+        script = f"{sys.executable} -m atlasbridge join '{address}' > {hub.home.root}/said 2>&1; sleep 600"
+        done = hub.cli("run", "--detach", "--", "bash", "-c", script)
+        assert done.returncode == 0, done.stderr
+        said = hub.home.root / "said"
+        wait_until(lambda: said.exists() and "error" in said.read_text())
+        assert "cannot be reached" not in said.read_text() and not (hub.home.root / "desk.json").exists()
+        outside = hub.cli("join", address)
+        assert "cannot be reached" in outside.stderr and not (hub.home.root / "desk.json").exists()
+        hub.cli("kill", done.stdout.split()[-1])

@@ -29,12 +29,25 @@ class Progress:
     fault: str = ""
 
 
-async def take_head(connection: Connection, entered: Entered, given: Any, at: datetime, always: bool = False) -> None:
-    """A newer head is anchored; one that goes back is a fault of that machine's log, for ever."""
-    head = _head(given)
+async def look_at_head(
+    connection: Connection, entered: Entered, given: Any, at: datetime, always: bool = False
+) -> None:
     known = await row(
         connection, "SELECT head_count, head_hash, log_fault FROM machines WHERE id = %s", entered.machine_id
     )
+    await take_head(connection, entered, given, at, known, always)
+
+
+async def take_head(
+    connection: Connection,
+    entered: Entered,
+    given: Any,
+    at: datetime,
+    known: Mapping[str, Any] | None,
+    always: bool = False,
+) -> None:
+    """A newer head is anchored; one that goes back is a fault of that machine's log, for ever."""
+    head = _head(given)
     if head is None or known is None:
         return
     newest = Head(int(known["head_count"]), str(known["head_hash"]))

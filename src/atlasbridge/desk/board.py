@@ -58,20 +58,20 @@ async def take(database: Database, entered: Entered, message: Mapping[str, Any])
         else:
             hidden.append(values)
     async with database.transaction() as connection:
-        await _advance(connection, entered, seq, database)
+        known = await _advance(connection, entered, seq, database)
         async with connection.cursor() as cursor:
             for query, given in ((_SESSION, sessions), (_PROMPT, prompts), (_HIDDEN, hidden)):
                 if given:
                     await cursor.executemany(query, given)
-        await take_head(connection, entered, message.get("head"), now)
+        await take_head(connection, entered, message.get("head"), now, known)
     return seq
 
 
-async def _advance(connection: Connection, entered: Entered, seq: int, database: Database) -> None:
+async def _advance(connection: Connection, entered: Entered, seq: int, database: Database) -> dict[str, Any]:
     moved = await row(
         connection,
         "UPDATE machines SET seen_at = %s, acked = greatest(acked, %s)"
-        " WHERE id = %s AND generation = %s AND gone_at IS NULL RETURNING id",
+        " WHERE id = %s AND generation = %s AND gone_at IS NULL RETURNING head_count, head_hash, log_fault",
         database.now(),
         seq,
         entered.machine_id,
@@ -79,6 +79,7 @@ async def _advance(connection: Connection, entered: Entered, seq: int, database:
     )
     if moved is None:
         raise Fenced
+    return moved
 
 
 def _session(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -18,7 +19,12 @@ from atlasbridge.core.errors import ConfigError, StoreError
 log = logging.getLogger(__name__)
 
 Connection = psycopg.AsyncConnection[TupleRow]
+Pool = AsyncConnectionPool[Connection]
 WAIT_S = 5.0  # for a free connection, or a server that starts again
+
+
+def _pool(url: str, most: int, **given: Any) -> Pool:
+    return AsyncConnectionPool(url, kwargs=given, min_size=1, max_size=most, open=False, timeout=WAIT_S)
 
 
 class Database:
@@ -29,19 +35,26 @@ class Database:
             raise ConfigError(f"{url!r} is no PostgreSQL database", "write it as postgresql://user@host/name")
         self.url = url
         self._clock = clock or SystemClock()
-        self._pool = AsyncConnectionPool(
-            url, min_size=1, max_size=most, open=False, timeout=WAIT_S, check=AsyncConnectionPool.check_connection
-        )
+        self._pool = _pool(url, most)
+        self._single = _pool(url, most, autocommit=True)  # a statement alone needs no BEGIN and no COMMIT
+        # what is told may be lost: nobody waits until it is on disk
+        self._telling = _pool(url, 1, autocommit=True, options="-c synchronous_commit=off")
+        self._looking: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         try:
-            await self._pool.open(wait=True, timeout=WAIT_S)
+            for pool in (self._pool, self._single, self._telling):
+                await pool.open(wait=True, timeout=WAIT_S)
         except PoolTimeout:
-            await self._pool.close()
+            await self.close()
             raise StoreError("PostgreSQL does not answer", "check the address, the user and the password") from None
 
     async def close(self) -> None:
-        await self._pool.close()
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+        for pool in (self._pool, self._single, self._telling):
+            await pool.close()
 
     def now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.wall(), UTC)
@@ -49,18 +62,32 @@ class Database:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
         """Committed at its end, or not at all.  StoreError: PostgreSQL is away."""
-        try:
-            async with self._pool.connection() as connection:
-                yield connection
-        except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
-            raise StoreError(f"PostgreSQL is away: {_first_line(error)}", "it is tried again") from None
+        async with self._borrowed(self._pool) as connection:
+            yield connection
 
     async def rows(self, query: Any, *parameters: Any) -> list[dict[str, Any]]:
-        async with self.transaction() as connection:
+        """One statement, committed by itself."""
+        async with self._borrowed(self._single) as connection:
             return await rows(connection, query, *parameters)
 
-    def figures(self) -> dict[str, int]:
-        return dict(self._pool.get_stats())
+    async def tell(self, channel: str, keys: list[str]) -> None:
+        async with self._borrowed(self._telling) as connection:
+            await connection.execute("SELECT pg_notify(%s, key) FROM unnest(%s::text[]) AS key", (channel, keys))
+
+    @asynccontextmanager
+    async def _borrowed(self, pool: Pool) -> AsyncIterator[Connection]:
+        try:
+            async with pool.connection() as connection:
+                yield connection
+        except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.create_task(self._look(), name="look at connections")
+            raise StoreError(f"PostgreSQL is away: {_first_line(error)}", "it is tried again") from None
+
+    async def _look(self) -> None:
+        """The server started again: none of the connections from before is handed out any more."""
+        for pool in (self._pool, self._single, self._telling):
+            await pool.check()
 
 
 async def rows(connection: Connection, query: Any, *parameters: Any) -> list[dict[str, Any]]:

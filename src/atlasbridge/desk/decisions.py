@@ -98,20 +98,20 @@ async def _same_request(connection: Connection, wish: Proposal) -> Decision | Re
 
 async def _refuse(connection: Connection, wish: Proposal) -> Refused | None:
     """Whether there is such a prompt that this person may see, and may answer."""
-    given = {"person": wish.person, "machine": wish.machine_id, "prompt": wish.prompt_id}
-    for may, reason in (("see", "unknown_prompt"), ("answer", "not_allowed")):
-        cursor = await connection.execute(
-            "SELECT p.body -> 'constraints' ->> 'secret' FROM prompts p JOIN machines m ON m.id = p.machine_id"
-            f" WHERE p.machine_id = %(machine)s AND p.prompt_id = %(prompt)s AND {ALLOWED}",
-            {**given, "may": may},
-        )
-        found = await cursor.fetchone()
-        if found is None:
-            words = {"unknown_prompt": "There is no such prompt.", "not_allowed": "You may see this, not answer it."}
-            return Refused(reason, words[reason])
-        if found[0] == "true":
-            return Refused("secret", "A secret is answered at its machine, never here.")
-    return None
+    may_answer = ALLOWED.replace("%(may)s", "'answer'")
+    cursor = await connection.execute(
+        f"SELECT p.body -> 'constraints' ->> 'secret' = 'true', {may_answer} FROM prompts p"
+        " JOIN machines m ON m.id = p.machine_id"
+        f" WHERE p.machine_id = %(machine)s AND p.prompt_id = %(prompt)s AND {ALLOWED}",
+        {"person": wish.person, "machine": wish.machine_id, "prompt": wish.prompt_id, "may": "see"},
+    )
+    found = await cursor.fetchone()
+    if found is None:
+        return Refused("unknown_prompt", "There is no such prompt.")
+    secret, allowed = found
+    if not allowed:
+        return Refused("not_allowed", "You may see this, not answer it.")
+    return Refused("secret", "A secret is answered at its machine, never here.") if secret else None
 
 
 async def _fate(connection: Connection, wish: Proposal) -> str:

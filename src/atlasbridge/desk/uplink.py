@@ -124,7 +124,7 @@ class Uplink:
         try:
             async with self._office.database.transaction() as connection:
                 now = self._office.database.now()
-                await anchors.take_head(connection, self._entered, first.get("head"), now, always=True)
+                await anchors.look_at_head(connection, self._entered, first.get("head"), now, always=True)
             async with asyncio.TaskGroup() as group:
                 telling = group.create_task(self._tell_loop(), name="tell")
                 await self._hear_loop()
@@ -179,7 +179,7 @@ class Uplink:
         if not await machines.seen(self._office.database, self._entered):
             raise Fenced
         async with self._office.database.transaction() as connection:
-            await anchors.take_head(connection, self._entered, message.get("head"), self._office.database.now())
+            await anchors.look_at_head(connection, self._entered, message.get("head"), self._office.database.now())
         await self._send("beat")
 
     # what the machine is told

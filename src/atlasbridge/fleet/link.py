@@ -24,6 +24,7 @@ from atlasbridge.fleet.websocket import WebSocket
 log = logging.getLogger(__name__)
 
 WINDOW = 4  # batches under way
+GATHER_S = 0.01  # what happens together is told together
 BATCH_CHARACTERS = 1_000_000
 FIRST_RETRY_S, LAST_RETRY_S, SENT_AWAY_S = 0.5, 30.0, 300.0
 PROOF_LINES = 500
@@ -120,6 +121,7 @@ class FleetLink:
             items = self._next_items() if len(self._under_way) < WINDOW else []
             if not items:
                 await self._poked.wait()
+                await asyncio.sleep(GATHER_S)
                 continue
             self._sent = items[-1]["seq"]
             self._under_way.append(self._sent)

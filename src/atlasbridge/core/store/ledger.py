@@ -60,6 +60,10 @@ class Ledger(Postponed):
     def close(self) -> None:
         self._journal.close()
 
+    def abandon(self) -> None:
+        """Let go of the files and write nothing more, as a process does that is killed."""
+        self._journal.abandon()
+
     @property
     def alarm(self) -> str:
         """Why nothing can be recorded, or why audit.log is behind the store; "" when all is well."""
