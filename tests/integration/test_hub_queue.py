@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from tests.support.fake_host import YES_NO, FakeHost
@@ -17,6 +18,10 @@ from atlasbridge.core.values import replace
 DESK, CHAT = channel_named("memory"), channel_named("chat", remote=True)
 POLICY = PolicySettings(allowed={"memory": None, "chat": frozenset({"chat:1"})})
 IDLE = Prompt(PromptType.TYPE_FREE_TEXT, 0.9, "What next?", constraints={"idle": True}, digest="idle", line_mode=False)
+
+
+def is_typed(live: LiveHub, text: str) -> bool:
+    return text not in [one["text"] for one in live.hub.desk.queued()]
 
 
 def said(session_id: str, text: str, **fields: Any) -> InboundReply:
@@ -45,7 +50,7 @@ async def test_queued_instructions_are_typed_in_order_one_at_each_idle_box() -> 
             host.raise_prompt(IDLE)
             order = await in_thread(host.answer_typing)
             assert order["answer"] == {"kind": "text", "value": text}
-            await until(lambda text=text: text not in [one["text"] for one in live.hub.desk.queued()])
+            await until(partial(is_typed, live, text))
         prompt_id = host.raise_prompt(IDLE)  # nothing is left for this one
         await until(lambda: live.hub.ledger.prompt(prompt_id) is not None)
         await asyncio.sleep(0.05)
