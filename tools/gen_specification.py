@@ -17,8 +17,7 @@ _HEAD = """# The specification, item by item
 
 Made from `docs/specification.toml`; a test looks for every test that is named here. Five design documents describe
 AtlasBridge: on reliability, on the architecture, on the Claude adapter, on the frozen adapter interface, on terminal
-sessions (`ptypool`). This is a list of their main promises, not of every sentence: what is not listed has not been
-checked here, one way or the other.
+sessions (`ptypool`). Listed is what they demand, section by section; "in part" and "missing" say what is not shown.
 """
 
 

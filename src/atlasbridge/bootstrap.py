@@ -371,6 +371,6 @@ def describe_adapters(home: Home) -> list[dict[str, Any]]:
 
 
 def find_adapter_faults(home: Home) -> dict[str, str]:
-    from atlasbridge.adapters.health import find_faults
+    from atlasbridge.adapters.loadable import find_faults
 
     return find_faults(home.root)

@@ -11,8 +11,8 @@ from tests.support.hubs import hub_process, wait_until
 from tests.support.terminal import ATLASBRIDGE, Terminal
 
 from atlasbridge.adapters.dialect_files import dialect_for
-from atlasbridge.adapters.health import find_faults
 from atlasbridge.adapters.listing import describe_adapters
+from atlasbridge.adapters.loadable import find_faults
 from atlasbridge.cli.doctor_checks import check_adapters
 from atlasbridge.core.home import Home
 

@@ -14,7 +14,7 @@ import pytest
 from tests.support.terminal import ATLASBRIDGE
 
 from atlasbridge.cli import doctor_checks
-from atlasbridge.cli.doctor import _put_right
+from atlasbridge.cli.doctor import put_right
 from atlasbridge.cli.doctor_checks import Check, check_home, check_service, check_sessions, check_socket, run_checks
 from atlasbridge.core.home import Home
 
@@ -117,7 +117,7 @@ def test_a_fix_that_fails_keeps_no_other_from_its_own(home: Home) -> None:
     def fail() -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    assert _put_right(Check("home", "fault", "x", "", fail)).startswith("cannot be put right: home")
+    assert put_right(Check("home", "fault", "x", "", fail)).startswith("cannot be put right: home")
 
 
 def test_a_disk_that_is_nearly_full_is_a_fault(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,25 @@ def test_every_document_is_listed() -> None:
     assert documents == {"at-session", "reliability", "architecture", "Claude adapter", "adapter interface"}
 
 
+SECTIONS = {  # of each document, those that demand something
+    "reliability": range(1, 9),
+    "architecture": range(1, 14),
+    "Claude adapter": range(1, 10),
+    "adapter interface": range(1, 10),
+}
+
+
+@pytest.mark.parametrize("document", SECTIONS)
+def test_every_numbered_section_of_a_document_is_listed(document: str) -> None:
+    listed = {int(item["section"].split(".")[0]) for item in ITEMS if item["document"] == document}
+    assert listed == set(SECTIONS[document])
+
+
+def test_what_is_said_to_work_is_shown_by_a_test_and_not_by_a_measurement_alone() -> None:
+    shown = {item["says"]: item["tests"] for item in ITEMS if item["state"] == "works"}
+    assert [says for says, tests in shown.items() if all("/benchmarks/" in test for test in tests)] == []
+
+
 def test_nothing_is_listed_twice() -> None:
     said = [(item["document"], item["section"], item["says"]) for item in ITEMS]
     assert len(said) == len(set(said))

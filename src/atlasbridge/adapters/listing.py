@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.adapters.dialect_files import available, load_dialect
-from atlasbridge.adapters.health import find_faults
+from atlasbridge.adapters.loadable import find_faults
 from atlasbridge.adapters.registry import AdapterRegistry
 
 

@@ -19,7 +19,7 @@ def command(fix: bool, as_json: bool) -> int:
     if fix:
         for check in run_checks(home()):
             if check.fix is not None:
-                click.echo(_put_right(check), err=as_json)
+                click.echo(put_right(check), err=as_json)
     checks = list(run_checks(home()))
     if as_json:
         print_json([check.to_json() for check in checks])
@@ -31,7 +31,7 @@ def command(fix: bool, as_json: bool) -> int:
     return 1 if any(check.state == "fault" for check in checks) else 0
 
 
-def _put_right(check: Check) -> str:
+def put_right(check: Check) -> str:
     """One that cannot be mended keeps no other from it."""
     assert check.fix is not None
     try:

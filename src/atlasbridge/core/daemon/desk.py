@@ -11,7 +11,6 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.desk_attention import DeskAttention
 from atlasbridge.core.daemon.desk_outbox import DeskOutbox
-from atlasbridge.core.daemon.health import look_at_sessions
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.launching import Launcher
@@ -19,6 +18,7 @@ from atlasbridge.core.daemon.remote_doors import RemoteDoors
 from atlasbridge.core.daemon.rule_operations import RuleOperations
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
+from atlasbridge.core.daemon.wellbeing import look_at_sessions
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.machine import OPEN

@@ -1,6 +1,6 @@
 """Which adapters cannot do their work, and why: rules that cannot be read, files and packages that cannot be loaded.
 
-What others wrote is loaded in a process of its own (`python -m ...health NAME`), so that it can neither end nor hang
+What others wrote is loaded in a process of its own (`python -m ...loadable NAME`), so that it can neither end nor hang
 who asks.  How a running session is doing, the hub knows.
 """
 
@@ -48,7 +48,7 @@ def _own_files(folder: Path) -> list[tuple[str, Path]]:
 
 
 def _try_loading(name: str) -> str:
-    words = own_python("atlasbridge.adapters.health", name)
+    words = own_python("atlasbridge.adapters.loadable", name)
     try:
         done = subprocess.run(
             words, env=own_environ(os.environ), stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S
