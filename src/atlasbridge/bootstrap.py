@@ -35,6 +35,7 @@ CHANNEL_SETTINGS = {
     "ntfy": "atlasbridge.channels.ntfy.settings:NtfySettings",
     "matrix": "atlasbridge.channels.matrix.settings:MatrixSettings",
     "tell": "atlasbridge.channels.tell.settings:TellSettings",
+    "desktop": "atlasbridge.channels.desktop.settings:DesktopSettings",
 }
 
 
@@ -71,30 +72,23 @@ def check_configuration(path: Path, environ: Mapping[str, str]) -> Configuration
 
 def how_to_start(channel: str) -> str:
     """What a person has to do at the service before there is a token."""
-    if channel == "slack":
-        from atlasbridge.channels.slack.manifest import setup_steps
+    from atlasbridge.channels import introductions
 
-        return setup_steps()
-    return "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you."
+    return introductions.how_to_start(channel)
 
 
-def introduce(channel: str, tokens: dict[str, str], api_url: str) -> Introduction:
+async def try_telling(url: str) -> None:
+    """One message to an Apprise address, for `setup`."""
+    from atlasbridge.channels.tell.setup import try_address
+
+    await try_address(url)
+
+
+def introduce(channel: str, tokens: dict[str, str], api_url: str, **more: Any) -> Introduction:
     """Somebody who can talk to a chat service before there is a channel, for `setup`."""
-    if channel == "ntfy":
-        from atlasbridge.channels.ntfy.setup import NtfyIntroduction
+    from atlasbridge.channels import introductions
 
-        return NtfyIntroduction(tokens, api_url)
-    if channel == "telegram":
-        from atlasbridge.channels.telegram.setup import TelegramIntroduction
-
-        return TelegramIntroduction(tokens, api_url)
-    try:
-        from atlasbridge.channels.slack.setup import SlackIntroduction
-    except ModuleNotFoundError as missing:
-        from atlasbridge.core.errors import ConfigError
-
-        raise ConfigError(f"the Slack channel needs {missing.name}", "pip install 'atlasbridge[slack]'") from None
-    return SlackIntroduction(tokens, api_url)
+    return introductions.introduce(channel, tokens, api_url, **more)
 
 
 def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
@@ -103,20 +97,14 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     from atlasbridge.config.rules import plan_rules
     from atlasbridge.core.daemon.launching import Launcher
     from atlasbridge.core.daemon.service import HubPlan
+    from atlasbridge.fleet.with_desk import with_desk
 
     config = load_configuration(home, environ)
     launchers = tuple(
-        Launcher(
-            item.name,
-            tuple(item.command),
-            os.path.expanduser(item.cwd),
-            partial(launch_session, home),
-            tuple(os.path.expanduser(folder) for folder in item.folders),
-            item.arguments,
-        )
+        Launcher.of(item.name, item.command, item.cwd, item.folders, item.arguments, partial(launch_session, home))
         for item in config.general.launchers
     )
-    return HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config))
+    return with_desk(home, HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config)))
 
 
 def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
@@ -217,6 +205,7 @@ def run_session(plan: Plan) -> Ending:
     from atlasbridge.core.host.launch import launch
     from atlasbridge.core.host.terminal.detach_key import DetachKey
     from atlasbridge.core.tty import Ending
+    from atlasbridge.os.tty.posix import own_line_settings
 
     home = Home.find(os.environ)
     home.prepare()
@@ -226,7 +215,7 @@ def run_session(plan: Plan) -> Ending:
     if plan.channels and plan.hub:
         refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
     parts = host_parts(home, detection)
-    client = Client(launch(plan, home, parts, settings, terminal_size(), _line_settings(plan)))
+    client = Client(launch(plan, home, parts, settings, terminal_size(), None if plan.detach else own_line_settings()))
     refused = client.await_start()
     if refused is not None or plan.detach:
         client.close()
@@ -311,6 +300,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
 
 def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) -> DetectorSettings:
     """The `[detection]` table in the detector's words."""
+    from atlasbridge.config.secrets import secret_values
     from atlasbridge.core.detection.settings import DetectorSettings
     from atlasbridge.core.detection.signals import Patience
 
@@ -325,13 +315,6 @@ def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) 
         slow_look_s=detection.get("stuck_poll_interval_seconds", usual.slow_look_s),
         secrets=secret_values(environ),
     )
-
-
-def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of the tool's environment that look like secrets: they never leave in an excerpt."""
-    from atlasbridge.config.secrets import is_secret_name
-
-    return tuple(value for name, value in environ.items() if is_secret_name(name) and len(value) >= 6)
 
 
 def check_dialect(home: Home, plan: Plan) -> None:
@@ -379,20 +362,6 @@ def _probe(pty: Pty) -> WaitingProbe:
     from atlasbridge.os.tty import make_probe
 
     return make_probe(pty.fileno(), pty.pid)
-
-
-def _line_settings(plan: Plan) -> list[Any] | None:
-    """The person's own line settings (erase key, UTF-8), which the tool's terminal starts with."""
-    import termios
-
-    if plan.detach:
-        return None
-    for fd in (0, 1, 2):
-        try:
-            return termios.tcgetattr(fd)
-        except termios.error:
-            continue
-    return None
 
 
 def describe_adapters(home: Home) -> list[dict[str, Any]]:

@@ -127,7 +127,9 @@ def test_the_command_ends_well_even_when_python_is_gone() -> None:
         ([], ""),
     ],
 )
-def test_a_hook_that_answers_says_what_the_host_decided_and_nothing_else(said: list, behaviour: str) -> None:
+def test_a_hook_that_answers_says_what_the_host_decided_and_nothing_else(
+    said: list[dict[str, str]], behaviour: str
+) -> None:
     door = Path(tempfile.mkdtemp(prefix="ab")) / "d.sock"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(door))

@@ -257,7 +257,9 @@ class MiniHub(BareDesk):
     def launchers(self) -> list[dict[str, Any]]:
         return [{"name": name, "command": [name], "cwd": "/"} for name in self.launchable]
 
-    async def launch(self, name: str, identity: str) -> str:
+    async def launch(
+        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
+    ) -> str:
         return self.add_session(name, label=name).session_id
 
     async def events(self) -> AsyncIterator[dict[str, Any]]:

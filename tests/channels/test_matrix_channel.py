@@ -233,6 +233,17 @@ def offers(home: FakeMatrix) -> list[dict[str, Any]]:
     ]
 
 
+async def test_nobody_is_asked_in_an_encrypted_room_and_the_hub_hears_why(home: FakeMatrix, desk: MiniHub) -> None:
+    home.encrypted = True
+    channel, record = opened(home, desk), desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    async with serving(desk, channel):
+        with pytest.raises(ChannelError, match="this room is encrypted"):
+            await desk.ask(channel, record)
+        await home.until(lambda: channel.health()["state"] == "fault", "the fault")
+        assert "encrypted" in channel.health()["detail"]
+    assert home.calls_of("send") == []
+
+
 @pytest.mark.parametrize(
     "content",
     [

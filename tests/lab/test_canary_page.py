@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
 
 from atlasbridge.cli.lab_canary import render_page
+from atlasbridge.cli.lab_sizes import render_sizes
 from atlasbridge.cli.lab_truth import TITLE, render_truth, truth_section, with_truth
 from atlasbridge.lab.canary import Result
+from atlasbridge.lab.dialogs import WALKS
+from atlasbridge.lab.draft import draft_change
 from atlasbridge.lab.mockmodel.nasty import ALL, Nasty
 from atlasbridge.lab.mockmodel.scene import Request, play
+from atlasbridge.lab.sizes import SIZES, sized_walk
 from atlasbridge.lab.truth import Agreement, Truth, compare
 
 STALE = "This prompt is no longer on the screen; nothing was typed."
@@ -58,3 +66,43 @@ def test_the_mock_model_asks_for_at_least_thirty_nasty_things() -> None:
         turn = play(Request(f"please lab:truth={number} now", 0, {"Bash": "function", "Write": "function"}), "/w", "")
         assert turn.call is not None and isinstance(turn.call.arguments, Mapping)
         assert item.text in turn.call.arguments.values()
+
+
+def test_a_version_in_which_nothing_has_changed_can_be_added() -> None:
+    draft = draft_change("codex", "0.167.0", ("0.166.0",), [Result("codex", "main", "bash: y", True)])
+    assert tomllib.loads(draft) == {"versions": ["0.166.0", "0.167.0"]}
+    assert "1 of 1 dialogs" in draft
+
+
+def test_a_dialog_that_has_changed_is_drafted_with_what_was_seen_of_it_and_claims_nothing() -> None:
+    results = [
+        Result("codex", "main", "bash: y", True),
+        Result("codex", "main", "bash: n", False, "waited for a prompt in vain\n  Run this?\n  > Yes\n    No"),
+    ]
+    draft = draft_change("codex", "0.167.0", ("0.166.0",), results)
+    assert "# bash: n: waited for a prompt in vain" in draft and "#     Run this?" in draft
+    assert '# id = "codex-bash-n"' in draft
+    assert tomllib.loads(draft) == {}  # nothing of it counts before a person has looked at it
+
+
+def test_the_page_of_sizes_counts_by_kind_and_names_each_failure() -> None:
+    rows = [
+        Result("codex", "sizes", "bash: y", True, size="40x15", kind="answered", raised=True),
+        Result("codex", "sizes", "bash: n", False, "no | choice\nscreen", size="40x15", kind="refused", raised=True),
+        Result("codex", "sizes", "bait: silent", True, size="40x15", kind="silent", raised=True),
+        Result("codex", "sizes", "bash: n", True, size="120x40", kind="refused", raised=True),
+    ]
+    page = render_sizes([{**row.to_json(), "version": "0.166.0"} for row in rows])
+    assert "| codex | 0.166.0 | 40x15 | 2 of 2 | 1 of 1 | 0 of 1 | 1 of 1 |" in page
+    assert "| codex | 0.166.0 | 120x40 | 1 of 1 | none | 1 of 1 | none |" in page
+    assert "- codex 40x15, bash: n: no \\| choice" in page
+    mended = render_sizes([{**row.to_json(), "version": "0.166.0"} for row in (*rows, replace(rows[1], ok=True))])
+    assert "0 of 1" not in mended and mended.endswith("None.\n")  # of several walks the newest counts
+
+
+@pytest.mark.parametrize("tool", WALKS)
+@pytest.mark.parametrize("size", SIZES)
+def test_every_tool_has_a_walk_for_every_size(tool: str, size: tuple[int, int]) -> None:
+    walk = sized_walk(tool, size)
+    assert {dialog.kind for dialog in walk.dialogs} == {"answered", "refused", "silent"}
+    assert any(dialog.resize != (0, 0) for dialog in walk.dialogs)

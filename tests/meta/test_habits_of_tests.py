@@ -35,6 +35,8 @@ INSIDE: dict[str, int] = {
     "core/screen/test_screen_beside.py": 3,
     "core/screen/test_screen_style.py": 1,
     "core/test_patterns.py": 3,
+    "desk/test_desk_path.py": 1,
+    "doors/test_client_http.py": 1,
     "fire/test_between_the_keys.py": 2,
     "fire/test_hub_under_strain.py": 1,
     "integration/test_hub_attention.py": 3,
@@ -45,11 +47,13 @@ INSIDE: dict[str, int] = {
     "ptypool/integration/test_ptypool_session.py": 1,
     "ptypool/integration/test_ptypool_threads.py": 1,
     "ptypool/test_specification_examples.py": 1,
-    "support/gate_world.py": 1,
+    "support/fleet.py": 4,
     "support/hostile_streams.py": 1,
+    "support/member.py": 1,
     "support/store_life.py": 1,
     "trust/test_not_by_the_one_who_asks.py": 2,
     "trust/test_receipts_tell_the_truth.py": 1,
+    "trust/test_the_desk_refuses.py": 1,
 }
 
 

@@ -122,8 +122,11 @@ class BareDesk:
     def come_back(self) -> None:
         _unexpected("leave")
 
-    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         _unexpected("a screen")
+
+    def rename(self, session_id: str, label: str, by: str) -> bool:
+        _unexpected("a name")
 
     async def kill(self, session_id: str, force: bool = False) -> bool:
         _unexpected("a kill")
@@ -144,13 +147,22 @@ class BareDesk:
     def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
         _unexpected("a live screen")
 
-    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
         _unexpected("the history")
 
     def statistics(self) -> dict[str, Any]:
         _unexpected("figures")
 
-    def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
+    def audit_entries(
+        self,
+        limit: int = 100,
+        before: int | None = None,
+        events: tuple[str, ...] = (),
+        session_id: str = "",
+        prompt_id: str = "",
+    ) -> list[dict[str, Any]]:
         _unexpected("audit entries")
 
     async def audit_state(self) -> dict[str, Any]:
@@ -188,5 +200,7 @@ class BareDesk:
     def agreed(self, prompt_id: str) -> list[str]:
         _unexpected("who agreed")
 
-    async def launch(self, name: str, identity: str) -> str:
+    async def launch(
+        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
+    ) -> str:
         _unexpected("a launch")

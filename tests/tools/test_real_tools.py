@@ -1,15 +1,18 @@
 """The real AI CLIs, offline against the mock model: every dialog is recognised, and the answer does what it says.
 
-Claude Code and Codex must be there (`make test-all` installs them); the others are for `make lab-real`, which says so
-with ATLASBRIDGE_LAB_REAL=1.  A tool that is missing is a failure, never a pass.
+Claude Code and Codex must be there (`make test-all` installs them), and of Continue and Kimi Code a few dialogs are
+walked; the others are for `make lab-real`, which says so with ATLASBRIDGE_LAB_REAL=1.  A tool that is missing is a
+failure, never a pass; only Vibe may be missing, where there is no Python for it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,8 +24,12 @@ from atlasbridge.lab.stage import Stage
 
 pytestmark = [pytest.mark.tools, pytest.mark.timeout(900)]
 ALL = os.environ.get("ATLASBRIDGE_LAB_REAL") == "1"
-WANTED = tuple(WALKS) if ALL else ("claude", "codex")
 DEFAULT_TOOLS = Path(__file__).parents[2] / ".venv" / "tools"
+TOOLS = Path(os.environ.get("ATLASBRIDGE_TOOLS", DEFAULT_TOOLS))
+NEWER = any(map(shutil.which, ("python3.12", "python3.13", "python3.14"))) or (TOOLS / "vibe").exists()
+WANTED = tuple(tool for tool in WALKS if NEWER or tool != "vibe") if ALL else ("claude", "codex")
+QUICK = ("cn", "kimi")  # of these every test run walks the dialogs that matter most
+MATTER = ("trust: y", "bash: y", "bash: n", "write: n", "bait: silent")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -31,7 +38,7 @@ def installed_tools() -> None:
     os.environ.setdefault("ATLASBRIDGE_TOOLS", str(DEFAULT_TOOLS))
 
 
-@pytest.mark.parametrize("tool", WANTED)
+@pytest.mark.parametrize("tool", WANTED if ALL else (*WANTED, *QUICK))
 def test_the_tool_is_installed_in_a_version_that_was_verified(tool: str) -> None:
     assert find_tool(tool) is not None, f"{tool} is missing: run tools/install-extras"
     done = subprocess.run(
@@ -56,6 +63,33 @@ def test_every_dialog_is_recognised_and_answered(tool: str, walk: Walk) -> None:
     wrong = [f"{result.dialog}: {result.detail}" for result in results if not result.ok]
     assert not wrong, "\n\n".join(wrong)
     assert len(results) == len(walk.dialogs)
+
+
+@pytest.mark.skipif(ALL, reason="all of their dialogs are walked")
+@pytest.mark.parametrize("tool", QUICK)
+def test_the_dialogs_that_matter_most_are_recognised_and_answered(tool: str) -> None:
+    main = WALKS[tool][0]
+    walk = replace(main, dialogs=tuple(dialog for dialog in main.dialogs if dialog.name in MATTER))
+    results = list(walk_through(tool, walk, (80, 24)))
+    wrong = [f"{result.dialog}: {result.detail}" for result in results if not result.ok]
+    assert not wrong, "\n\n".join(wrong)
+    assert len(results) == len(walk.dialogs) >= 4
+
+
+def test_claudes_hook_takes_the_answer_and_what_it_does_not_understand_is_typed() -> None:
+    with Stage("claude") as stage:
+        stage.next_prompt(90, idle=True)
+        for value, made in (("n", False), ("y", True)):
+            stage.say("please lab:bash now")
+            prompt = stage.next_prompt()
+            assert stage.reply(prompt, value)[0] == 0
+            assert stage.outcome(prompt) == "resolved"
+            stage.next_prompt(idle=True)
+            assert (stage.folder / "made-by-bash.txt").exists() is made
+        stage.say("please lab:ask now")  # a question is not for the hook
+        assert stage.reply(stage.next_prompt(), "SQLite")[0] == 0
+        stage.next_prompt(idle=True)
+        assert [event["way"] for event in stage.named("prompt.injected")] == ["hook", "hook", "keys"]
 
 
 def test_the_persons_own_hooks_stay_in_force_and_their_settings_untouched(tmp_path: Path) -> None:

@@ -32,12 +32,19 @@ and your own settings, hooks and plugins stay in force.
 
 | tool | used | what it gives |
 |---|---|---|
-| claude | PermissionRequest hook (`--settings`), OSC 7501, title | the whole command, diff, plan, question; folder |
+| claude | PermissionRequest hook (`--settings`), OSC 7501, title | all of what is asked; takes the answer |
 | codex | OSC 7501, title | that it waits, the moment it does |
 | gemini | title | that it waits, the moment it does |
 | opencode | events, by a plugin in `OPENCODE_CONFIG_CONTENT` | the whole command, diff or question; the folder |
 | aider | nothing | it says nothing |
-| qwen, cn, kimi, copilot | nothing yet | their screens decide; Qwen Code has hooks, which are not used |
+| qwen | PermissionRequest hook (a file of defaults for this run) | the whole command, diff or question; the folder |
+| vibe | OSC 7501 | that it waits, the moment it does |
+| cn, kimi, copilot, grok | nothing | their screens decide |
+
+Claude Code's hook waits while its dialog stands there.  An answer that allows once or refuses goes to it: claimed,
+compared with the screen, recorded and watched as if it were typed; the event `prompt.injected` says `"way": "hook"`.
+Everything else (for ever, questions, plans, own words) is typed, and so is the answer where no hook waits: hooks are
+switched off, it is another version than 2.1.325, or the hook is gone.  Who answers at the terminal meanwhile wins.
 
 Not used, and why:
 
@@ -48,9 +55,9 @@ Not used, and why:
   nothing for a tab: `rm -rf build<tab>/home` looks like one path.  So what is read from its screen, or Gemini's, is for
   people; no grant and no rule takes it for certain.  An edit is only named in its dialog, and every channel says so.
 - Gemini's Notification hook: it is read from the person's or the project's settings, which are not ours to write, or
-  from a system file that would stand in for the administrator's own and that Gemini refuses in folders others may write
-  to; it can see a dialog, never answer it.  A command longer than the dialog has its first lines hidden on the screen,
-  and the excerpt says so.
+  from the system's files (settings or defaults), which Gemini takes only from folders that nobody but the
+  administrator may write to, and else warns about; it can see a dialog, never answer it.  A command longer than the
+  dialog has its first lines hidden on the screen, and the excerpt says so.
 - OpenCode's HTTP server (`--port`) tells what its plugin tells, but to every program here, and without a password.
 
 ## Limits
@@ -62,15 +69,17 @@ Not used, and why:
   because these need an account there.  "Device Code" without a connection: the same list again, with the reason.
 - Gemini draws a command that is higher than the screen twice: first without its last line.  An answer to the first
   drawing is refused as stale and nothing is typed; the second is a prompt of its own.
-- Qwen Code, Continue (`cn`), Kimi Code and Copilot CLI were walked at 80x24 (Continue at 60x20 as well).  Smaller and
-  larger windows are not walked: there the rules hold as far as the dialog stands on the screen, and a command that is
-  higher than the screen is shown from where it begins to be visible and marked as incomplete.
+- Qwen Code, Continue (`cn`), Kimi Code, Copilot CLI, Mistral Vibe and Grok CLI were walked at 80x24; which other sizes
+  were tried is in [the page of sizes](sizes.md).  Elsewhere the rules hold as far as the dialog stands on the screen,
+  and a command that is higher than the screen is shown from where it begins to be visible and marked as incomplete.
 - Not walked in them: signing in, Qwen Code's trust and Auto mode, MCP tools, fetching a page (Continue fetches without
   asking, Kimi refuses loopback addresses), lists of boxes (Kimi's has rules, Qwen's and Copilot's have none), Qwen's
   and Copilot's plans, Kimi's plan beyond a refusal.
 - Continue's question knows no refusal: Esc does nothing there, and `n` is refused with the list of choices.
-- Copilot's two questions, trust, idle instructions and silences are in its walk but were not run to the end: its table
-  stops before them; one of its silences (thinking) is in the recordings.
+- Not walked in Vibe: its trust dialog (an empty folder has none), its other agents, MCP.  In Grok: signing in, words
+  beside a refusal, and the official `@xai-official/grok`, which is another program.
+- Not tried, because no program for arm64 could be had: goose, Kilo, Cline 3, Droid.  Hermes and gptme start, but have
+  no rules of their own: the rules for programs in general serve them.
 - Copilot asks for an address inside a command before it asks for the command: two prompts.
 - A tool without a dialect whose list stands right above an input box is raised as `unknown`: who gets the keys cannot
   be seen, and a wrong guess would press Enter on "Yes".
@@ -91,6 +100,11 @@ Not used, and why:
 @click.option("--only", default="", help="Only the walks, cases or sizes whose name contains this.")
 @click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="Write the results as a page.")
 @click.option("--size", default="120x40", show_default=True, help="Columns and rows of the terminal.")
+@click.option(
+    "--draft",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="For one tool: write what its dialect needs for the installed version.",
+)
 @click.option("--truth", is_flag=True, help="Compare what is shown with what then runs, instead.")
 @json_option
 def command(
@@ -101,6 +115,7 @@ def command(
     only: str,
     page: Path | None,
     size: str,
+    draft: Path | None,
     truth: bool,
     as_json: bool,
 ) -> int:
@@ -141,9 +156,17 @@ def command(
         for result in canary(tool, only, wanted):
             walked.append(result)
             _show(result, version, as_json)
+    if draft is not None:
+        draft.write_text(_draft(tools[0], *found[tools[0]]), "utf-8")
     if page is not None:
         page.write_text(with_truth(render_page(found), truth_section(before)), "utf-8")
     return int(not all(result.ok for _, results in found.values() for result in results))
+
+
+def _draft(tool: str, version: str, results: list[Result]) -> str:
+    from atlasbridge.lab.draft import draft_for
+
+    return draft_for(tool, version, results)
 
 
 def parse_size(text: str) -> tuple[int, int]:

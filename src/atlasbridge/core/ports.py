@@ -210,6 +210,30 @@ class Desk(Protocol):
         it does not allow this folder or further words."""
 
 
+class LinkDesk(Desk, Protocol):
+    """What the link to a desk of many machines may ask of the hub besides."""
+
+    def join(self, machine_id: str) -> str:
+        """Changes are collected for that desk from now on; the name of this membership."""
+
+    def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
+        """What the desk has not acknowledged, each item with its number (`seq`) and as it is now."""
+
+    def acknowledge(self, seq: int) -> None: ...
+    def backlog(self) -> int: ...
+    def audit_head(self) -> tuple[int, str]: ...
+    def audit_lines(self, after: int, limit: int) -> list[str]: ...
+
+    def told(self, prompt_id: str) -> bool:
+        """Whether the desk may know of this prompt, and decide about it."""
+
+    def shows(self, session_id: str) -> bool:
+        """Whether somebody at the desk may look at this session."""
+
+    def use_rules(self, path: Path, text: str, digest: str) -> None:
+        """Rules of the desk: recorded, written down there, and used from now on."""
+
+
 class WaitingProbe(Protocol):
     """The operating system's answer to: does the foreground process group wait for the terminal?"""
 

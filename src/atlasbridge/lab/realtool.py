@@ -26,10 +26,6 @@ BINARIES = {
     "copilot": "node_modules/.bin/copilot",
     "vibe": "bin/vibe",
     "grok": "node_modules/.bin/grok",
-    "cline": "node_modules/.bin/cline",
-    "kilo": "node_modules/.bin/kilo",
-    "hermes": "bin/hermes",
-    "gptme": "bin/gptme",
 }
 
 

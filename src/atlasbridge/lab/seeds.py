@@ -185,38 +185,6 @@ def _grok(binary: Path, home: Path, folder: Path, address: str, first_run: str) 
     return ("-k", "none", "-u", f"{address}/v1", "-m", "lab-model"), {}
 
 
-def _cline(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    environ = {"PATH": tool_path(binary), "HOME": str(home), "LANG": "C.UTF-8"}
-    if first_run != "virgin":
-        key = ("auth", "-p", "openai-compatible", "-k", "none", "-m", "lab-model", "-b", f"{address}/v1")
-        subprocess.run((str(binary), *key), env=environ, cwd=folder, capture_output=True, check=False, timeout=120)
-    return ("--auto-approve", "false", "-i"), {}
-
-
-def _kilo(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    (home / ".config" / "kilo").mkdir(parents=True, exist_ok=True)
-    (home / ".config" / "kilo" / "kilo.json").write_text(json.dumps(_open_code_settings(address)))
-    off = ("DISABLE_AUTOUPDATE", "DISABLE_MODELS_FETCH", "DISABLE_LSP_DOWNLOAD", "DISABLE_SHARE")
-    names = [f"{tool}_{name}" for tool in ("OPENCODE", "KILO") for name in off]
-    return (), dict.fromkeys((*names, "KILO_TELEMETRY_DISABLED"), "1")
-
-
-def _hermes(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    if first_run != "virgin":
-        (home / ".hermes").mkdir(exist_ok=True)
-        model = {"provider": "custom", "base_url": f"{address}/v1", "default": "lab-model", "api_key": "none"}
-        (home / ".hermes" / "config.yaml").write_text(json.dumps({"model": model}))  # JSON is YAML
-    env = {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "none"}
-    return ("chat",), env
-
-
-def _gptme(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    env = {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "none"}
-    if first_run == "virgin":
-        return (), {}
-    return ("-m", "local/lab-model", "--tool-format", "tool"), env
-
-
 SEEDS: dict[str, Callable[[Path, Path, Path, str, str], Seeded]] = {
     "claude": _claude,
     "claude-2.1.197": _claude,
@@ -230,8 +198,4 @@ SEEDS: dict[str, Callable[[Path, Path, Path, str, str], Seeded]] = {
     "copilot": _copilot,
     "vibe": _vibe,
     "grok": _grok,
-    "cline": _cline,
-    "kilo": _kilo,
-    "hermes": _hermes,
-    "gptme": _gptme,
 }

@@ -36,7 +36,7 @@ def with_hook(command: Sequence[str], door: str, answers: bool = False) -> tuple
     merged = json.dumps(_merged(settings, door, answers))
     if not _is_json(own):
         try:
-            merged = _write_private(Path(door).with_suffix(SETTINGS_SUFFIX), merged)
+            merged = write_private(Path(door).with_suffix(SETTINGS_SUFFIX), merged)
         except OSError:
             return tuple(command)  # without our hook, then: the screen tells what it asks
     if arguments[at].startswith(f"{OPTION}="):
@@ -46,9 +46,9 @@ def with_hook(command: Sequence[str], door: str, answers: bool = False) -> tuple
     return (program, *arguments)
 
 
-def hook_command(door: str, answers: bool = False) -> str:
+def hook_command(door: str, answers: bool = False, *more: str) -> str:
     """For a shell.  Whatever happens to us, Claude Code sees a hook that ended well and said nothing."""
-    words = (sys.executable, "-I", "-S", str(HOOK), door, *(("answers",) if answers else ()))
+    words = (sys.executable, "-I", "-S", str(HOOK), door, *(("answers",) if answers else ()), *more)
     return " ".join(shlex.quote(word) for word in words) + " 2>/dev/null || true"
 
 
@@ -82,7 +82,7 @@ def _is_json(given: str) -> bool:
     return given.lstrip().startswith("{")
 
 
-def _write_private(path: Path, text: str) -> str:
+def write_private(path: Path, text: str) -> str:
     """The session's host removes it at the end."""
     path.unlink(missing_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w", encoding="utf-8") as file:

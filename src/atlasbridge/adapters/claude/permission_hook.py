@@ -16,14 +16,23 @@ LOOK_S = 5.0  # how often it looks whether Claude Code is still there
 WAITS_S = 3600.0  # then the keys answer
 LINE_LIMIT = 65536
 TEXT_LIMIT = 20_000
+# Qwen Code says the same things in its own names.
+ALSO = {
+    "run_shell_command": "Bash",
+    "write_file": "Write",
+    "edit": "Edit",
+    "web_fetch": "WebFetch",
+    "ask_user_question": "AskUserQuestion",
+    "exit_plan_mode": "ExitPlanMode",
+}
 NAMES = {"WebFetch": "Fetch", "ExitPlanMode": "Plan", "AskUserQuestion": "Question"}
 DENIED = {"behavior": "deny", "message": "A person refused this.", "interrupt": True}
 EDITS = ("Edit", "MultiEdit", "Write", "NotebookEdit")
 
 
-def main(door: str, answers: bool = False) -> None:
+def main(door: str, answers: bool = False, app: str = "claude-code") -> None:
     try:
-        message = tell(json.loads(sys.stdin.buffer.read()))
+        message = tell(json.loads(sys.stdin.buffer.read()), app)
         line = json.dumps({"m": "structured", "answers": answers, **message}).encode() + b"\n"
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(TIMEOUT_S)
@@ -70,9 +79,10 @@ def decision(word: str) -> dict:  # type: ignore[type-arg]
     return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": behaviour}}
 
 
-def tell(payload: dict) -> dict:  # type: ignore[type-arg]
+def tell(payload: dict, app: str = "claude-code") -> dict:  # type: ignore[type-arg]
     """What the host is told: the kind of dialog, a short name for it, and its subject."""
     tool, given = str(payload["tool_name"]), dict(payload["tool_input"])
+    tool = ALSO.get(tool, tool)
     kind, text, target = about(tool, given)
     subject = {
         "kind": kind,
@@ -85,7 +95,7 @@ def tell(payload: dict) -> dict:  # type: ignore[type-arg]
     return {
         "kind": "question" if kind == "question" else "permission",
         "text": NAMES.get(tool, tool),
-        "source": "claude-code (PermissionRequest hook)",
+        "source": f"{app} (PermissionRequest hook)",
         "subject": subject,
     }
 
@@ -125,4 +135,4 @@ def asked(question: dict) -> list:  # type: ignore[type-arg]
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], "answers" in sys.argv[2:])
+    main(sys.argv[1], "answers" in sys.argv[2:], "qwen" if "qwen" in sys.argv[2:] else "claude-code")

@@ -25,12 +25,8 @@ class AuditEvent(StrEnum):
     REPLY_REFUSED = "REPLY_REFUSED"  # a reply was turned away
     SELF_REFUSED = "SELF_REFUSED"  # a session's own program tried to decide: to answer, to log in, to change the hub
     REPLY_INJECTED = "REPLY_INJECTED"  # the keys were typed
-    REPLY_POSTPONED = (
-        "REPLY_POSTPONED"  # a person gave an answer for a later moment; it is decided then, like any other
-    )
-    REPLY_REVOKED = (
-        "REPLY_REVOKED"  # an answer for later came to nothing: taken back, overtaken, or refused at its moment
-    )
+    REPLY_POSTPONED = "REPLY_POSTPONED"  # a person gave an answer for a later moment; it is decided then
+    REPLY_REVOKED = "REPLY_REVOKED"  # an answer for later came to nothing: taken back, overtaken, refused
     PROMPT_SNOOZED = "PROMPT_SNOOZED"  # a person wants to be asked again in a while
     INSTRUCTION_QUEUED = "INSTRUCTION_QUEUED"  # a person gave an instruction for the session's next idle input box
     INSTRUCTION_DROPPED = "INSTRUCTION_DROPPED"  # it came to nothing: taken back, refused, or the session has ended
@@ -64,6 +60,8 @@ class AuditEvent(StrEnum):
     WEB_TYPING = "WEB_TYPING"  # typing into a session from afar was switched on or off
     TOKEN_CREATED = "TOKEN_CREATED"  # a token for the HTTP API; its secret is nowhere kept
     TOKEN_REVOKED = "TOKEN_REVOKED"  # a token of the HTTP API was made worthless
+    DESK_JOINED = "DESK_JOINED"  # this machine belongs to a desk of many machines from now on
+    DESK_LEFT = "DESK_LEFT"  # and does not any more: it left, or was sent away
     STORE_CLEANED = "STORE_CLEANED"  # retention removed old prompts and sessions
 
 

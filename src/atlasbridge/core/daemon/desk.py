@@ -10,6 +10,7 @@ from typing import Any
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.desk_attention import DeskAttention
+from atlasbridge.core.daemon.desk_outbox import DeskOutbox
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.launching import Launcher
@@ -30,7 +31,7 @@ from atlasbridge.core.values import replace
 SHORTEST_ID = 8  # of a grant that a button ends
 
 
-class HubDesk(DeskAttention):
+class HubDesk(DeskAttention, DeskOutbox):
     doors: RemoteDoors  # set by `service`, as the next
     kinship: Kinship
 
@@ -53,6 +54,7 @@ class HubDesk(DeskAttention):
         self._launchers = {launcher.name: launcher for launcher in launchers}
         self.offers: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]] = {}
         self.tell_people: Callable[[str], None] = lambda message: None
+        self.read_rules = lambda: None  # see `service`
         self.rule_operations: RuleOperations  # see `service`
 
     @property

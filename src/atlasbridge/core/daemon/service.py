@@ -11,6 +11,7 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.alarm import StoreAlarm
 from atlasbridge.core.daemon.desk import HubDesk
+from atlasbridge.core.daemon.desk_outbox import CHANNEL
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.later_desk import LaterDesk
@@ -93,8 +94,9 @@ class Hub:
         self.desk.serve(self.life, self.router, self.later, self.queue)
         self.desk.doors = RemoteDoors(parts, self.sessions)
         ledger.name_people_by(self.desk.name_of)
-        self.replies.person_of = lambda identity: self.router.policy.attention.people.person_of(identity)
+        self.replies.person_of = self._person_of
         self.desk.tell_people = self.router.notify
+        self.desk.read_rules = lambda: self.rules.use(self._read_plan().rules)
         self.kinship = self.desk.kinship = Kinship(parts, refusals)
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
         self.desk.rule_operations = self.rule_operations
@@ -132,6 +134,11 @@ class Hub:
             await self._stop()
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 loop.remove_signal_handler(number)
+
+    def _person_of(self, identity: str) -> str:
+        """Whom an identity means; a desk of many machines knows its people by name itself."""
+        found = self.router.policy.attention.people.person_of(identity)
+        return found.removeprefix(f"{CHANNEL}:") if found == identity else found
 
     def stop(self) -> None:
         if self._stopping.is_set():
@@ -217,6 +224,8 @@ class Hub:
         log.info("the configuration was reloaded")
 
     def _add_channels(self) -> None:
+        if not any(channel.name == CHANNEL for channel in self._plan.channels):
+            self.ledger.membership.end()  # nobody would ever take what is collected
         for channel in self._plan.channels:
             build = channel.build
             self.router.add(

@@ -224,6 +224,7 @@ def write(path: str, content: str, patch: str) -> Spellings:
         "write_file": {"file_path": path, "path": path, "content": content},
         "write": {"filePath": path, "path": path, "content": content},
         "create": {"path": path, "file_text": content},
+        "create_file": {"path": path, "content": content},
         "exec_command": {"cmd": f"apply_patch <<'END'\n{patch}END"},
     }
 
@@ -234,6 +235,7 @@ def read(path: str) -> Spellings:
         "read_file": {"file_path": path, "path": path},
         "read": {"filePath": path},
         "view": {"path": path},
+        "view_file": {"path": path},
         "exec_command": {"cmd": "cat seed.txt"},
         "shell_command": {"command": "cat seed.txt"},
     }
@@ -256,6 +258,7 @@ def edit(path: str) -> Spellings:
             "old_str": old,
             "new_str": new,
         },
+        "str_replace_editor": {"path": path, "old_str": old, "new_str": new},
         "exec_command": {"cmd": f"apply_patch <<'END'\n{CHANGE_FILE}END"},
     }
 

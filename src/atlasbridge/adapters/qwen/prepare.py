@@ -1,0 +1,56 @@
+"""Qwen Code is started with a hook of ours for this run, which tells in full what is asked.
+
+It comes by the file of the system's defaults, below everybody's own settings: an administrator's, if there is one, is
+kept with ours added, and nothing is written into the person's home.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from atlasbridge.adapters.claude.hook import hook_command, write_private
+from atlasbridge.adapters.tool_start import ToolStart
+from atlasbridge.core.session.plan import SETTINGS_SUFFIX
+from atlasbridge.core.values import replace
+
+VARIABLE = "QWEN_CODE_SYSTEM_DEFAULTS_PATH"
+USUAL = "/etc/qwen-code/system-defaults.json"
+_TIMEOUT_MS = 5000
+
+
+def prepare(start: ToolStart) -> ToolStart:
+    theirs = _read(Path(start.environ.get(VARIABLE) or USUAL))
+    if theirs is None:
+        return start  # not ours to understand: the screen tells what it asks
+    try:
+        path = write_private(Path(start.door).with_suffix(SETTINGS_SUFFIX), json.dumps(with_hook(theirs, start.door)))
+    except OSError:
+        return start
+    return replace(start, environ={**start.environ, VARIABLE: path})
+
+
+def with_hook(settings: dict[str, Any], door: str) -> dict[str, Any]:
+    hooks = dict(settings.get("hooks", {}))
+    ours = {
+        "type": "command",
+        "name": "atlasbridge",
+        "command": hook_command(door, False, "qwen"),
+        "timeout": _TIMEOUT_MS,
+    }
+    hooks["PermissionRequest"] = [*hooks.get("PermissionRequest", []), {"matcher": "*", "hooks": [ours]}]
+    return {**settings, "hooks": hooks}
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """{} where there is no such file; None where it is not what we know."""
+    try:
+        settings = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        return None
+    hooks = settings.get("hooks", {}) if isinstance(settings, dict) else None
+    fits = isinstance(hooks, dict) and isinstance(hooks.get("PermissionRequest", []), list)
+    return settings if fits else None
