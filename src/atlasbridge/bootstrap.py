@@ -368,3 +368,9 @@ def describe_adapters(home: Home) -> list[dict[str, Any]]:
     from atlasbridge.adapters.listing import describe_adapters
 
     return describe_adapters(home.root)
+
+
+def find_adapter_faults(home: Home) -> dict[str, str]:
+    from atlasbridge.adapters.health import find_faults
+
+    return find_faults(home.root)
