@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import Any
 
@@ -10,7 +9,7 @@ from tests.support.fake_host import YES_NO, FakeHost
 from tests.support.hubs import LiveHub, channel_named, live_hub
 from tests.support.waiting import in_thread, until
 
-from atlasbridge.core.prompt.model import Prompt, PromptType, Refusal, Reject
+from atlasbridge.core.prompt.model import Prompt, PromptState, PromptType, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.values import replace
@@ -20,10 +19,6 @@ POLICY = PolicySettings(allowed={"memory": None, "chat": frozenset({"chat:1"})})
 IDLE = Prompt(PromptType.TYPE_FREE_TEXT, 0.9, "What next?", constraints={"idle": True}, digest="idle", line_mode=False)
 
 
-def is_typed(live: LiveHub, text: str) -> bool:
-    return text not in [one["text"] for one in live.hub.desk.queued()]
-
-
 def said(session_id: str, text: str, **fields: Any) -> InboundReply:
     identity = fields.pop("identity", "chat:1")
     return InboundReply("chat", identity, "", text, session_id=session_id, place="Ana's phone", **fields)
@@ -31,6 +26,16 @@ def said(session_id: str, text: str, **fields: Any) -> InboundReply:
 
 def events(live: LiveHub) -> list[str]:
     return [entry["event"] for entry in live.hub.ledger.audit_entries()]
+
+
+def is_asked(live: LiveHub, prompt_id: str) -> bool:
+    """A person was told: then nothing else was going to answer it."""
+    record = live.hub.ledger.prompt(prompt_id)
+    return record is not None and record.state is PromptState.AWAITING_REPLY
+
+
+def is_gone(live: LiveHub, text: str) -> bool:
+    return text not in [one["text"] for one in live.hub.desk.queued()]
 
 
 async def working(live: LiveHub) -> FakeHost:
@@ -50,10 +55,9 @@ async def test_queued_instructions_are_typed_in_order_one_at_each_idle_box() -> 
             host.raise_prompt(IDLE)
             order = await in_thread(host.answer_typing)
             assert order["answer"] == {"kind": "text", "value": text}
-            await until(partial(is_typed, live, text))
+            await until(partial(is_gone, live, text))
         prompt_id = host.raise_prompt(IDLE)  # nothing is left for this one
-        await until(lambda: live.hub.ledger.prompt(prompt_id) is not None)
-        await asyncio.sleep(0.05)
+        await until(lambda: is_asked(live, prompt_id))
         assert events(live).count("REPLY_RECEIVED") == 2 and events(live).count("INSTRUCTION_QUEUED") == 2
         host.close()
 
@@ -63,8 +67,7 @@ async def test_a_question_never_takes_a_queued_instruction_and_an_open_idle_box_
         host = await working(live)
         live.hub.desk.enqueue(said(host.record.session_id, "y"))
         asked = host.raise_prompt(YES_NO)
-        await until(lambda: live.hub.ledger.prompt(asked) is not None)
-        await asyncio.sleep(0.05)
+        await until(lambda: is_asked(live, asked))
         assert len(live.hub.desk.queued()) == 1 and "REPLY_RECEIVED" not in events(live)
         live.hub.desk.dequeue(said("", ""), live.hub.desk.queued()[0]["queue_id"][:8])
         idle = host.raise_prompt(IDLE)
@@ -106,7 +109,6 @@ async def test_a_box_that_moved_on_leaves_the_instruction_for_the_next_one() -> 
         host.raise_prompt(IDLE)
         await in_thread(host.answer_typing, "stale")
         await until(lambda: [one["text"] for one in live.hub.desk.queued()] == ["go on"])
-        await until(lambda: not live.hub.queue._under_way)
         host.raise_prompt(replace(IDLE, digest="idle2"))
         assert (await in_thread(host.answer_typing))["answer"]["value"] == "go on"
         await until(lambda: live.hub.desk.queued() == [])

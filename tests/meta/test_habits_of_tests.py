@@ -18,14 +18,12 @@ OF_OTHERS = {"_exit", "_ntuple_diskusage", "_req", "_IOBase"}  # private to Pyth
 
 # Pauses that are what is tested or played: a slow network, a busy program, a second that passes.
 PAUSES: dict[str, int] = {
-    "integration/test_hub_queue.py": 2,
     "ptypool/test_specification_examples.py": 1,
     "support/fake_ntfy.py": 1,
     "support/fake_server.py": 2,
 }
 # Looks at the inside, by file; whoever takes one away takes its number down.
 INSIDE: dict[str, int] = {
-    "integration/test_hub_queue.py": 1,
     "channels/web/test_web_lan.py": 3,
     "channels/web/test_web_push.py": 2,
     "core/audit/test_audit_log.py": 1,

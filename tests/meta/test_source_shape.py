@@ -79,7 +79,6 @@ SAME_IDEA = {
     "later",  # what is kept for a later moment: its table, its rules and the commands about it
     "granting",  # what a grant would allow, and how a chat offers it
     "hub",
-    "health",  # of a hub, and of what it runs
     "desk",  # what a hub offers, and the commands of a desk of many
     "outbox",  # what is still to be told
     "database",  # SQLite's for a hub, PostgreSQL's for a desk

@@ -97,8 +97,15 @@ class QueueDesk:
             return False
         task = asyncio.get_running_loop().create_task(self._type(items[0], record, session), name="queued-instruction")
         self._under_way[session.session_id] = task
-        task.add_done_callback(lambda done: self._under_way.pop(session.session_id, None))
+        task.add_done_callback(lambda done: self._done(record, session, done.cancelled()))
         return True
+
+    def _done(self, record: PromptRecord, session: SessionRecord, stopping: bool) -> None:
+        """A box that came while the last one was being settled is not forgotten."""
+        self._under_way.pop(session.session_id, None)
+        for later in () if stopping else self._hub.ledger.open_prompts(session.session_id):
+            if later.prompt_id != record.prompt_id:
+                self.offer(later, session)
 
     def session_ended(self, session: SessionRecord) -> None:
         items = self._items(session.session_id)
