@@ -12,7 +12,7 @@ _PATIENCE_S = 0.8  # a screen that has not come to rest by then has something th
 _TURNS = 4  # so often a row must have changed meanwhile
 
 
-class Stillness:
+class Rest:
     def __init__(self, now: float) -> None:
         self._began = self._since = now
         self._version = -1
