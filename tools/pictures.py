@@ -17,9 +17,11 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from selenium import webdriver
 from tests.support.browser import find, open_browser, phone, wait, wait_text
 
 from atlasbridge.core.own_python import own_python
@@ -101,7 +103,7 @@ class Stage:
             time.sleep(0.5)
 
     def link(self) -> str:
-        return str(self.ask("web", "--no-open", "--scope", "admin", "--name", "Ada's laptop")["links"]["local"])
+        return str(self.ask("web", "--no-open", "--scope", "admin", "--name", "laptop")["links"]["local"])
 
     def stop(self) -> None:
         for session in self.ask("ps"):
@@ -115,7 +117,7 @@ class Stage:
 def on_stage() -> Iterator[Stage]:
     root = Path(tempfile.gettempdir()) / "ada"
     root.mkdir()  # a short name, because it stands in the pictures; who has such a folder keeps it
-    scene.scenes = _scenes  # type: ignore[assignment]
+    scene.scenes = _scenes
     stage = Stage(root)
     try:
         yield stage
@@ -140,7 +142,7 @@ def shoot(stage: Stage, name: str, views: dict[str, str], dark: bool, small: boo
             find(browser, ".rows span" if view.startswith("session/") else "[data-prompt], .facts, details.entry")
             wait(browser, lambda it: not it.execute_script("return document.getAnimations().length"))
             began = browser.execute_script("return performance.now()")
-            wait(browser, lambda it, began=began: it.execute_script("return performance.now()") > began + 700)
+            wait(browser, partial(_has_passed, began + 700))
             data = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
             (IMAGES / f"{name}{picture}.png").write_bytes(base64.b64decode(data))
             print(f"docs/images/{name}{picture}.png")
@@ -163,6 +165,10 @@ def main() -> int:
         screen = f"session/{sessions['shop-web']['session_id']}"
         shoot(stage, "page-", {"session-dark": screen, "audit-dark": "audit"}, DARK, small=False)
     return 0
+
+
+def _has_passed(moment: float, browser: webdriver.Chrome) -> bool:
+    return bool(browser.execute_script("return performance.now()") > moment)
 
 
 if __name__ == "__main__":

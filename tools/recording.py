@@ -12,6 +12,7 @@ import select
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def _watch(master: int) -> list[tuple[float, tuple[Row, ...]]]:
     return frames
 
 
-def _row(runs: list[list[object]]) -> Row:
+def _row(runs: Sequence[Sequence[object]]) -> Row:
     out, column = [], 0
     for text, colour, _, flags in runs:
         words = str(text)

@@ -35,6 +35,7 @@ CHANNEL_SETTINGS = {
     "ntfy": "atlasbridge.channels.ntfy.settings:NtfySettings",
     "matrix": "atlasbridge.channels.matrix.settings:MatrixSettings",
     "tell": "atlasbridge.channels.tell.settings:TellSettings",
+    "desktop": "atlasbridge.channels.desktop.settings:DesktopSettings",
 }
 
 
@@ -75,11 +76,28 @@ def how_to_start(channel: str) -> str:
         from atlasbridge.channels.slack.manifest import setup_steps
 
         return setup_steps()
+    if channel == "matrix":
+        return "Make an account for AtlasBridge alone on your homeserver, and copy its access token."
+    if channel == "tell":
+        return "An address that Apprise knows, such as tgram://TOKEN/CHAT or mailto://USER:PASSWORD@example.org."
     return "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you."
 
 
-def introduce(channel: str, tokens: dict[str, str], api_url: str) -> Introduction:
+async def try_telling(url: str) -> None:
+    """One message to an Apprise address, for `setup`."""
+    from atlasbridge.channels.tell.setup import try_address
+
+    await try_address(url)
+
+
+def introduce(
+    channel: str, tokens: dict[str, str], api_url: str, room: str = "", people: tuple[str, ...] = ()
+) -> Introduction:
     """Somebody who can talk to a chat service before there is a channel, for `setup`."""
+    if channel == "matrix":
+        from atlasbridge.channels.matrix.setup import MatrixIntroduction
+
+        return MatrixIntroduction(tokens, api_url, room, people)
     if channel == "ntfy":
         from atlasbridge.channels.ntfy.setup import NtfyIntroduction
 
@@ -103,20 +121,14 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     from atlasbridge.config.rules import plan_rules
     from atlasbridge.core.daemon.launching import Launcher
     from atlasbridge.core.daemon.service import HubPlan
+    from atlasbridge.fleet.with_desk import with_desk
 
     config = load_configuration(home, environ)
     launchers = tuple(
-        Launcher(
-            item.name,
-            tuple(item.command),
-            os.path.expanduser(item.cwd),
-            partial(launch_session, home),
-            tuple(os.path.expanduser(folder) for folder in item.folders),
-            item.arguments,
-        )
+        Launcher.of(item.name, item.command, item.cwd, item.folders, item.arguments, partial(launch_session, home))
         for item in config.general.launchers
     )
-    return HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config))
+    return with_desk(home, HubPlan(hub_settings(config), plan_channels(config), launchers, plan_rules(home, config)))
 
 
 def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:

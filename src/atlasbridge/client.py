@@ -1,7 +1,8 @@
 """A small client for programs: ask people, tell them something, see what is open, answer it, follow what happens.
 
-`Client` blocks, `AsyncClient` does not; both speak to the hub of this home over its socket and start it where needed.
-What a program may not do by itself (answer from inside a session) is refused by the hub, here as everywhere.
+`Client` blocks, `AsyncClient` does not; both speak to the hub of this home over its socket and start it where needed,
+or with `url` and `token` to a hub anywhere.  What a program may not do by itself (answer from inside a session, or what
+it asked itself) is refused by the hub, here as everywhere.
 """
 
 from __future__ import annotations
@@ -11,30 +12,19 @@ import os
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
+from ssl import SSLContext
 from typing import Any
 
-from atlasbridge.core.daemon.request import HubClient
-from atlasbridge.core.daemon.starter import ensure_hub
-from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
+from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.prompt.question import Handed, Question, prompt_of, refuses, words_of
 from atlasbridge.core.values import frozen
-from atlasbridge.doors.door import Door
-from atlasbridge.doors.origin import origin_of
-from atlasbridge.doors.question import Handed, Question, prompt_of, refuses, words_of
+from atlasbridge.doors.http_line import HttpLine, Refused
 from atlasbridge.doors.waiting import ask_async
+from atlasbridge.doors.ways import AnyDoor, Line, SocketLine, WebLine
 
-__all__ = ["Answered", "AsyncClient", "AtlasBridgeError", "Client", "Refused"]
-
-RETRY_S = 0.5
-
-
-class Refused(AtlasBridgeError):
-    """A reply was not accepted; `reason` is the hub's word for why."""
-
-    def __init__(self, reason: str, sentence: str) -> None:
-        super().__init__(sentence)
-        self.reason = reason
+__all__ = ["Answered", "AsyncClient", "AtlasBridgeError", "Client", "Question", "Refused"]
 
 
 @frozen
@@ -51,9 +41,26 @@ class Answered:
 
 
 class Client:
-    def __init__(self, home: str | Path | None = None, label: str = "") -> None:
-        self._home = Home(Path(home).absolute()) if home else Home.find(os.environ)
+    """The hub of `home` (as the environment says) over its socket; or the one at `url` with a `token` of the scope
+    that is needed: "ask" to ask and tell, "answer" to answer.  `tls`: how its certificate is checked."""
+
+    def __init__(
+        self,
+        home: str | Path | None = None,
+        label: str = "",
+        *,
+        url: str = "",
+        token: str = "",
+        tls: SSLContext | None = None,
+    ) -> None:
+        if url and home:
+            raise ConfigError("a hub is at a home or at an address, not both")
         self._label = label
+        self._line: Line
+        if url:
+            self._line = WebLine(HttpLine(url, token, tls))
+        else:
+            self._line = SocketLine(Home(Path(home).absolute()) if home else Home.find(os.environ))
 
     def ask(
         self,
@@ -77,51 +84,40 @@ class Client:
         finally:
             done.set()
 
-    def door_of(self, question: Question) -> tuple[Prompt, Door]:
+    def door_of(self, question: Question) -> tuple[Prompt, AnyDoor]:
         """A question ready to be asked, for callers that wait in their own way."""
-        return prompt_of(question), Door(self._home, origin_of("ask", self._label, ("python",), os.environ))
+        return prompt_of(question), self._line.door(question, self._label)
 
     def notify(self, message: str) -> None:
-        with self._hub() as hub:
-            hub.ask("notify", message=message, label=self._label)
+        self._line.notify(message, self._label)
 
     def prompts(self) -> list[dict[str, Any]]:
         """What is open, each as `prompt.raised` of `atlasbridge events` shows it."""
-        with self._hub() as hub:
-            return list(hub.ask("prompts")["prompts"])
+        return self._line.prompts()
 
     def reply(self, prompt_id: str, value: str, *, text: bool = False) -> str:
         """Returns the hub's sentence once it is typed; raises `Refused`."""
-        with self._hub() as hub:
-            answer = hub.request("reply", prompt_id=prompt_id, value=value, as_text=text)
-        if not answer.get("ok"):
-            raise Refused(str(answer.get("reason", "")), str(answer.get("message", "")))
-        return str(answer["message"])
+        return self._line.reply(prompt_id, value, text)
 
     def events(self, session: str = "") -> Iterator[dict[str, Any]]:
         """What is open, then everything that happens.  After a restart of the hub `hub.reconnected` comes first, and
         what is open is told again."""
-        again = False
-        while True:
-            try:
-                with self._hub() as hub:
-                    if again:
-                        yield {"event": "hub.reconnected"}
-                    yield from hub.stream("events", follow=True, session=session)
-            except HubUnavailable:
-                threading.Event().wait(RETRY_S)
-            again = True
-
-    def _hub(self) -> HubClient:
-        ensure_hub(self._home)
-        return HubClient(self._home)
+        return self._line.events(session)
 
 
 class AsyncClient:
     """The same for asyncio; cancelling `ask` withdraws its question."""
 
-    def __init__(self, home: str | Path | None = None, label: str = "") -> None:
-        self._client = Client(home, label)
+    def __init__(
+        self,
+        home: str | Path | None = None,
+        label: str = "",
+        *,
+        url: str = "",
+        token: str = "",
+        tls: SSLContext | None = None,
+    ) -> None:
+        self._client = Client(home, label, url=url, token=token, tls=tls)
 
     async def ask(
         self,
@@ -172,7 +168,7 @@ def _answered(prompt: Prompt, handed: Handed) -> Answered:
     return Answered("answered", words_of(prompt, handed.answer), refuses(prompt, handed.answer), handed.by)
 
 
-def _withdraw_when(leave: threading.Event, done: threading.Event, door: Door) -> None:
+def _withdraw_when(leave: threading.Event, done: threading.Event, door: AnyDoor) -> None:
     while not done.wait(0.05):
         if leave.is_set():
             door.withdraw()

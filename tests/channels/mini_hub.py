@@ -207,10 +207,12 @@ class MiniHub(BareDesk):
     def come_back(self) -> None:
         self.away.append(0.0)
 
-    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         return self.screens.get(session_id)
 
-    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
         return sorted(self.records.values(), key=lambda record: record.created_at, reverse=True)[:limit]
 
     async def kill(self, session_id: str, force: bool = False) -> bool:
@@ -227,7 +229,9 @@ class MiniHub(BareDesk):
     def launchers(self) -> list[dict[str, Any]]:
         return [{"name": name, "command": [name], "cwd": "/"} for name in self.launchable]
 
-    async def launch(self, name: str, identity: str) -> str:
+    async def launch(
+        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
+    ) -> str:
         return self.add_session(name, label=name).session_id
 
     async def events(self) -> AsyncIterator[dict[str, Any]]:

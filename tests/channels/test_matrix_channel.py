@@ -9,6 +9,7 @@ import pytest
 from tests.channels import prompts
 from tests.channels.conftest import serving
 from tests.channels.mini_hub import MiniHub
+from tests.integration.test_hub_rules import asking
 from tests.support.fake_matrix import BOT, ROOM, TOKEN, FakeMatrix
 
 from atlasbridge.channels.matrix.channel import MatrixChannel
@@ -178,6 +179,69 @@ async def test_a_real_synapse_carries_question_reaction_reply_and_edit(desk: Min
             await fake.until(lambda: [e for e in ada.reads(room) if "m.new_content" in e["content"]], "the edit")
         for account in (bot, ada, eve):
             account.close()
+
+
+class GrantingHub(MiniHub):
+    """Remembers what was granted and revoked; what a grant allows is the real hub's business."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[dict[str, Any]] = []
+        self.ended: list[str] = []
+
+    def grant(
+        self, prompt_id: str, identity: str, *, for_s: float | None, times: int | None, folder: bool, preview: bool
+    ) -> dict[str, Any]:
+        words = {"ok": True, "words": "ls, 5 times", "shape": "ls", "would": ["ls"], "would_not": ["ls; x"]}
+        if preview:
+            return words
+        self.given.append({"by": identity, "for_s": for_s, "times": times, "folder": folder})
+        return {**words, "grant_id": "ab" * 16, "answered": True}
+
+    def revoke_grant(self, grant_id: str, identity: str) -> bool:
+        self.ended.append(grant_id)
+        return True
+
+
+async def test_a_clock_brings_the_offer_and_a_keycap_under_it_grants_and_revokes(home: FakeMatrix) -> None:
+    desk = GrantingHub()
+    record = desk.add_prompt(desk.add_session(), asking("ls"))
+    channel = opened(home, desk)
+    async with serving(desk, channel):
+        message_id = await desk.ask(channel, record)
+        await listening(home)
+        await home.until(
+            lambda: any("⏱" in str(one["content"].get("m.relates_to")) for one in home.events), "the clock"
+        )
+        home.react(ADA, message_id, "⏱\ufe0f")
+        await home.until(lambda: offers(home), "the offer")
+        offer = offers(home)[0]
+        assert "✅ ls\n❌ ls; x" in offer["content"]["body"] and "2\ufe0f\u20e3 5 times" in offer["content"]["body"]
+        home.react(EVE, offer["event_id"], "1\ufe0f\u20e3")
+        home.react(ADA, offer["event_id"], "2\u20e3")
+        await home.until(lambda: desk.given, "the grant")
+        assert desk.given == [{"by": f"matrix:{ADA}", "for_s": None, "times": 5, "folder": False}]
+        await home.until(lambda: "Granted: ls, 5 times." in str(home.events[-1]["content"]), "the edit")
+        home.react(ADA, offer["event_id"], "1\ufe0f\u20e3")
+        await home.until(lambda: desk.ended == ["ab" * 4], "the end")
+        assert desk.replies == []
+
+
+def offers(home: FakeMatrix) -> list[dict[str, Any]]:
+    return [
+        one for one in home.events if "Without asking, this would be allowed: ls." in str(one["content"].get("body"))
+    ]
+
+
+async def test_nobody_is_asked_in_an_encrypted_room_and_the_hub_hears_why(home: FakeMatrix, desk: MiniHub) -> None:
+    home.encrypted = True
+    channel, record = opened(home, desk), desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    async with serving(desk, channel):
+        with pytest.raises(ChannelError, match="this room is encrypted"):
+            await desk.ask(channel, record)
+        await home.until(lambda: channel.health()["state"] == "fault", "the fault")
+        assert "encrypted" in channel.health()["detail"]
+    assert home.calls_of("send") == []
 
 
 @pytest.mark.parametrize(

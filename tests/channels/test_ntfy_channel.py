@@ -77,7 +77,7 @@ async def test_without_the_words_there_is_no_button_that_agrees(phone: FakeNtfy,
         assert "Continue" not in str(shown) and [one["label"] for one in shown["actions"]] == ["❌ No"]
 
 
-async def test_who_does_not_trust_the_topic_gets_buttons_that_only_refuse(phone: FakeNtfy, desk: MiniHub):
+async def test_who_does_not_trust_the_topic_gets_buttons_that_only_refuse(phone: FakeNtfy, desk: MiniHub) -> None:
     record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
     channel = opened(phone, desk, taps_agree=False)
     async with serving(desk, channel):

@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.channels.conftest import slack_settings, telegram_settings
 from tests.channels.mini_hub import MiniHub
+from tests.support.fake_desktop import FakeDesktop
 from tests.support.fake_hook import FakeHook
 from tests.support.fake_matrix import ROOM, TOKEN, FakeMatrix
 from tests.support.fake_ntfy import FakeNtfy
@@ -17,6 +18,7 @@ from tests.support.fake_slack import FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 
 from atlasbridge.channels.base import BaseChannel
+from atlasbridge.channels.desktop.channel import DesktopChannel
 from atlasbridge.channels.local import LocalChannel
 from atlasbridge.channels.matrix.channel import MatrixChannel
 from atlasbridge.channels.memory import MemoryChannel
@@ -250,7 +252,30 @@ class TellDriver(Driver):
         return str([call.params for call in self.server.calls])
 
 
+class DesktopDriver(Driver):
+    """A program that notes what it was to show; one that is gone shows nothing."""
+
+    name = "desktop"
+    carries_replies = False
+
+    async def start_service(self) -> None:
+        self.desktop = FakeDesktop()
+
+    async def stop_service(self) -> None:
+        self.desktop.remove()
+
+    def build(self, hub: MiniHub) -> BaseChannel:
+        return DesktopChannel({"program": self.desktop.program}, hub, SystemClock())
+
+    async def answer(self, record: PromptRecord, value: str) -> None:
+        raise AssertionError("nobody can answer there")
+
+    def shown(self) -> str:
+        return str(self.desktop.calls())
+
+
 DRIVERS: list[type[Driver]] = [
+    DesktopDriver,
     TelegramDriver,
     SlackDriver,
     NtfyDriver,

@@ -22,7 +22,7 @@ class Desk:
         return found
 
     def next(self) -> dict[str, Any]:
-        wait_until(lambda: bool(self.prompts()))
+        wait_until(lambda: bool(self.prompts()), 90)
         return self.prompts()[0]
 
     def answer(self, value: str, **how: Any) -> dict[str, Any]:
@@ -34,6 +34,13 @@ class Desk:
         """From a terminal of their own: a program cannot answer what it asks itself."""
         outcome = self._person.request(self.hub.home, "reply", prompt_id=prompt_id, value=value, **how)
         assert outcome["ok"], outcome
+
+    def try_reply(self, prompt_id: str, value: str) -> bool:
+        """Whether it was taken; a hub that dies meanwhile has not said so."""
+        try:
+            return bool(self._person.request(self.hub.home, "reply", prompt_id=prompt_id, value=value)["ok"])
+        except (OSError, ValueError):
+            return False
 
     def wait_quiet(self) -> None:
         wait_until(lambda: not self.prompts())

@@ -48,8 +48,9 @@ def test_a_secret_is_handed_over_and_kept_nowhere(desk: Desk) -> None:
     assert b"hunter2" not in kept
 
 
-def test_nobody_answered_in_time_is_neither_yes_nor_no(desk: Desk) -> None:
-    done = desk.hub.cli("ask", "Anybody?", "--ttl", "0.5s")
+@pytest.mark.parametrize("ttl", ["0.5s", "0.5"])
+def test_nobody_answered_in_time_is_neither_yes_nor_no(desk: Desk, ttl: str) -> None:
+    done = desk.hub.cli("ask", "Anybody?", "--ttl", ttl)
     assert (done.stdout, done.returncode) == ("", 4)
 
 
@@ -103,7 +104,7 @@ def test_a_hub_that_is_killed_is_started_again_and_asks_the_same_question(desk: 
 def test_several_questions_come_from_a_file_and_the_first_unanswered_ends_it(desk: Desk, tmp_path: Path) -> None:
     file = tmp_path / "questions.json"
     items = [{"name": "go", "question": "Go?"}, {"name": "where", "question": "Where?", "choices": ["a", "b"]}]
-    file.write_text(json.dumps([*items, {"name": "late", "question": "Late?", "ttl": "0.5s"}]))
+    file.write_text(json.dumps([*items, {"name": "late", "question": "Late?", "ttl": 0.5}]))
     asking = desk.hub.popen("ask", "--file", str(file), "--json")
     desk.answer("y")
     desk.answer("b")

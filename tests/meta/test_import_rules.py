@@ -13,12 +13,14 @@ OURS = ("atlasbridge", "ptypool")
 
 # what a part of atlasbridge may import of the other parts
 MAY_IMPORT = {
-    "cli": {"cli", "bootstrap", "config", "core", "doors", "lab"},
-    "bootstrap": {"adapters", "channels", "os", "config", "core", "lab"},
+    "cli": {"cli", "bootstrap", "config", "core", "doors", "lab", "desk", "fleet"},
+    "bootstrap": {"adapters", "channels", "os", "config", "core", "lab", "fleet"},
     "config": {"config", "core"},
     "adapters": {"adapters", "core", "os"},  # an adapter stands on the system's terminal
     "channels": {"channels", "core"},
     "doors": {"doors", "core"},
+    "fleet": {"fleet", "core"},  # a hub's way to a desk
+    "desk": {"desk", "core"},
     "client": {"doors", "core"},
     "os": {"os", "core", "ptypool"},
     "lab": {"lab", "adapters", "core", "os", "ptypool"},
@@ -32,8 +34,12 @@ EXEMPT = {("core/daemon/__main__.py", "bootstrap")}
 HOME_OF = {
     "click": {"cli"},
     "httpx": {"channels"},
-    "starlette": {"channels/web"},
-    "uvicorn": {"channels/web"},
+    "starlette": {"channels/web", "desk"},
+    "uvicorn": {"channels/web", "desk"},
+    "psycopg": {"desk"},
+    "psycopg_pool": {"desk"},
+    "wsproto": {"fleet"},
+    "cryptography": {"fleet", "desk", "channels/web"},
     "slack_sdk": {"channels/slack"},
     "aiohttp": {"channels/slack"},
     "apprise": {"channels/tell"},
@@ -112,6 +118,7 @@ FLOORS = (
         "constants",
         "home",
         "wire",
+        "fleet_wire",
         "tty",
         "rate",
         "durable",

@@ -75,7 +75,12 @@ SAME_IDEA = {
     "reply",
     "policy",  # whom to ask, and the commands about rules
     "grants",  # a table, and the commands about it
+    "later",  # what is kept for a later moment: its table, its rules and the commands about it
+    "granting",  # what a grant would allow, and how a chat offers it
     "hub",
+    "desk",  # what a hub offers, and the commands of a desk of many
+    "outbox",  # what is still to be told
+    "database",  # SQLite's for a hub, PostgreSQL's for a desk
     "link",
     "client",
     "door",
@@ -89,7 +94,7 @@ SAME_IDEA = {
 }
 # Classes of one name: a configuration's table and what is made of it, a chat's own part, the same word of two rooms.
 SAME_WORD = {
-    *("Grant", "Hub", "Retention", "Launcher", "Client", "Person"),
+    *("Dialog", "Told", "Stillness", "Grant", "Hub", "Retention", "Launcher", "Client", "Person", "Database"),
     *("Doors", "Memory", "Inbound", "Origin", "Listener", "Link", "Body", "Token"),
     *("Strangers", "Refused", "Outcome", "Caller", "Call", "HubServer", "Line", "Moment", "Door", "Walk", "Process"),
     *("Confidence", "PromptEvent", "Session"),  # as two documents write them, each in its own way

@@ -10,8 +10,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from atlasbridge.core.ids import new_id
 from atlasbridge.core.policy.attention import Tone
-from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
+from atlasbridge.core.prompt.question import RemoteQuestion
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
@@ -20,7 +22,37 @@ def _unexpected(what: str) -> NoReturn:
     raise AssertionError(f"this desk was not expected to be asked for {what}")
 
 
+class BareDoors:
+    """Nobody answers here what is asked over HTTP: that is tried with a real hub."""
+
+    async def ask(self, asked: RemoteQuestion) -> AsyncGenerator[dict[str, Any], None]:
+        yield {"event": "raised", "prompt_id": new_id()}
+        yield {"event": "expired", "outcome": "expired"}
+
+    def withdraw(self, session_id: str) -> bool:
+        return False
+
+    def owner(self, session_id: str) -> str:
+        return ""
+
+    def is_foreign(self, session_id: str, identity: str) -> bool:
+        return False
+
+
 class BareDesk:
+    @property
+    def doors(self) -> BareDoors:
+        return BareDoors()
+
+    async def kin_of(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+        return ""
+
+    def mark_asker(self, label: str, kin: str) -> str:
+        return label
+
+    def refuse_kin(self, kin: str, op: str, prompt_id: str = "") -> Reject:
+        return Reject(Refusal.SELF, "Only a person decides.")
+
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         _unexpected("sessions")
 
@@ -81,8 +113,11 @@ class BareDesk:
     def come_back(self) -> None:
         _unexpected("leave")
 
-    async def screen(self, session_id: str, styled: bool = False) -> dict[str, Any] | None:
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         _unexpected("a screen")
+
+    def rename(self, session_id: str, label: str, by: str) -> bool:
+        _unexpected("a name")
 
     async def kill(self, session_id: str, force: bool = False) -> bool:
         _unexpected("a kill")
@@ -103,13 +138,22 @@ class BareDesk:
     def watch(self, session_id: str, fps: float = 10.0) -> AsyncGenerator[dict[str, Any], None]:
         _unexpected("a live screen")
 
-    def history(self, search: str = "", limit: int = 50, before: str = "") -> list[PromptRecord]:
+    def history(
+        self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
+    ) -> list[PromptRecord]:
         _unexpected("the history")
 
     def statistics(self) -> dict[str, Any]:
         _unexpected("figures")
 
-    def audit_entries(self, limit: int = 100, before: int | None = None) -> list[dict[str, Any]]:
+    def audit_entries(
+        self,
+        limit: int = 100,
+        before: int | None = None,
+        events: tuple[str, ...] = (),
+        session_id: str = "",
+        prompt_id: str = "",
+    ) -> list[dict[str, Any]]:
         _unexpected("audit entries")
 
     async def audit_state(self) -> dict[str, Any]:
@@ -147,5 +191,7 @@ class BareDesk:
     def agreed(self, prompt_id: str) -> list[str]:
         _unexpected("who agreed")
 
-    async def launch(self, name: str, identity: str) -> str:
+    async def launch(
+        self, name: str, identity: str, folder: str = "", arguments: tuple[str, ...] = (), label: str = ""
+    ) -> str:
         _unexpected("a launch")

@@ -13,7 +13,7 @@ from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.detection.events import OutputReceived
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.screen.width import is_narrow
-from atlasbridge.lab.replay import Player, _event, read_recording, simulated_probe
+from atlasbridge.lab.replay import Player, event_of, read_recording, simulated_probe
 
 Cell = tuple[int, int]
 SIGNS = " ax|/\\-1"
@@ -31,7 +31,7 @@ def dialogs(case: Path) -> Iterator[tuple[Detector, Prompt]]:
         prompt = detector.open_prompt
         if prompt is not None and not prompt.idle and any(isinstance(command, RaisePrompt) for _, command in heard):
             yield detector, prompt
-        [*player.tell(_event(kind, data), at)]
+        [*player.tell(event_of(kind, data), at)]
 
 
 def unnoticed(detector: Detector, prompt: Prompt, rng: Random, tries: int) -> tuple[dict[str, int], list[str]]:

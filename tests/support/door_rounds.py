@@ -1,13 +1,19 @@
-"""Questions without a terminal while things die: the caller, the hub, or both, at any moment.
+"""Questions without a terminal while things die: the caller, the proxy, its agent or the hub, at any moment.
 
-Each caller asks a question that names its own answer, so an answer given to another is seen at once.
+Every attempt to answer has a word of its own, so an answer that is lost, doubled or given to another is seen at once.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import sys
+import tempfile
+import threading
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,76 +21,197 @@ from tests.support.hubs import HubProcess, wait_until
 
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 
+MOST_ATTEMPTS = 60
+# asks for one permission, and keeps every line that it gets back; what it got in full counts
+AGENT = """
+import sys
+sys.stdout.write(sys.argv[1] + "\\n"); sys.stdout.flush()
+for line in sys.stdin:
+    with open(sys.argv[2], "a") as heard: heard.write(line)
+    break
+"""
+
 
 def open_prompts(hub: HubProcess) -> list[dict[str, Any]]:
     try:
         found: list[dict[str, Any]] = hub.ask("prompts")["prompts"]
-    except (HubUnavailable, AtlasBridgeError):
-        return []
+    except AtlasBridgeError:
+        return []  # a hub that is just dying or starting
     return found
-
-
-def answer_what_is_open(hub: HubProcess) -> None:
-    """Each question gets the word that it names; a hub that is just dying is asked again later."""
-    for prompt in open_prompts(hub):
-        word = prompt["excerpt"].split()[-1].rstrip("?")
-        try:
-            hub.ask("reply", prompt_id=prompt["prompt_id"], value=word, as_text=True)
-        except AtlasBridgeError:
-            continue  # it ended meanwhile, or the hub did
 
 
 def ask_many(hub: HubProcess, count: int) -> None:
     """All at once: every caller gets its own answer."""
     callers = [hub.popen("ask", f"Say w{number}?", "--text", "--ttl", "10m") for number in range(count)]
     while any(caller.poll() is None for caller in callers):
-        answer_what_is_open(hub)
+        for prompt in open_prompts(hub):
+            word = prompt["excerpt"].split()[-1].rstrip("?")
+            try:
+                hub.ask("reply", prompt_id=prompt["prompt_id"], value=word, as_text=True)
+            except AtlasBridgeError:
+                continue  # it ended meanwhile
     for number, caller in enumerate(callers):
         out, err = caller.communicate()
         assert (out, caller.returncode) == (f"w{number}\n", 0), (number, out, err)
 
 
+class Answering:
+    """A person who answers again and again until nobody asks; each attempt says something else."""
+
+    def __init__(self, hub: HubProcess, word: Callable[[int], str], as_text: bool) -> None:
+        self._hub, self._word, self._as_text = hub, word, as_text
+        self.attempts = 0
+        self.taken: list[str] = []
+        self.unknown: list[str] = []  # the hub died before it said what became of them
+
+    def once(self) -> None:
+        for prompt in open_prompts(self._hub):
+            self.attempts = min(self.attempts + 1, MOST_ATTEMPTS)
+            word = self._word(self.attempts)
+            try:
+                self._hub.ask("reply", prompt_id=prompt["prompt_id"], value=word, as_text=self._as_text)
+            except HubUnavailable:
+                self.unknown.append(word)
+            except AtlasBridgeError:
+                continue  # refused: it ended meanwhile
+            else:
+                self.taken.append(word)
+
+    def check(self, heard: list[str], must_hear: bool) -> None:
+        """One answer at most was taken, and who asked heard that one and no other."""
+        assert len(self.taken) <= 1 and len(heard) <= 1, (self.taken, self.unknown, heard)
+        if self.taken:
+            assert heard in ([], self.taken) and (heard or not must_hear), (self.taken, self.unknown, heard)
+        elif heard:
+            assert heard[0] in self.unknown, (self.unknown, heard)
+        assert heard or not must_hear, (self.taken, self.unknown)
+
+
+class AskDoor:
+    """`atlasbridge ask`."""
+
+    victims = ("hub", "hub twice", "caller", "none")
+
+    def __init__(self, hub: HubProcess, number: int, folder: Path) -> None:
+        self.caller = hub.popen("ask", f"Question {number}?", "--text", "--ttl", "10m")
+        self.answering = Answering(hub, lambda attempt: f"w{number}-{attempt}", as_text=True)
+
+    def kill(self, victim: str) -> None:
+        self.caller.kill()
+
+    def end(self, lives: bool) -> list[str]:
+        out, err = self.caller.communicate()
+        if lives:
+            assert self.caller.returncode == 0, (out, err, self.caller.returncode)
+        return out.split()
+
+
+class AcpDoor:
+    """`atlasbridge acp` with an agent that asks for one permission."""
+
+    victims = ("hub", "hub twice", "proxy", "agent", "none")
+
+    def __init__(self, hub: HubProcess, number: int, folder: Path) -> None:
+        self._heard = folder / f"heard-{number}"
+        options = [
+            {"optionId": f"w{number}-{at}", "name": f"Way {at}", "kind": "allow_once"}
+            for at in range(1, MOST_ATTEMPTS + 1)
+        ]
+        params = {"sessionId": "s", "toolCall": {"toolCallId": "c", "title": f"Question {number}"}, "options": options}
+        request = {"jsonrpc": "2.0", "id": number, "method": "session/request_permission", "params": params}
+        agent = [sys.executable, "-c", AGENT, json.dumps(request), str(self._heard)]
+        self.caller = subprocess.Popen(
+            hub.command("acp", "--", *agent),
+            env=hub.environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self._reading = threading.Thread(target=self._read, daemon=True)  # an editor that does nothing
+        self._reading.start()
+        self.answering = Answering(hub, lambda attempt: str(attempt), as_text=False)
+        self._number = number
+
+    def _read(self) -> None:
+        assert self.caller.stdout is not None
+        for _ in self.caller.stdout:
+            pass
+
+    def kill(self, victim: str) -> None:
+        if victim == "proxy":
+            self.caller.kill()
+            return
+        children = Path(f"/proc/{self.caller.pid}/task/{self.caller.pid}/children")
+        for child in children.read_text().split() if children.exists() else ():
+            os.kill(int(child), 9)
+
+    def end(self, lives: bool) -> list[str]:
+        assert self.caller.stdin is not None and self.caller.stdout is not None
+        self.caller.wait(60)
+        self._reading.join(60)
+        self.caller.stdin.close()
+        self.caller.stdout.close()
+        if lives:
+            assert self.caller.returncode == 0, self.caller.returncode
+        lines = self._heard.read_text().splitlines(keepends=True) if self._heard.exists() else []
+        chosen = [json.loads(line)["result"]["outcome"]["optionId"] for line in lines if line.endswith("\n")]
+        return [word.rpartition("-")[2] for word in chosen if word.startswith(f"w{self._number}-")] or chosen
+
+
 def kill_rounds(hub: HubProcess, rounds: int, chance: Random) -> Counter[str]:
-    """Kill -9 of hub or caller somewhere in the life of a question; counts how the questions ended."""
+    """Kill -9 somewhere in the life of a question; counts how the questions ended."""
     ended: Counter[str] = Counter()
-    for number in range(rounds):
-        caller = hub.popen("ask", f"Say w{number}?", "--text", "--ttl", "10m")
-        victim = chance.choice(["hub", "caller", "hub", "none"])
-        after_answer = chance.random() < 0.5
-        wait_until(lambda: bool(open_prompts(hub)))
-        if after_answer:
-            answering = subprocess.Popen(
-                hub.command("reply", open_prompts(hub)[0]["prompt_id"], f"w{number}", "--text"),
-                env=hub.environ,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-        _kill(victim, hub, caller, chance)
-        if victim == "hub":
-            hub.start()
-        while caller.poll() is None:
-            answer_what_is_open(hub)
-        if after_answer:
-            answering.wait()
-        out, _ = caller.communicate()
-        if victim == "caller" and caller.returncode < 0:
-            assert out in ("", f"w{number}\n"), out
-            ended["caller killed"] += 1
-        else:
-            assert (out, caller.returncode) == (f"w{number}\n", 0), (number, victim, out, caller.returncode)
-            ended[f"answered, {victim} killed"] += 1
-        wait_until(lambda: not open_prompts(hub))
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(rounds):
+            kinds: tuple[type[AskDoor] | type[AcpDoor], ...] = (AskDoor, AcpDoor)
+            kind = chance.choice(kinds)
+            victim = chance.choice(kind.victims)
+            died = _round(hub, kind(hub, number, Path(folder)), victim, chance)
+            ended[f"{kind.__name__[:3].lower()}, {victim} killed, {'left' if died else 'answered'}"] += 1
+            wait_until(lambda: not open_prompts(hub))
     return ended
 
 
-def _kill(victim: str, hub: HubProcess, caller: subprocess.Popen[str], chance: Random) -> None:
+def _round(hub: HubProcess, door: AskDoor | AcpDoor, victim: str, chance: Random) -> bool:
+    """True: who asked died before it could hear."""
+    moment = chance.choice(["before", "asked", "answering", "answering"])
+    if moment != "before":
+        wait_until(lambda: bool(open_prompts(hub)), 60)
+    first = threading.Thread(target=door.answering.once)
+    if moment == "answering":
+        first.start()
+    _pause(door.caller, chance.choice([0.0, 0.0, 0.002, 0.005, 0.01, 0.02, 0.1, 0.5 if moment == "before" else 0.05]))
+    lives = victim.startswith("hub") or victim == "none" or door.caller.poll() is not None
+    if victim.startswith("hub"):
+        _kill_hub(hub)
+        hub.start()
+        if victim == "hub twice":
+            _pause(door.caller, chance.choice([0.0, 0.01, 0.1, 0.3]))
+            _kill_hub(hub)
+            hub.start()
+    elif victim != "none" and door.caller.poll() is None:
+        door.kill(victim)
+    if moment == "answering":
+        first.join()
+    while door.caller.poll() is None:
+        door.answering.once()
+    heard = door.end(lives)
+    door.answering.check(heard, must_hear=lives)
+    return not heard
+
+
+def _kill_hub(hub: HubProcess) -> None:
+    if hub.pid:
+        try:
+            hub.kill_9()
+        except ProcessLookupError:
+            pass  # it was on its way out
+
+
+def _pause(caller: subprocess.Popen[str], pause_s: float) -> None:
     """At once or a little later: somewhere between the claim and the handing over."""
-    pause = chance.choice([0.0, 0.0, 0.005, 0.02, 0.1])
     try:
-        caller.wait(pause) if pause else None
+        caller.wait(pause_s) if pause_s else None
     except subprocess.TimeoutExpired:
         pass
-    if victim == "hub" and hub.pid:
-        hub.kill_9()
-    elif victim == "caller" and caller.poll() is None:
-        os.kill(caller.pid, 9)

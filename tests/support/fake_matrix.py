@@ -17,6 +17,7 @@ class FakeMatrix(FakeServer):
     def __init__(self) -> None:
         super().__init__()
         self.events: list[dict[str, Any]] = []
+        self.encrypted = False
         self._transactions: dict[str, str] = {}
 
     def routes(self) -> list[web.RouteDef]:
@@ -25,6 +26,8 @@ class FakeMatrix(FakeServer):
             web.get(f"{P}/account/whoami", self._whoami),
             web.get(f"{P}/sync", self._sync),
             web.put(send, self._send),
+            web.post(f"{P}/createRoom", self._create),
+            web.get(f"{P}/rooms/{{room}}/state/m.room.encryption/", self._encryption),
         ]
 
     # people
@@ -63,6 +66,20 @@ class FakeMatrix(FakeServer):
 
     async def _whoami(self, request: web.Request) -> web.Response:
         return self._denied(request, "whoami") or web.json_response({"user_id": BOT})
+
+    async def _create(self, request: web.Request) -> web.Response:
+        if denied := self._denied(request, "createRoom"):
+            return denied
+        wanted = await request.json()
+        self.note("createRoom", wanted)
+        return web.json_response({"room_id": ROOM})
+
+    async def _encryption(self, request: web.Request) -> web.Response:
+        if denied := self._denied(request, "encryption"):
+            return denied
+        if self.encrypted:
+            return web.json_response({"algorithm": "m.megolm.v1.aes-sha2"})
+        return web.json_response({"errcode": "M_NOT_FOUND"}, status=404)
 
     async def _send(self, request: web.Request) -> web.Response:
         if denied := self._denied(request, "send"):

@@ -223,7 +223,7 @@ class GateWorld:
         if self.random.random() < 0.5:
             self.ledger.close()
         else:
-            self.ledger._journal.abandon()
+            self.ledger.abandon()
         self.ledger = self._open()
         self.pending.clear()
 

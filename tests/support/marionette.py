@@ -119,8 +119,13 @@ class Firefox(webdriver.Remote):
         words = [binary, "--headless", "--marionette", "--no-remote", "--profile", str(self._folder)]
         size = ["--width", str(width), "--height", str(height)]
         self._process = subprocess.Popen([*words, *size], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self._wire = Marionette(port)
-        super().__init__(command_executor=self._wire, options=webdriver.FirefoxOptions())
+        try:
+            self._wire = Marionette(port)
+            super().__init__(command_executor=self._wire, options=webdriver.FirefoxOptions())
+        except BaseException:  # whatever went wrong, no browser stays behind
+            self._process.kill()
+            self._process.wait()
+            raise
 
     def quit(self) -> None:
         self._process.terminate()

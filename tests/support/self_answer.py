@@ -25,9 +25,9 @@ MANNERS = ("child", "daemon", "nohup", "bare")
 HOME = "HOME_OF_THE_HUB"
 
 
-def leave(manner: str, folder: str) -> None:
+def leave(manner: str, folder: str, program: str = __file__) -> None:
     """Start a child of ours in this manner; it must not be an obvious one."""
-    command = [sys.executable, "-P", __file__, folder, manner]  # -P: a neighbour of this file is called operator
+    command = [sys.executable, "-P", program, folder, manner]  # -P: a neighbour of this file is called operator
     if manner == "child":
         subprocess.Popen(command)
         return
@@ -41,7 +41,8 @@ def leave(manner: str, folder: str) -> None:
     if manner == "nohup":
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if manner == "bare":
-        os.execve(sys.executable, command, {HOME: os.environ[HOME]})
+        kept = {name: os.environ[name] for name in (HOME, "PYTHONPATH") if name in os.environ}
+        os.execve(sys.executable, command, kept)
     os.execv(sys.executable, command)
 
 

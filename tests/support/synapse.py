@@ -1,6 +1,6 @@
 """A real Matrix homeserver: Synapse from PyPI, in an environment of its own, on loopback; accounts by a shared secret.
 
-`ATLASBRIDGE_SYNAPSE` names a Python that has it; otherwise one is made, once, in the user's cache folder.
+`tools/install-extras` puts it beside the AI CLIs; `ATLASBRIDGE_SYNAPSE` names another Python that has it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import hmac
 import os
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -40,11 +39,9 @@ rc_login: {{address: {{per_second: 1000, burst_count: 1000}}, account: {{per_sec
 def synapse_python() -> str:
     if given := os.environ.get("ATLASBRIDGE_SYNAPSE"):
         return given
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "atlasbridge-tests" / "synapse"
-    python = cache / "bin" / "python"
-    if not (cache / "bin" / "synapse_homeserver").exists():
-        subprocess.run([sys.executable, "-m", "venv", str(cache)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "matrix-synapse"], check=True)
+    tools = Path(os.environ.get("ATLASBRIDGE_TOOLS") or Path(__file__).parents[2] / ".venv" / "tools")
+    python = tools / "synapse" / "bin" / "python"
+    assert python.exists(), "there is no Synapse: run tools/install-extras"
     return str(python)
 
 

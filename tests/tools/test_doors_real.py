@@ -1,4 +1,4 @@
-"""The real tools at the doors, offline: headless Claude Code asks through MCP, Gemini CLI through ACP.
+"""The real tools at the doors, offline: headless runs ask through MCP, agents of editors through ACP.
 
 A permission that is refused, expires, or loses its hub leaves no trace on the disk.
 """
@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 from tests.doors.conftest import Desk
-from tests.support.hubs import hub_process, wait_until
+from tests.support.hubs import NO_WEB, hub_process, wait_until
+from tests.support.mcp_settings import TOLD
 from tests.support.person import Person
 
 from atlasbridge.lab.mockmodel import MockModel
@@ -91,6 +92,36 @@ def test_headless_claude_does_not_run_what_a_person_refused(desk: Desk, model: M
     assert not claude.made.exists()
 
 
+def test_headless_claude_tells_the_model_what_the_person_said(desk: Desk, model: MockModel, tmp_path: Path) -> None:
+    claude = Headless(desk, tmp_path, model)
+    desk.answer("not today, use make", as_text=True)
+    claude.end()
+    assert any("not today, use make" in heard for heard in model.heard)
+
+
+def test_nobody_in_time_is_a_denial(model: MockModel, tmp_path: Path) -> None:
+    person = Person()
+    with hub_process(f"{NO_WEB}[prompts]\ntimeout_seconds = 2\n") as hub:
+        claude = Headless(Desk(hub, person), tmp_path, model)
+        claude.end()
+        assert not claude.made.exists()
+        assert any(entry["event"] == "PROMPT_EXPIRED" for entry in hub.ask("audit")["entries"])
+    assert any("in time" in heard or "said no" in heard for heard in model.heard)
+    person.close()
+
+
+def test_a_hub_that_was_killed_meanwhile_still_brings_a_persons_yes(
+    desk: Desk, model: MockModel, tmp_path: Path
+) -> None:
+    claude = Headless(desk, tmp_path, model)
+    desk.next()
+    desk.hub.kill_9()
+    desk.hub.start()
+    desk.answer("y")
+    claude.end()
+    assert claude.made.exists()
+
+
 def test_a_hub_that_is_killed_meanwhile_allows_nothing(desk: Desk, model: MockModel, tmp_path: Path) -> None:
     claude = Headless(desk, tmp_path, model)
     desk.next()
@@ -145,23 +176,57 @@ class AcpClient:
         return answers[0] if answers else None
 
 
-@pytest.mark.skipif(not ALL, reason="Gemini CLI belongs to make lab-real")
-@pytest.mark.parametrize(("value", "made"), [("y", True), ("n", False)])
-def test_geminis_permission_in_an_editor_is_answered_at_the_desk(
-    desk: Desk, model: MockModel, tmp_path: Path, value: str, made: bool
+MCP_TOOLS = ("claude", "codex", "gemini", "opencode", "copilot") if ALL else ("claude", "codex")
+ACP_AGENTS = {"gemini": ("--acp",), "qwen": ("--acp",), "opencode": ("acp",)}
+
+
+@pytest.mark.parametrize("tool", MCP_TOOLS)
+def test_a_tool_asks_a_person_through_mcp_and_hears_the_answer(
+    desk: Desk, model: MockModel, tmp_path: Path, tool: str
 ) -> None:
-    binary = find_tool("gemini")
-    assert binary is not None, "gemini is missing: run tools/install-extras tools-all"
-    launch = prepare_launch("gemini", binary, tmp_path, model.address)
-    command = [*desk.hub.command("acp", "--"), *launch.argv, "--acp"]
+    binary = find_tool(tool)
+    assert binary is not None, f"{tool} is missing: run tools/install-extras tools-all"
+    launch = prepare_launch(tool, binary, tmp_path, model.address)
+    here = {"ATLASBRIDGE_HOME": str(desk.hub.home.root)}
+    server = {"command": sys.executable, "args": ["-m", "atlasbridge", "mcp"], "env": here}
+    command = TOLD[tool](tmp_path / "home", launch, server, "please lab:human now")
+    with subprocess.Popen(
+        command,
+        env=launch.env,
+        cwd=launch.folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as running:
+        try:
+            wait_until(lambda: bool(desk.prompts()) or running.poll() is not None, 120)
+            prompt = desk.answer("Blue")
+            running.wait(120)
+        finally:
+            running.kill()
+    assert prompt["tool"] == "mcp" and tool in prompt["label"].lower()
+    assert any("Blue" in heard for heard in model.heard)
+
+
+@pytest.mark.skipif(not ALL, reason="agents of editors belong to make lab-real")
+@pytest.mark.parametrize(("value", "made"), [("y", True), ("n", False)])
+@pytest.mark.parametrize("agent", ACP_AGENTS)
+def test_an_agents_permission_in_an_editor_is_answered_at_the_desk(
+    desk: Desk, model: MockModel, tmp_path: Path, agent: str, value: str, made: bool
+) -> None:
+    binary = find_tool(agent)
+    assert binary is not None, f"{agent} is missing: run tools/install-extras tools-all"
+    launch = prepare_launch(agent, binary, tmp_path, model.address)
+    command = [*desk.hub.command("acp", "--"), *launch.argv, *ACP_AGENTS[agent]]
     editor = AcpClient(command, {**launch.env, **desk.hub.environ, **launch.env}, launch.folder)
     try:
         editor.result(editor.send("initialize", protocolVersion=1, clientCapabilities={}))
         opened = editor.result(editor.send("session/new", cwd=str(launch.folder), mcpServers=[]))
         asked = [{"type": "text", "text": "please lab:bash now"}]
         turn = editor.send("session/prompt", sessionId=opened["sessionId"], prompt=asked)
-        desk.answer(value)
+        prompt = desk.answer(value)
         editor.result(turn)
     finally:
         editor.end()
+    assert prompt["tool"] == "acp" and prompt["label"] == agent
     assert (launch.folder / "made-by-bash.txt").exists() is made

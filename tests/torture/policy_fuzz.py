@@ -117,18 +117,21 @@ def _matched(policy: Policy, words: list[str]) -> str | None:
     match words:
         case [shell, option, text] if shell in _SHELLS and option in _TEXT_OPTIONS:
             return text
-        case ["timeout", attached, *rest] if attached[:2] == "-k" and attached[2:].isalnum():
-            return _matched(policy, ["timeout", *rest])
-        case ["nice", attached, *rest] if attached[:2] == "-n" and attached[2:].isalnum():
-            return _matched(policy, rest)
-        case ["timeout", "-k", after, time, *rest] if rest and after.isalnum() and time.isalnum():
-            return _matched(policy, rest)
-        case ["timeout", time, *rest] if rest and time.isalnum():
-            return _matched(policy, rest)
-        case ["nice", "-n", by, *rest] if rest and by.isalnum():
-            return _matched(policy, rest)
-        case ["stdbuf", "-oL", *rest] if rest:
-            return _matched(policy, rest)
-        case [("env" | "command" | "builtin" | "exec" | "time" | "nice"), *rest] if rest:
+        case ["nice", *rest]:
+            return _matched(policy, _after_options(rest, ("-n",)))
+        case ["stdbuf", *rest]:
+            return _matched(policy, _after_options(rest, ("-i", "-o", "-e")))
+        case ["timeout", *rest]:
+            return _matched(policy, _after_options(rest, ("-k", "-s"))[1:])
+        case [("env" | "command" | "builtin" | "exec" | "time"), *rest] if rest:
             return _matched(policy, rest)
     return None
+
+
+def _after_options(words: list[str], takes: tuple[str, ...]) -> list[str]:
+    """What such a program runs, as its own reader of options would find it: a value stands beside or behind."""
+    while words and words[0][:1] == "-":
+        if words[0][:2] not in takes:
+            return []
+        words = words[2:] if words[0] in takes else words[1:]
+    return words

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from base64 import b64encode
 
 import pytest
+from tests.support.hubs import hub_process, wait_until
 from tests.support.playbook import POLLING, Playbook, Raised
 from tests.trust.test_compared_exactly import drawn
 
+from atlasbridge.adapters.claude import permission_hook
 from atlasbridge.core.detection.events import OutputReceived, StructuredEventReceived
 from atlasbridge.core.detection.fitting import fits
+from atlasbridge.core.host.terminal.kindred import is_inside
+from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 
 
@@ -112,6 +120,37 @@ def opencode(rows: list[str]) -> bytes:
     inner += [("  $ " if at == 0 else "    ") + row for at, row in enumerate(rows)]
     inner += ["", "", "   \x1b[44mAllow once\x1b[49m   Allow always   Reject"]
     return ("\r\n".join(f"  ┃{row}" for row in inner) + "\x1b[?25l").encode()
+
+
+def test_only_what_a_session_s_own_tool_started_speaks_for_it() -> None:
+    """Another session's tool, or any other program, could else say what this one's dialog is about."""
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        assert is_inside(Peer(child.pid, os.getuid())), "this process is the host here"
+        assert not is_inside(Peer(os.getpid(), os.getuid())) and not is_inside(Peer(os.getppid(), os.getuid()))
+        assert not is_inside(Peer(0, os.getuid()))
+    finally:
+        child.kill()
+        child.wait()
+    assert not is_inside(Peer(child.pid, os.getuid())), "whoever is gone is nobody's"
+
+
+def test_a_stranger_s_word_at_a_door_is_not_heard_and_the_hook_waits_until_it_is() -> None:
+    with hub_process() as hub:
+        started = hub.cli("run", "--detach", "--name", "asked", "--", "sh", "-c", "printf 'Go on? [y/N] '; read a")
+        assert started.returncode == 0, started.stderr
+        wait_until(hub.is_asked)
+        (door,) = (hub.home.root / "sessions").glob("*.sock")
+        told = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/"}
+        hook = subprocess.run(
+            [sys.executable, "-I", "-S", permission_hook.__file__, str(door)],
+            input=json.dumps(told),
+            text=True,
+            check=False,
+        )
+        assert hook.returncode == 0
+        (log,) = (hub.home.root / "sessions").glob("*.log")
+        assert "somebody outside the session spoke for its tool" in log.read_text()
 
 
 SCRIPT = [f"echo step {number}" for number in range(1, 9)]

@@ -159,7 +159,7 @@ def test_a_hub_killed_in_the_middle_of_writing_the_head_raises_no_false_alarm(
         with monkeypatch.context() as patched, pytest.raises(Killed):
             patched.setattr(os, "pwrite", dies)
             ledger.note("HUB_START")
-        ledger._journal.abandon()
+        ledger.abandon()
         seen = read_anchor(tmp_path / NAME)
         assert seen is not None and old <= seen.entries <= old + 3, "what was known before is not forgotten"
         assert verify_home(tmp_path).ok

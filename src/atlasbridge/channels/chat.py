@@ -265,7 +265,8 @@ class ChatChannel(BaseChannel):
     async def _notify(self, message: str, session: SessionRecord | None) -> None:
         for chat in await self._chats():
             if session is None or not self._commands.is_muted(chat):
-                self._outbox.post(chat, self._paint_notice(message, session, chat), NOTICE)
+                hushed = self._hushed if session is not None else {}  # that a session began or ended wakes nobody
+                self._outbox.post(chat, self._paint_notice(message, session, chat) | hushed, NOTICE)
 
     @property
     @abstractmethod

@@ -15,6 +15,7 @@ BUILT_IN = {
     "ntfy": "atlasbridge.channels.ntfy:NtfyChannel",
     "matrix": "atlasbridge.channels.matrix:MatrixChannel",
     "tell": "atlasbridge.channels.tell:TellChannel",
+    "desktop": "atlasbridge.channels.desktop:DesktopChannel",
     "local": "atlasbridge.channels.local:LocalChannel",
     "memory": "atlasbridge.channels.memory:MemoryChannel",
 }

@@ -20,13 +20,14 @@ from atlasbridge.core.policy.moment import LIMIT
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.naming import DOORS
 from atlasbridge.core.visible import visible
 
 LABEL_LIMIT = 40
 LIMIT_BUTTON, CONTINUE = "limit", "continue"  # what a button carries, and what it answers when a usage limit is over
 HEADLINE_LIMIT = 110
 LISTED_LIMIT = 200  # of a choice's label, where it is written out
-TOOL_NAMES = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "OpenCode"}
+TOOL_NAMES = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI", "opencode": "OpenCode"} | DOORS
 KIND_NAMES = {
     PromptType.TYPE_YES_NO: "Yes / No question",
     PromptType.TYPE_CONFIRM_ENTER: "Press Enter",

@@ -12,8 +12,9 @@ from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, p
 
 @click.command("approvals")
 @click.option("--once", is_flag=True, help="Print the list and end.")
+@click.option("--bell", is_flag=True, help="Ring the terminal's bell when something new waits.")
 @json_option
-def command(once: bool, as_json: bool) -> None:
+def command(once: bool, bell: bool, as_json: bool) -> None:
     """Watch open prompts and answer them with a keystroke.
 
     Arrow keys choose; y, n, digits and Enter answer; t types words; Space marks several to be answered at once;
@@ -31,7 +32,7 @@ def command(once: bool, as_json: bool) -> None:
             return
     from atlasbridge.cli.approvals_watch import Watch
 
-    Watch().run()
+    Watch(bell).run()
 
 
 def print_list(prompts: list[dict[str, Any]]) -> None:

@@ -12,6 +12,7 @@ from atlasbridge.cli import approvals_grant
 from atlasbridge.cli.approvals_board import Board, OnScreen, name_of
 from atlasbridge.cli.columns import cells, clip, fold, pad
 from atlasbridge.cli.printing import ago
+from atlasbridge.core.session.naming import DOORS
 from atlasbridge.core.values import frozen
 from atlasbridge.core.visible import visible
 
@@ -111,7 +112,8 @@ def _title(board: Board, cols: int) -> Line:
     if prompt is None:
         return Line("")
     place = next(number for number, item in enumerate(board.listed, 1) if item is prompt)
-    words = [name_of(prompt), prompt["tool"] if prompt.get("label") else "", _folder(prompt.get("cwd", ""))]
+    tool = DOORS.get(prompt["tool"], prompt["tool"])
+    words = [name_of(prompt), tool if prompt.get("label") else "", _folder(prompt.get("cwd", ""))]
     words += [KINDS.get(prompt["type"], prompt["type"]), prompt["prompt_id"][:8], _kept(prompt)]
     words.append(f"{place}/{len(board.listed)}")
     if board.shown.total > board.shown.height > 0:

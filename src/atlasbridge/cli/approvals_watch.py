@@ -31,7 +31,8 @@ SNOOZE_S = 900.0
 
 
 class Watch:
-    def __init__(self) -> None:
+    def __init__(self, rings: bool = False) -> None:
+        self._rings = rings
         self._hub: HubClient | None = None
         self._clock = SystemClock()
         self._bell, self._ring = os.pipe()
@@ -95,9 +96,16 @@ class Watch:
             return
         if self._board.away:
             self._board = replace(self._board, message="the hub is back")
+        self._ring_for(found["prompts"])
         left = tuple(item["prompt_id"] for item in found["still_waiting"])
         board = replace(self._board, away=False, left=left)
         self._board = board.refreshed(found["prompts"], self._clock.now())
+
+    def _ring_for(self, prompts: list[dict[str, Any]]) -> None:
+        """Once for what was not there at the last look."""
+        known = {item["prompt_id"] for item in self._board.prompts}
+        if self._rings and any(item["prompt_id"] not in known for item in prompts):
+            self._screen.write("\a")
 
     def _hang_up(self) -> None:
         if self._hub is not None:

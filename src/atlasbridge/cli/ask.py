@@ -9,13 +9,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from atlasbridge.cli.duration import DURATION
+from atlasbridge.cli.duration import WAITING_TIME
 from atlasbridge.cli.printing import home, print_line
 
 if TYPE_CHECKING:
     from atlasbridge.core.prompt.model import Prompt
+    from atlasbridge.core.prompt.question import Handed, Question
     from atlasbridge.doors.door import Door
-    from atlasbridge.doors.question import Handed, Question
 
 NO, FAULT, EXPIRED, WITHDRAWN = 1, 2, 4, 5
 _LEAVES = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -26,7 +26,7 @@ _LEAVES = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.option("--choice", "choices", multiple=True, metavar="LABEL", help="An answer to choose from; give two or more.")
 @click.option("--text", "takes_text", is_flag=True, help="Ask for words; with --choice: own words are an answer, too.")
 @click.option("--secret", is_flag=True, help="Ask for a secret: never in a chat, never stored.")
-@click.option("--ttl", "ttl_s", type=DURATION, help="How long to wait, such as 90, 30m or 2h.")
+@click.option("--ttl", "ttl_s", type=WAITING_TIME, help="How long to wait, such as 90, 30m or 2h.")
 @click.option("--default", "default", default="", metavar="ANSWER", help="What happens if nobody answers: a refusal.")
 @click.option("--label", default="", help="Who asks; otherwise the CI job or the script.")
 @click.option("--file", "source", type=click.File("r"), help="Several questions as JSON, one after the other.")
@@ -47,7 +47,7 @@ def command(
     Without --choice or --text it is a yes-or-no question.  The answer is printed.  Exit status: 0 yes or
     answered, 1 no, 4 nobody answered in time, 5 withdrawn, 2 it could not be asked.
     """
-    from atlasbridge.doors.question import Question
+    from atlasbridge.core.prompt.question import Question
 
     if (question is None) == (source is None):
         raise click.UsageError("give either a QUESTION or --file FILE")
@@ -61,7 +61,7 @@ def command(
 def _read(source: IO[str]) -> list[dict[str, Any]]:
     """[{"question", "choices", "text", "secret", "ttl", "default", "label", "name"}, ...]; all are checked before any
     is asked."""
-    from atlasbridge.doors.question import Question, prompt_of
+    from atlasbridge.core.prompt.question import Question, prompt_of
 
     try:
         items = json.load(source)
@@ -85,7 +85,7 @@ def _read(source: IO[str]) -> list[dict[str, Any]]:
         prompt_of(question)
         extra: dict[str, Any] = {"question": question, "name": str(item.get("name", number))}
         if item.get("ttl") is not None:
-            extra["ttl_s"] = DURATION.convert(item["ttl"], None, None)
+            extra["ttl_s"] = WAITING_TIME.convert(item["ttl"], None, None)
         if item.get("label"):
             extra["label"] = str(item["label"])
         out.append(extra)
@@ -105,9 +105,9 @@ def _ask_all(items: list[dict[str, Any]], as_json: bool) -> int:
 
 def _ask(item: dict[str, Any], as_json: bool) -> int:
     from atlasbridge.core.errors import AtlasBridgeError
+    from atlasbridge.core.prompt.question import prompt_of
     from atlasbridge.doors.door import Door
     from atlasbridge.doors.origin import origin_of
-    from atlasbridge.doors.question import prompt_of
 
     question: Question = item["question"]
     try:
@@ -127,7 +127,7 @@ def _withdraw_on_signals(door: Door) -> None:
 
 
 def _report(prompt: Prompt, handed: Handed, name: str, as_json: bool) -> int:
-    from atlasbridge.doors.question import refuses, words_of
+    from atlasbridge.core.prompt.question import refuses, words_of
 
     answer = handed.answer
     words = words_of(prompt, answer) if answer is not None else ""

@@ -20,10 +20,15 @@ from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.values import frozen
 
-CHANNELS = ("web", "telegram", "slack", "ntfy")
-TOKENS = {"telegram": ("bot_token",), "slack": ("bot_token", "app_token")}
+CHANNELS = ("web", "telegram", "slack", "ntfy", "matrix", "tell")
+TOKENS = {"telegram": ("bot_token",), "slack": ("bot_token", "app_token"), "matrix": ("access_token",)}
 TRIES = 3
-ASK = {"bot_token": "Bot token", "app_token": "App-level token (xapp-...)"}
+ASK = {
+    "bot_token": "Bot token",
+    "app_token": "App-level token (xapp-...)",
+    "access_token": "Access token",
+    "address": "Apprise address",
+}
 
 
 @frozen
@@ -43,6 +48,8 @@ class Wish:
     test: bool
     patience_s: float
     api_url: str
+    room: str
+    page_url: str
     places: dict[str, tuple[str | None, str | None]]  # token -> environment variable, file
 
 
@@ -56,7 +63,9 @@ class Wish:
 @click.option("--user", "people", metavar="ID", multiple=True, help="Who may answer; found by a word when left out.")
 @click.option("--test/--no-test", default=True, help="Whether to send a test prompt and wait for the tap.")
 @click.option("--timeout", "patience_s", type=float, default=300.0, show_default=True, help="Seconds to wait for you.")
-@click.option("--api-url", default="", help="Another server, such as your own Bot API server.")
+@click.option("--api-url", default="", help="Another server, such as your own Bot API server; Matrix' homeserver.")
+@click.option("--room", default="", help="Matrix: an existing room's id (!...); without it one is made.")
+@click.option("--page-url", default="", help="tell: where to answer, such as the page's address.")
 def command(
     channel: str | None,
     non_interactive: bool,
@@ -68,16 +77,28 @@ def command(
     test: bool,
     patience_s: float,
     api_url: str,
+    room: str,
+    page_url: str,
 ) -> None:
-    """Connect a phone or a chat: web only, Telegram, Slack or ntfy."""
-    places = {"bot_token": (token_env, token_file), "app_token": (app_token_env, app_token_file)}
-    wish = Wish(not non_interactive, people, test, patience_s, api_url, places)
+    """Connect a phone or a chat: web only, Telegram, Slack, ntfy, Matrix, or any service that only tells."""
+    own = (token_env, token_file)
+    places = {"bot_token": own, "access_token": own, "address": own, "app_token": (app_token_env, app_token_file)}
+    wish = Wish(not non_interactive, people, test, patience_s, api_url, room, page_url, places)
     chosen = channel or _choose(wish)
     if chosen == "web":
         write_table(home(), "web", {**read_table(home(), "web"), "enabled": True})
         click.echo("The web page is on; it needs nothing more. Open it with: atlasbridge web")
         return
-    asyncio.run(_connect_ntfy(wish) if chosen == "ntfy" else _connect(chosen, wish))
+    others = {"ntfy": _connect_ntfy, "tell": _connect_tell}
+    asyncio.run(others[chosen](wish) if chosen in others else _connect(chosen, wish))
+
+
+async def _connect_tell(wish: Wish) -> None:
+    """An address is a key to somebody's account: it comes like a token."""
+    from atlasbridge.cli.setup_tell import connect_tell
+
+    token = find_token("tell", "address", wish)
+    await connect_tell(token.value, token.written, wish.page_url, wish.test)
 
 
 async def _connect_ntfy(wish: Wish) -> None:
@@ -91,10 +112,13 @@ async def _connect_ntfy(wish: Wish) -> None:
 
 def _choose(wish: Wish) -> str:
     if not wish.interactive:
-        raise click.UsageError("say which channel: --channel web, telegram, slack or ntfy")
+        raise click.UsageError("say which channel: --channel web, telegram, slack, ntfy, matrix or tell")
     click.echo("Where shall AtlasBridge ask you?\n  web       a page on this machine, no account (always on)")
     click.echo("  telegram  your phone, by a bot of your own\n  slack     direct messages in your workspace")
     click.echo("  ntfy      push notifications on your phone, no account")
+    click.echo(
+        "  matrix    a room on your homeserver\n  tell      any service that Apprise knows; it only tells, with a link"
+    )
     return str(click.prompt("Channel", type=click.Choice(CHANNELS), default="web"))
 
 
@@ -108,9 +132,9 @@ def find_token(channel: str, name: str, wish: Wish) -> Token:
     if file:
         return _read_token(Path(file).expanduser().absolute())
     if not wish.interactive:
-        flag = name.replace("bot_token", "token").replace("_", "-")
+        flag = "app-token" if name == "app_token" else "token"
         raise click.UsageError(f"without questions the token must come from --{flag}-env or --{flag}-file")
-    if name == "bot_token":
+    if name != "app_token":
         click.echo(how_to_start(channel))
     value = str(click.prompt(ASK[name], hide_input=True)).strip()
     return Token(value, value)
@@ -132,7 +156,9 @@ async def _introduce(channel: str, wish: Wish) -> tuple[dict[str, Token], Any, s
     while True:
         tries -= 1
         tokens = {name: find_token(channel, name, wish) for name in TOKENS[channel]}
-        talk = introduce(channel, {name: token.value for name, token in tokens.items()}, wish.api_url)
+        talk = introduce(
+            channel, {name: token.value for name, token in tokens.items()}, wish.api_url, **_of(channel, wish)
+        )
         try:
             return tokens, talk, await talk.check()
         except ChannelError as fault:
@@ -140,6 +166,10 @@ async def _introduce(channel: str, wish: Wish) -> tuple[dict[str, Token], Any, s
             if not tries:
                 raise
             click.echo(f"{fault}: {fault.hint}. Once more, please.", err=True)
+
+
+def _of(channel: str, wish: Wish) -> dict[str, Any]:
+    return {"room": wish.room, "people": wish.people} if channel == "matrix" else {}
 
 
 async def _connect(channel: str, wish: Wish) -> None:

@@ -17,10 +17,10 @@ def command() -> None:
 @click.argument("name")
 @click.option(
     "--scope",
-    type=click.Choice(["read", "answer", "admin"]),
+    type=click.Choice(["read", "ask", "answer", "admin"]),
     default="read",
     show_default=True,
-    help="read looks, answer also answers, admin also types, ends and starts sessions and makes tokens.",
+    help="read looks, ask also asks, answer also answers, admin also types, ends and starts sessions and makes tokens.",
 )
 @json_option
 def create(name: str, scope: str, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from atlasbridge.core.detection.events import ProbeAnswer
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.prompt.model import PromptRecord, Reject
+from atlasbridge.core.prompt.question import RemoteQuestion
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord
 
@@ -28,6 +29,21 @@ class Channel(Protocol):
     async def tell_digest(self, key: str, text: str, loud: bool) -> None: ...
     async def close(self) -> None: ...
     def health(self) -> dict[str, Any]: ...
+
+
+class Doors(Protocol):
+    """Questions that a channel carries in.  A question's id is the asker's own choice; who asked it is proven."""
+
+    def ask(self, asked: RemoteQuestion) -> AsyncGenerator[dict[str, Any], None]:
+        """{"event": "raised", "prompt_id"}, then one with its outcome.  Closing it leaves the question open for a
+        moment: whoever asked may come back with the same id."""
+
+    def withdraw(self, session_id: str) -> bool: ...
+    def owner(self, session_id: str) -> str:
+        """Who asked it; "": nobody asked this here."""
+
+    def is_foreign(self, session_id: str, identity: str) -> bool:
+        """Whether the id is another's, or of something that was not asked here."""
 
 
 class Desk(Protocol):
@@ -131,6 +147,19 @@ class Desk(Protocol):
     def ask_again(self, prompt_id: str) -> bool:
         """Have such a prompt raised once more, under a new id.  False: it is not waiting, or its session is away."""
 
+    @property
+    def doors(self) -> Doors: ...
+
+    async def kin_of(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+        """The session whose tool, or what it started, is at the other end of this connection; "" for a person's own
+        program.  Where nobody can tell, that is said as `core.prompt.gate.UNTRACED`."""
+
+    def refuse_kin(self, kin: str, op: str, prompt_id: str = "") -> Reject:
+        """Audited, told to people, and to be said to whoever tried."""
+
+    def mark_asker(self, label: str, kin: str) -> str:
+        """Who asks, for the card: a label of the asker's own, and the session it asks from."""
+
     def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
         """The same reply at a later moment: "06:00", "in 2h", "limit-resets".  The receipt's `answer` is its id."""
 
@@ -169,6 +198,30 @@ class Desk(Protocol):
     ) -> str:
         """Start a configured session without a terminal and return its id.  ConfigError: there is no such launcher, or
         it does not allow this folder or further words."""
+
+
+class LinkDesk(Desk, Protocol):
+    """What the link to a desk of many machines may ask of the hub besides."""
+
+    def join(self, machine_id: str) -> str:
+        """Changes are collected for that desk from now on; the name of this membership."""
+
+    def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
+        """What the desk has not acknowledged, each item with its number (`seq`) and as it is now."""
+
+    def acknowledge(self, seq: int) -> None: ...
+    def backlog(self) -> int: ...
+    def audit_head(self) -> tuple[int, str]: ...
+    def audit_lines(self, after: int, limit: int) -> list[str]: ...
+
+    def told(self, prompt_id: str) -> bool:
+        """Whether the desk may know of this prompt, and decide about it."""
+
+    def shows(self, session_id: str) -> bool:
+        """Whether somebody at the desk may look at this session."""
+
+    def use_rules(self, path: Path, text: str, digest: str) -> None:
+        """Rules of the desk: recorded, written down there, and used from now on."""
 
 
 class WaitingProbe(Protocol):

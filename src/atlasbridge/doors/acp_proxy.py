@@ -19,7 +19,7 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.values import mutable
 from atlasbridge.doors.door import Door
 from atlasbridge.doors.origin import Origin
-from atlasbridge.doors.permission import Permission, read_permission
+from atlasbridge.doors.permission import Permission, read_message, read_permission
 
 ASKS = b"session/request_permission"
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -68,7 +68,10 @@ class AcpProxy:
             return
         door = self._open_door(self._origin)
         with self._lock:
+            before = self._pending.get(permission.key)
             self._pending[permission.key] = _Pending(permission, door)
+        if before is not None:
+            before.door.withdraw()
         self._to_editor.write(line)
         asking = threading.Thread(target=self._ask, args=(permission, door), name="permission", daemon=True)
         self._asking = [*(other for other in self._asking if other.is_alive()), asking]
@@ -104,8 +107,10 @@ class AcpProxy:
         except AtlasBridgeError:
             return  # no desk to be had; the editor has the question
         with self._lock:
-            if handed.answer is None or self._pending.pop(permission.key, None) is None:
-                return  # nobody said anything here, or the editor was first
+            pending = self._pending.get(permission.key)
+            if handed.answer is None or pending is None or pending.door is not door:
+                return  # nobody said anything here, the editor was first, or the agent asked anew under the same number
+            del self._pending[permission.key]
             self._settled.add(permission.key)
         self._to_agent.write(permission.answer_line(handed.answer))
         self._to_editor.write(permission.cancel_line())
@@ -113,10 +118,7 @@ class AcpProxy:
 
 def _answered_key(line: bytes) -> str:
     """The id of the request that this line answers; "" when it is no answer."""
-    try:
-        message = json.loads(line)
-    except ValueError:
-        return ""
+    message = read_message(line)
     if not isinstance(message, dict) or "method" in message or "id" not in message:
         return ""
     return json.dumps(message["id"])

@@ -21,9 +21,9 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.model import Answer, Prompt
+from atlasbridge.core.prompt.question import Handed
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.doors.origin import Origin
-from atlasbridge.doors.question import Handed
 
 RETRY_S = 0.25
 FAREWELL_S = 3.0  # how long the hub may take to confirm that it has heard the end

@@ -11,6 +11,7 @@ import os
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from atlasbridge import __version__
@@ -18,9 +19,9 @@ from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
+from atlasbridge.core.prompt.question import Handed, Question, prompt_of, words_of
 from atlasbridge.doors.door import Door
 from atlasbridge.doors.origin import Origin
-from atlasbridge.doors.question import Handed, Question, prompt_of, words_of
 from atlasbridge.doors.tool_use import question_of
 from atlasbridge.doors.waiting import ask_async
 
@@ -31,13 +32,16 @@ INSTRUCTIONS = (
     "and notify_human to tell them something without waiting."
 )
 
+# asking changes nothing: clients that ask before each tool that might change something need not ask before asking
+HARMLESS = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
+
 Ttl = Annotated[float | None, Field(gt=0, le=MAX_TTL_S, description="How many seconds to wait")]
 
 
 def make_server(home: Home, label: str = "") -> MCPServer:
     server = MCPServer("atlasbridge", instructions=INSTRUCTIONS, version=__version__)
 
-    @server.tool(structured_output=False)
+    @server.tool(structured_output=False, annotations=HARMLESS)
     async def ask_human(
         question: Annotated[str, Field(description="The question, with all that is needed to answer it")],
         ctx: Context[Any, Any],
@@ -55,14 +59,14 @@ def make_server(home: Home, label: str = "") -> MCPServer:
                 return "Nobody answered in time. Do not take this for a yes."
         return "The question was withdrawn. Do not take this for a yes."
 
-    @server.tool(structured_output=False)
+    @server.tool(structured_output=False, annotations=HARMLESS)
     async def notify_human(message: str, ctx: Context[Any, Any]) -> str:
         """Tell the person something without waiting for an answer."""
         origin = _origin(label, ctx)
         await asyncio.to_thread(_notify, home, message, origin.label)
         return "Told."
 
-    @server.tool(structured_output=False)
+    @server.tool(structured_output=False, annotations=HARMLESS)
     async def approve(
         tool_name: str, input: dict[str, Any], ctx: Context[Any, Any], tool_use_id: str = "", ttl_s: Ttl = None
     ) -> str:

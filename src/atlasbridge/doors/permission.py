@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from atlasbridge.core.prompt.model import Answer, Choice, Prompt
+from atlasbridge.core.prompt.question import BadQuestion, Question, prompt_of
 from atlasbridge.core.values import frozen, replace
-from atlasbridge.doors.question import BadQuestion, Question, prompt_of
-from atlasbridge.doors.tool_use import about_tool
+from atlasbridge.doors.tool_use import about_tool, beside_command
 
 
 @frozen
@@ -31,15 +31,23 @@ class Permission:
         return _line({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": json.loads(self.key)}})
 
 
-def read_permission(line: bytes) -> Permission | None:
+def read_message(line: bytes) -> Any:
+    """What a line says; None: nothing that we can read, however it is made."""
     try:
-        message = json.loads(line)
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_permission(line: bytes) -> Permission | None:
+    message = read_message(line)
+    try:
         params = message["params"]
         if message["method"] != "session/request_permission" or "id" not in message:
             return None
         options = [(str(item["optionId"]), str(item["name"]), str(item.get("kind", ""))) for item in params["options"]]
         prompt = _prompt(params, options)
-    except (ValueError, KeyError, TypeError, AttributeError, BadQuestion):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, BadQuestion):
         return None
     return Permission(json.dumps(message["id"]), tuple(option for option, _, _ in options), prompt)
 
@@ -48,14 +56,17 @@ def _prompt(params: Mapping[str, Any], options: list[tuple[str, str, str]]) -> P
     call = params.get("toolCall") or {}
     title = str(call.get("title") or call.get("kind") or "The agent asks for a permission")
     arguments = call.get("rawInput")
-    about, kind, target = title, None, ""
+    about, kind, target, more = title, None, "", ""
     if isinstance(arguments, Mapping) and arguments:
         kind, about, target = about_tool(arguments)
+        more = beside_command(kind, arguments)
+    said = title if about == title else f"{title}\n{about}"
     question = Question(
-        text=title if about == title else f"{title}\n{about}",
+        text=f"{said}\n\n{more}" if more else said,
         choices=_labels([name for _, name, _ in options]),
         about=about,
         target=target,
+        complete=not more,
     )
     prompt = prompt_of(question if kind is None else replace(question, kind=kind))
     return replace(prompt, choices=tuple(map(_of_kind, prompt.choices, (kind for _, _, kind in options))))

@@ -9,11 +9,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from atlasbridge.core.prompt.question import Question
 from atlasbridge.core.prompt.subject import SubjectKind
-from atlasbridge.doors.question import Question
 
 ALLOW, DENY = "Allow", "Deny"
 _COMMAND = ("command", "cmd", "script")
+_HARMLESS = frozenset({"description", "timeout", "timeout_ms", "run_in_background"})  # beside a command
 _FILE = ("file_path", "path", "filename", "notebook_path", "absolute_path")
 _ADDRESS = ("url", "uri")
 _PLAN = ("plan",)
@@ -28,8 +29,9 @@ def question_of(tool: str, arguments: Mapping[str, Any], folder: str) -> Questio
         SubjectKind.FETCH: f"wants to open {target}",
         SubjectKind.PLAN: "has a plan",
     }.get(kind, "wants to use a tool")
+    more = beside_command(kind, arguments)
     return Question(
-        text=f"{tool} {verb}:\n{about}",
+        text=f"{tool} {verb}:\n{about}" + (f"\n\n{more}" if more else ""),
         choices=(ALLOW, DENY),
         takes_text=True,
         default=DENY,
@@ -37,6 +39,7 @@ def question_of(tool: str, arguments: Mapping[str, Any], folder: str) -> Questio
         kind=kind,
         about=about,
         target=target,
+        complete=not more,
     )
 
 
@@ -58,6 +61,15 @@ def about_tool(arguments: Mapping[str, Any]) -> tuple[SubjectKind, str, str]:
     if isinstance(address, str):
         return SubjectKind.FETCH, _whole(arguments), address
     return SubjectKind.TOOL, _whole(arguments), ""
+
+
+def beside_command(kind: SubjectKind, arguments: Mapping[str, Any]) -> str:
+    """What else a tool is given with its command: another folder, its input, an environment.  It is shown, and no rule
+    that looks at commands can know what it does."""
+    if kind is not SubjectKind.COMMAND:
+        return ""
+    own = next(name for name in _COMMAND if name in arguments)
+    return _whole({name: value for name, value in arguments.items() if name != own and name not in _HARMLESS})
 
 
 def _first(arguments: Mapping[str, Any], names: tuple[str, ...]) -> Any:

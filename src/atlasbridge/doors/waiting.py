@@ -6,12 +6,12 @@ import asyncio
 import threading
 
 from atlasbridge.core.prompt.model import Prompt
-from atlasbridge.doors.door import Door
-from atlasbridge.doors.question import Handed
+from atlasbridge.core.prompt.question import Handed
+from atlasbridge.doors.ways import AnyDoor
 
 
-async def ask_async(door: Door, prompt: Prompt, ttl_s: float | None = None) -> Handed:
-    """As `Door.ask`; being cancelled withdraws the question, and ends only when the hub has heard of it."""
+async def ask_async(door: AnyDoor, prompt: Prompt, ttl_s: float | None = None) -> Handed:
+    """As a door's own `ask`; being cancelled withdraws the question, and ends only when the hub has heard of it."""
     loop = asyncio.get_running_loop()
     answered: asyncio.Future[Handed] = loop.create_future()
 

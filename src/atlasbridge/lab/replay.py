@@ -105,7 +105,7 @@ def replay(
     player = Player(detector, simulated_probe(dialect.name))
     for at, kind, data in recording.events:
         yield from player.pass_time(at)
-        yield from player.tell(_event(kind, data), at)
+        yield from player.tell(event_of(kind, data), at)
     yield from player.pass_time(recording.ends_at + tail_s)
     yield from player.tell(ChildExited(), recording.ends_at + tail_s)
 
@@ -116,7 +116,7 @@ def screen_at(recording: Recording, until: float) -> Screen:
     for at, kind, data in recording.events:
         if at > until:
             break
-        match _event(kind, data):
+        match event_of(kind, data):
             case OutputReceived(raw):
                 screen.feed(raw)
             case Resized(rows, cols):
@@ -135,7 +135,7 @@ def judgements(recording: Recording, dialect: Dialect) -> Iterator[tuple[float, 
         if detector.explain() != said and detector.open_prompt is None:
             said = detector.explain()
             yield at, said
-        for moment, command in player.tell(_event(kind, data), at):
+        for moment, command in player.tell(event_of(kind, data), at):
             yield moment, [_headline(command), *detector.explain()]
 
 
@@ -148,7 +148,7 @@ def _headline(command: Command) -> str:
     return type(command).__name__
 
 
-def _event(kind: str, data: str) -> Event:
+def event_of(kind: str, data: str) -> Event:
     raw = data.encode("utf-8", "surrogateescape")
     if kind == "r":
         cols, _, rows = data.partition("x")

@@ -52,7 +52,15 @@ def test_every_example_runs(environment: dict[str, str], tmp_path: Path) -> None
         assert done.stdout.strip(), example
         output.append(done.stdout)
     everything = "\n".join(output)
-    for expected in ('"status":"ok"', '"stage":"typed"', "409", '"error":"not_open"', '"event":"hello"', "# TYPE"):
+    for expected in (
+        '"status":"ok"',
+        '"stage":"typed"',
+        "409",
+        '"error":"not_open"',
+        '"event":"hello"',
+        '"outcome":"expired"',
+        "# TYPE",
+    ):
         assert expected in everything, expected
 
 
@@ -70,4 +78,4 @@ def test_every_setting_is_explained() -> None:
 
 
 def test_every_scope_in_the_table_is_in_use() -> None:
-    assert {operation.scope for operation in OPERATIONS} == {"", "read", "answer", "admin"}
+    assert {operation.scope for operation in OPERATIONS} == {"", "read", "ask", "answer", "admin"}

@@ -141,19 +141,21 @@ def test_several_are_answered_at_once_after_each_was_shown_once_more(hub: Thread
 
 def test_a_question_an_own_text_and_a_secret_are_answered(hub: ThreadedHub, browser: Any) -> None:
     for prompt, text in ((sample.TEXT, "my shop"), (sample.SECRET, "hunter2")):
-        count = len(hub.hub.answered)
         hub.ask(prompt)
         find(browser, ".say input")
         steady(browser)
         find(browser, ".say input").send_keys(text)
         find(browser, ".say .send").click()
-        wait(browser, lambda _, count=count: len(hub.hub.answered) > count)
-        assert hub.hub.answered[-1][1] == text
+        given(hub, browser, text)
     hub.ask(sample.MENU)
     find(browser, "[data-value='3']")
     steady(browser)
     webdriver.ActionChains(browser).send_keys("n").perform()
-    wait(browser, lambda _: hub.hub.answered[-1][1] == "3")
+    given(hub, browser, "3")
+
+
+def given(hub: ThreadedHub, browser: Any, value: str) -> None:
+    wait(browser, lambda _: hub.hub.answered and hub.hub.answered[-1][1] == value, f"{value} was not given")
 
 
 def test_what_it_is_about_stands_whole_under_the_question(hub: ThreadedHub, browser: Any) -> None:
@@ -309,3 +311,7 @@ def test_first_load_stays_small(hub: ThreadedHub) -> None:
         assert chromium.execute_script("return document.documentElement.scrollWidth") <= 390
     finally:
         chromium.quit()
+
+
+def _has_more(hub: ThreadedHub, count: int, _: object) -> bool:
+    return len(hub.hub.answered) > count

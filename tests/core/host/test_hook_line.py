@@ -134,3 +134,25 @@ def test_a_dialog_that_was_answered_at_the_terminal_lets_its_hook_go(bench: Benc
     assert typist(bench, hook.line).type("p1", choice("1")).outcome == "typed"
     assert bench.pty.typed() == b"1"
     assert hook.heard() == [{"m": "over"}]
+
+
+@pytest.mark.parametrize(
+    ("shown", "waits"),
+    [
+        (("edit", "+x = 1", "/srv/notes.md"), ("edit", "+x = 1", "/etc/cron.d/x")),
+        (("tool", '{"name": "a"}', "read_table"), ("tool", '{"name": "a"}', "drop_table")),
+        (("edit", "+x", "/srv/a"), ("tool", "+x", "/srv/a")),
+    ],
+)
+def test_a_hook_with_the_same_words_about_something_else_is_not_told(
+    bench: Bench, shown: tuple[str, str, str], waits: tuple[str, str, str]
+) -> None:
+    """A tool may ask for several at once: who allows the one on the screen has not allowed the other."""
+    asked, other = (
+        Subject(SubjectKind(kind), text, source=SubjectSource.HOOK, complete=True, target=target)
+        for kind, text, target in (shown, waits)
+    )
+    hook = Hook(told(other))
+    assert hook.line.word_for(replace(ASKED, subject=asked), choice("1")) == ""
+    assert hook.line.word_for(replace(ASKED, subject=other), choice("1")) == "allow"
+    hook.heard()

@@ -38,11 +38,19 @@ def main(door: str, answers: bool = False, app: str = "claude-code") -> None:
             connection.settimeout(TIMEOUT_S)
             connection.connect(door)
             connection.sendall(line)
-            word = hear(connection) if answers else ""
+            word = hear(connection) if answers else wait_until_heard(connection)
         if word:
             print(json.dumps(decision(word)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return  # no session, or a hook of another version: the screen decides
+
+
+def wait_until_heard(connection: socket.socket) -> str:
+    """The session asks the kernel who this is, so whoever speaks must still be there."""
+    connection.shutdown(socket.SHUT_WR)
+    while connection.recv(LINE_LIMIT):
+        pass
+    return ""
 
 
 def hear(connection: socket.socket) -> str:

@@ -12,6 +12,7 @@ import httpx
 from atlasbridge.core.errors import ChannelError
 
 LONGEST_FLOOD_S = 5.0
+IS_ENCRYPTED = "this room is encrypted, and AtlasBridge cannot read what is said there"
 HINT = "check homeserver, access_token and room of [channels.matrix]"
 
 
@@ -23,6 +24,16 @@ class MatrixApi:
 
     async def whoami(self) -> str:
         return str((await self._call("GET", "/account/whoami")).get("user_id", ""))
+
+    async def create_room(self, name: str, people: list[str]) -> str:
+        """A private room without encryption, with these people invited; from now on it is the one spoken of."""
+        wanted = {"preset": "private_chat", "name": name, "invite": people, "is_direct": len(people) == 1}
+        self._room = str((await self._call("POST", "/createRoom", wanted)).get("room_id", ""))
+        return self._room
+
+    async def is_encrypted(self) -> bool:
+        path = f"/rooms/{quote(self._room, safe='')}/state/m.room.encryption/"
+        return bool((await self._call("GET", path, missing={})).get("algorithm"))
 
     async def send(self, kind: str, content: dict[str, Any], txn: str) -> str:
         """The same `txn` once more is the same event: a lost answer makes no second message."""
@@ -45,8 +56,15 @@ class MatrixApi:
         return str(found.get("next_batch", "")), [event for event in events if isinstance(event, dict)]
 
     async def _call(
-        self, method: str, path: str, content: Any = None, params: dict[str, str] | None = None, wait_s: float = 0.0
+        self,
+        method: str,
+        path: str,
+        content: Any = None,
+        params: dict[str, str] | None = None,
+        wait_s: float = 0.0,
+        missing: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
+        """`missing`: what there is where the server knows nothing of it."""
         limit = httpx.Timeout(self._client.timeout.read or 8.0, read=(self._client.timeout.read or 8.0) + wait_s)
         for last in (False, True):
             try:
@@ -58,6 +76,8 @@ class MatrixApi:
                 raise ChannelError(f"Matrix could not be reached ({type(fault).__name__})", HINT) from None
             if answer.status_code == 200 and isinstance(found, dict):
                 return found
+            if answer.status_code == 404 and missing is not None:
+                return missing
             pause_s = float(found.get("retry_after_ms", 1000)) / 1000 if isinstance(found, dict) else 1.0
             if answer.status_code != 429 or last or pause_s > LONGEST_FLOOD_S:
                 why = found.get("errcode", "") if isinstance(found, dict) else ""

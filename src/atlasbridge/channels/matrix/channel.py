@@ -13,7 +13,8 @@ from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.limits import Backoff
 from atlasbridge.channels.listening import SeenUpdates, Strangers
 from atlasbridge.channels.matrix import looks
-from atlasbridge.channels.matrix.api import MatrixApi
+from atlasbridge.channels.matrix.api import IS_ENCRYPTED, MatrixApi
+from atlasbridge.channels.matrix.room_grants import RoomGrants
 from atlasbridge.channels.matrix.settings import MatrixSettings
 from atlasbridge.channels.outcome import STILL_OPEN, render_outcome
 from atlasbridge.channels.people import People
@@ -49,23 +50,36 @@ class MatrixChannel(BaseChannel):
         self._people = People(desk, self.name)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
         self._me, self._state, self._detail = "", "starting", ""
+        self._encrypted: bool | None = None  # None: not known yet
         self._digests: dict[str, str] = {}
         self._edits: dict[str, str] = {}
+        self._grants = RoomGrants(desk, self._api, self._edit)
 
     async def start(self) -> None:
         self._tasks.hold(self._listen())
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
+        await self._refuse_encrypted()
         loud = self.desk.tone(event.prompt_id, self.name).loud
         content = looks.text_message(looks.render_prompt(event, session, self._host), loud)
         event_id = await self._api.send("m.room.message", content, f"ask.{event.prompt_id}")
         self._tasks.hold(self._offer(event, event_id))
         return event_id
 
+    async def _refuse_encrypted(self) -> None:
+        """Asked there, nobody could answer: it is said so, and the other channels are told."""
+        if self._encrypted is None:
+            self._encrypted = await self._api.is_encrypted()
+        if self._encrypted:
+            self._state, self._detail = "fault", IS_ENCRYPTED
+            raise ChannelError(IS_ENCRYPTED, "use a room without encryption: atlasbridge setup --channel matrix")
+
     async def _offer(self, event: PromptRecord, event_id: str) -> None:
         """Our own reactions are what a person taps."""
         for number, key in enumerate(looks.reactions(event.prompt)):
             await self._api.send("m.reaction", looks.reaction(event_id, key), f"offer.{event.prompt_id}.{number}")
+        if looks.offers_grant(event.prompt):
+            await self._api.send("m.reaction", looks.reaction(event_id, looks.WHILE), f"offer.{event.prompt_id}.while")
 
     async def receive_reply(self) -> InboundReply:
         return await self._replies.get()
@@ -157,9 +171,11 @@ class MatrixChannel(BaseChannel):
         while True:
             try:
                 self._me = self._me or await self._api.whoami()
+                self._encrypted = await self._api.is_encrypted() if self._encrypted is None else self._encrypted
                 since = self.desk.recall(SINCE)
                 token, events = await self._api.sync(since, self._own.poll_timeout_s)
-                self._state, self._detail = "ok", ""
+                self._encrypted = self._encrypted or any(one.get("type") == "m.room.encryption" for one in events)
+                self._state, self._detail = ("fault", IS_ENCRYPTED) if self._encrypted else ("ok", "")
                 for event in events:
                     await self._hear(event)
                 self.desk.remember(SINCE, token)
@@ -187,6 +203,10 @@ class MatrixChannel(BaseChannel):
     async def _take(self, event_id: str, event: dict[str, Any]) -> None:
         meant, said, is_reaction = looks.parse_target(event)
         record = self.desk.prompt_for_message(self.name, meant) if meant else None
+        if is_reaction and self._grants.knows(meant, record, said):
+            await self._seen.settle(event_id)
+            self._tasks.hold(self._grants.take(meant, record, said, f"matrix:{event.get('sender')}"))
+            return
         if record is None:
             await self._seen.settle(event_id)
             self._help(event_id, event, is_reaction)

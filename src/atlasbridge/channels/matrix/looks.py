@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from atlasbridge.channels.grant_card import GrantWords
 from atlasbridge.channels.wording import Button, Role, render_buttons, render_deadline, render_header, render_headline
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.model import Prompt, PromptRecord
@@ -13,6 +14,7 @@ from atlasbridge.core.visible import visible
 LONGEST = 16_000
 KEYCAPS = [f"{digit}\ufe0f\u20e3" for digit in range(1, 10)]
 YES, NO = "✅", "❌"
+WHILE = "⏱"  # a reaction that asks what could be allowed for a while
 PLAIN = str.maketrans("", "", "\ufe0f")  # clients differ in whether they send it
 
 
@@ -24,6 +26,26 @@ def reactions(prompt: Prompt) -> dict[str, Button]:
     if not prompt.choices:
         return {(NO if one.role is Role.REFUSE else YES): one for one in offered[:2]}
     return dict(zip(KEYCAPS, offered, strict=False))
+
+
+def offers_grant(prompt: Prompt) -> bool:
+    return is_whole(prompt) and any(one.role is Role.GRANT for one in render_buttons(prompt))
+
+
+def is_while(key: str) -> bool:
+    return key.translate(PLAIN) == WHILE
+
+
+def grant_choice(values: list[str], key: str) -> str | None:
+    """The value behind a keycap under an offer."""
+    keys = [name.translate(PLAIN) for name in KEYCAPS]
+    place = keys.index(key.translate(PLAIN)) if key.translate(PLAIN) in keys else len(values)
+    return values[place] if place < len(values) else None
+
+
+def render_grant(words: GrantWords) -> str:
+    choices = [f"{key} {label}" for key, (label, _) in zip(KEYCAPS, words.buttons, strict=False)]
+    return "\n".join([words.text, "", *choices]) if choices else words.text
 
 
 def is_whole(prompt: Prompt) -> bool:
@@ -39,6 +61,7 @@ def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> st
     asked = visible(prompt.asked).strip() or "(the screen shows no text)"
     cut = "" if is_whole(prompt) else f"\n(cut, or not whole: atlasbridge reply {short_id(record.prompt_id)})"
     lines = [f"{key} {button.label}" for key, button in reactions(prompt).items()]
+    lines += [f"{WHILE} Allow for a while …"] if offers_grant(prompt) else []
     ways = "React, or reply to this message." if lines else "Reply to this message."
     head = f"{render_headline(prompt, session)}\n{render_header(prompt, session, host)}"
     return "\n".join([head, "", asked[:LONGEST] + cut, "", *lines, f"{ways} {render_deadline(record)}"])

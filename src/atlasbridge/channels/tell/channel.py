@@ -33,7 +33,7 @@ class TellChannel(BaseChannel):
         super().__init__(settings, desk, clock)
         self._own = TellSettings.model_validate(dict(settings))
         self._host = platform.node() or "this machine"
-        self._services = _services([url.get_secret_value() for url in self._own.urls])
+        self._services = services_of([url.get_secret_value() for url in self._own.urls])
         self._failed = 0
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
@@ -101,7 +101,7 @@ class TellChannel(BaseChannel):
         return {"state": "ok", "services": len(self._services), "failed": self._failed}
 
 
-def _services(urls: list[str]) -> Any:
+def services_of(urls: list[str]) -> Any:
     try:
         import apprise
     except ModuleNotFoundError:

@@ -20,7 +20,7 @@ from atlasbridge.channels.web.settings import WebSettings
 from atlasbridge.core.clock import Clock, iso
 from atlasbridge.core.ports import Desk
 
-SCOPES = ("read", "answer", "admin")  # each includes those before it
+SCOPES = ("read", "ask", "answer", "admin")  # each includes those before it
 MAX_LINKS = 32
 STRETCH = 600_000  # rounds of PBKDF2; a function that needs much memory would double the hub
 
@@ -38,6 +38,12 @@ class Caller:
     scope: str
     key: str
     body: str = ""
+    token: bool = False  # a program's: anybody who has read it can show it
+
+    @staticmethod
+    def needs_person(scope: str) -> bool:
+        """Whether what needs this scope decides something."""
+        return scope in ("answer", "admin")
 
     def may(self, scope: str) -> bool:
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
@@ -193,7 +199,7 @@ class Access:
         token = self._tokens.get(token_id)
         if prefix != "ab" or token is None or not same(digest(secret), token.digest):
             return None
-        return Caller(f"web:token/{token.name}", token.scope, token_id)
+        return Caller(f"web:token/{token.name}", token.scope, token_id, token=True)
 
     def _save_tokens(self) -> None:
         self._desk.remember("web.tokens", json.dumps([asdict(record) for record in self._tokens.values()]))

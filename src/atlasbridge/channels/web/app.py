@@ -21,6 +21,7 @@ from atlasbridge.channels.web.guard import Guard
 from atlasbridge.channels.web.openapi import PREFIX, render_openapi
 from atlasbridge.channels.web.operation import NOBODY, Call, Operation, problem
 from atlasbridge.channels.web.proof import body_digest, same
+from atlasbridge.channels.web.question_api import kin_of
 from atlasbridge.channels.web.site import Site
 
 BODY_TIMEOUT_S = 5.0
@@ -80,6 +81,8 @@ async def _perform(site: Site, operation: Operation, request: Request) -> Respon
         return problem(422, "bad_value", "a parameter or the body is not as the documentation describes it")
     if isinstance(body, Response):
         return body
+    if refused := await _refuse_session(site, operation, request, caller):
+        return refused
     if request.method == "HEAD" and "stream" in operation.answer:
         return Response(media_type="text/event-stream")  # nobody would read the stream
     return await operation.handler(site, Call(request, caller, body, query))
@@ -101,6 +104,18 @@ def _caller(site: Site, request: Request) -> Caller | Response:
     if wait_s := site.wrong.admit(peer, site.clock.now()):
         return problem(429, "rate_limited", "too many attempts; wait a minute", wait_s)
     return problem(401, "unauthorized", "this token or login is not valid (any more)")
+
+
+async def _refuse_session(site: Site, operation: Operation, request: Request, caller: Caller) -> Response | None:
+    """A token that a session's own program has found decides nothing: it may look and ask, as at the socket."""
+    if not (caller.token and Caller.needs_person(operation.scope)) or request.method == "GET":
+        return None
+    kin = await kin_of(site, request)
+    if not kin:
+        return None
+    prompt_id = str(request.path_params.get("prompt_id", ""))
+    refusal = site.desk.refuse_kin(kin, operation.path.rpartition("/")[2], prompt_id)
+    return problem(403, refusal.reason.value, refusal.sentence)
 
 
 def _target(request: Request) -> str:

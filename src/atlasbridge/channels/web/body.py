@@ -6,9 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from atlasbridge.core.prompt.subject import SubjectKind
+
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9._-]+$")]
 Secret = Annotated[str, StringConstraints(min_length=1, max_length=256)]
-ScopeName = Literal["read", "answer", "admin"]
+ScopeName = Literal["read", "ask", "answer", "admin"]
+QuestionId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 
 
 class Body(BaseModel):
@@ -39,6 +42,34 @@ class ReplyBody(Body):
         default="",
         description="chosen by the sender: the same key again gets the same outcome, and nothing is done twice",
     )
+
+
+class QuestionBody(Body):
+    """A question to people.  Without choices, text and secret it is a yes-or-no question."""
+
+    question_id: QuestionId = Field(description="a new UUID; asking with the same again is the same question")
+    question: Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
+    choices: list[Annotated[str, StringConstraints(min_length=1, max_length=200)]] = Field(
+        default_factory=list, max_length=60
+    )
+    text: bool = Field(default=False, description="own words are an answer")
+    secret: bool = Field(default=False, description="a secret is asked: never in a chat, never stored")
+    default: Annotated[str, StringConstraints(max_length=200)] = Field(
+        default="", description="what happens if nobody answers: a refusal"
+    )
+    ttl_s: Annotated[float, Field(gt=0, le=86_400)] | None = Field(default=None, description="how long to wait")
+    label: Annotated[str, StringConstraints(max_length=120)] = Field(default="", description="who asks")
+    folder: Annotated[str, StringConstraints(max_length=4096)] = ""
+    kind: SubjectKind = Field(default=SubjectKind.QUESTION, strict=False)
+    about: Annotated[str, StringConstraints(max_length=20_000)] = Field(
+        default="", description="the command, edit or address that is asked about, whole"
+    )
+    target: Annotated[str, StringConstraints(max_length=4096)] = ""
+
+
+class NoticeBody(Body):
+    message: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+    label: Annotated[str, StringConstraints(max_length=120)] = ""
 
 
 class LaterBody(Body):

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from atlasbridge.channels.web import admin_api, body, later_api, prompt_api, record_api, rule_api, session_api
+from atlasbridge.channels.web import (
+    admin_api,
+    body,
+    later_api,
+    prompt_api,
+    question_api,
+    record_api,
+    rule_api,
+    session_api,
+)
 from atlasbridge.channels.web.operation import Operation, Param
 
 
@@ -120,6 +129,18 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(
         "POST", "/prompts/{prompt_id}/report", prompt_api.report_prompt, "answer", "Report that this is no prompt.",
         thing(report=TEXT), body=body.ReportBody, errors=(404, 503),
+    ),
+    Operation(
+        "POST", "/questions", question_api.ask, "ask", "Ask people, and wait for the answer.", STREAM,
+        body=body.QuestionBody, errors=(403, 409, 422, 503),
+    ),
+    Operation(
+        "DELETE", "/questions/{question_id}", question_api.withdraw, "ask", "Withdraw a question of one's own.",
+        thing(withdrawn=FLAG), errors=(404,),
+    ),
+    Operation(
+        "POST", "/notices", question_api.notify, "ask", "Tell people something without asking.", thing(told=FLAG),
+        body=body.NoticeBody, errors=(422,),
     ),
     Operation("GET", "/events", prompt_api.events, "read", "All that happens.", STREAM, errors=(503,)),
     Operation(

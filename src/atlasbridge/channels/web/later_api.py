@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from atlasbridge.channels.web.operation import Call, problem
-from atlasbridge.channels.web.prompt_api import NO_PROMPT, STATUS
+from atlasbridge.channels.web.prompt_api import NO_PROMPT, STATUS, refuse_asker
 from atlasbridge.channels.web.site import Site
 from atlasbridge.channels.web.view import render_plain
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
@@ -22,6 +22,8 @@ async def postpone(site: Site, call: Call) -> Response:
     record = site.desk.prompt(call.path("prompt_id"))
     if record is None:
         return problem(*NO_PROMPT)
+    if refused := refuse_asker(site, record, call, "reply"):
+        return refused
     given = call.body
     if given.snooze_s is not None:
         outcome = site.desk.snooze(_reply(call, record, ""), given.snooze_s)

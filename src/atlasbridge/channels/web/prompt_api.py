@@ -50,6 +50,8 @@ async def reply(site: Site, call: Call) -> Response:
         return problem(*NO_PROMPT)
     if record.prompt.secret and not is_private(call):
         return problem(403, "not_private", "a secret is taken only over loopback or TLS")
+    if refused := refuse_asker(site, record, call, "reply"):
+        return refused
     key = (call.caller.key, record.prompt_id, call.body.request_key)
     wait_s = 0.0 if site.outcomes.knows(key) else site.answers.admit(call.caller.key, site.clock.now())
     if wait_s:
@@ -61,6 +63,14 @@ async def reply(site: Site, call: Call) -> Response:
     if record.state in OPEN and isinstance(outcome, Receipt):
         site.counters.count_wait(max(0.0, site.clock.wall() - parse_iso(record.created_at)))
     return _told(site, record, outcome)
+
+
+def refuse_asker(site: Site, record: PromptRecord, call: Call, op: str) -> Response | None:
+    """Who asked a question does not answer it, with the same token."""
+    if site.desk.doors.owner(record.session_id) != call.caller.identity:
+        return None
+    refusal = site.desk.refuse_kin(record.session_id, op, record.prompt_id)
+    return problem(403, refusal.reason.value, "Who asked this cannot answer it: only a person decides.")
 
 
 def _told(site: Site, record: PromptRecord, outcome: Verdict) -> Response:
@@ -105,6 +115,8 @@ async def grant(site: Site, call: Call) -> Response:
     record = _asked(site, call)
     if record is None:
         return problem(*NO_PROMPT)
+    if refused := refuse_asker(site, record, call, "grant"):
+        return refused
     given = call.body
     limits = {"for_s": given.for_s, "times": given.times, "folder": given.folder, "preview": given.preview}
     made = site.desk.grant(record.prompt_id, call.caller.identity, **limits)

@@ -78,6 +78,7 @@ class Site:
     fingerprint: str = ""  # of the LAN's certificate
     shell: str = ""  # names the page's files as they are in this version
     watchers: int = 0
+    questions: int = 0  # that wait over HTTP
     max_watchers: int = 32
     wrong: RateWindow = field(default_factory=lambda: RateWindow(10))
     guesses: RateWindow = field(default_factory=lambda: RateWindow(10))

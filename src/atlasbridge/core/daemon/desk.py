@@ -10,15 +10,18 @@ from typing import Any
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.desk_attention import DeskAttention
+from atlasbridge.core.daemon.desk_outbox import DeskOutbox
 from atlasbridge.core.daemon.hosts import HostBook
+from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.launching import Launcher
+from atlasbridge.core.daemon.remote_doors import RemoteDoors
 from atlasbridge.core.daemon.rule_operations import RuleOperations
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.machine import OPEN
-from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.prompt.model import PromptRecord, Reject
 from atlasbridge.core.routing.policy import decide_allowed
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
@@ -28,7 +31,10 @@ from atlasbridge.core.values import replace
 SHORTEST_ID = 8  # of a grant that a button ends
 
 
-class HubDesk(DeskAttention):
+class HubDesk(DeskAttention, DeskOutbox):
+    doors: RemoteDoors  # set by `service`, as the next
+    kinship: Kinship
+
     def __init__(
         self,
         home: Home,
@@ -48,6 +54,7 @@ class HubDesk(DeskAttention):
         self._launchers = {launcher.name: launcher for launcher in launchers}
         self.offers: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]] = {}
         self.tell_people: Callable[[str], None] = lambda message: None
+        self.read_rules = lambda: None  # see `service`
         self.rule_operations: RuleOperations  # see `service`
 
     @property
@@ -175,6 +182,15 @@ class HubDesk(DeskAttention):
             return None
         told = {"kind": given.kind.value, "value": given.value, "by": given.identity}
         return {**told, "at": given.received_at, "source": given.source}
+
+    async def kin_of(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+        return await self.kinship.of_connection(client, server)
+
+    def refuse_kin(self, kin: str, op: str, prompt_id: str = "") -> Reject:
+        return self.kinship.refuse(kin, op, prompt_id)
+
+    def mark_asker(self, label: str, kin: str) -> str:
+        return self.kinship.mark(label, kin)
 
     def tell(self, message: str) -> None:
         self.tell_people(message)

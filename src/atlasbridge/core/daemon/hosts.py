@@ -12,6 +12,7 @@ from atlasbridge.core import wire
 from atlasbridge.core.prompt.model import Answer, PromptRecord, Reject
 from atlasbridge.core.prompt.reply import Receipt
 
+REMOTE_HOST = 0  # in the place of a process number: whoever asks is on the other side of a network connection
 WRITE_LIMIT = 8 * 1024 * 1024  # a host that reads nothing for so long is cut off; it connects again
 
 
@@ -19,7 +20,12 @@ class HostLink:
     """One connected host."""
 
     def __init__(
-        self, session_id: str, host_pid: int, writer: asyncio.StreamWriter, host_started: int = 0, tty: str = ""
+        self,
+        session_id: str,
+        host_pid: int,
+        writer: asyncio.StreamWriter | None,
+        host_started: int = 0,
+        tty: str = "",
     ) -> None:
         self.session_id = session_id
         self.host_pid = host_pid
@@ -31,7 +37,7 @@ class HostLink:
         self._number = 0
 
     def send(self, kind: str, **fields: Any) -> None:
-        if self._writer.is_closing():
+        if self._writer is None or self._writer.is_closing():
             return
         self._writer.write(wire.encode({"m": kind, **fields}))
         if self._writer.transport.get_write_buffer_size() > WRITE_LIMIT:
@@ -83,7 +89,23 @@ class HostLink:
                 future.set_result({})
         for queue in self._watchers:
             queue.put_nowait(None)
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
+
+
+class DoorLink(HostLink):
+    """A question that came over HTTP: what it is told waits in a queue; None: nothing more is told here."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id, REMOTE_HOST, None)
+        self.told: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+
+    def send(self, kind: str, **fields: Any) -> None:
+        self.told.put_nowait({"m": kind, **fields})
+
+    def close(self) -> None:
+        super().close()
+        self.told.put_nowait(None)
 
 
 class HostBook:

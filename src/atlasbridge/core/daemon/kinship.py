@@ -5,9 +5,11 @@ Where a process comes from is read by `core.kin`.  Who may look and who may deci
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import Final
 
+from atlasbridge.core.daemon.kin_tcp import find_kin
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.ids import short_id
@@ -16,7 +18,9 @@ from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.gate import OTHER_USER, UNTRACED, refuse_kin
 from atlasbridge.core.prompt.model import Reject
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.visible import visible
 
+LONGEST_LABEL: Final = 120
 QUIET_S: Final = 60.0  # people hear of one session's attempts once in so long; the audit log has them all
 
 
@@ -35,6 +39,26 @@ class Kinship:
         if not line or (peer is not None and peer.started and peer.started != line[0].started):
             return UNTRACED
         return decide_kin(line, self._households())
+
+    def whence(self, peer: Peer) -> str:
+        """The session that a question comes from inside of, whichever user's; "": none that can be seen."""
+        others = [home for home in self._households() if home.host_pid != peer.pid]  # not its own other questions
+        return decide_kin(trace_line(peer.pid, self._look), others) if peer.pid > 0 else ""
+
+    async def of_connection(self, client: tuple[str, int], server: tuple[str, int]) -> str:
+        """As `of`, for who came over the network; looking at every process is another thread's work."""
+        found = await asyncio.to_thread(find_kin, client, server, self._households())
+        return UNTRACED if found is None else found
+
+    def mark(self, label: str, kin: str) -> str:
+        """The mark is ours, and first: what comes from inside a session says so, whatever and however long it calls
+        itself."""
+        label = visible(label, keep_lines=False)[:LONGEST_LABEL]
+        if not kin or kin == UNTRACED:
+            return label
+        session = self._hub.ledger.session(kin)
+        name = f" ({visible(session.label or session.tool, keep_lines=False)})" if session else ""
+        return f"in session {short_id(kin)}{name}{': ' + label if label else ''}"
 
     def _households(self) -> list[Household]:
         return [self._household(session) for session in self._hub.ledger.sessions()]

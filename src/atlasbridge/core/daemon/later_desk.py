@@ -157,8 +157,8 @@ class LaterDesk:
         given = isinstance(outcome, Receipt)
         self._hub.ledger.end_later(one.later_id, "answered" if given else f"refused: {outcome.sentence}")
         if isinstance(outcome, Reject):
-            session = self._session(one.prompt_id)
-            self._hub.router.notify(f"{quote_answer(one.value)} was not answered: {outcome.sentence}", session)
+            name = self._describe(one)["name"]
+            self._hub.router.notify(f"{name}: {quote_answer(one.value)} was not answered: {outcome.sentence}")
 
     async def close(self) -> None:
         for task in self._under_way:

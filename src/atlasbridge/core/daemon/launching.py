@@ -6,7 +6,7 @@ How a session is started is left to `bootstrap`.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from atlasbridge.core.errors import ConfigError
@@ -34,6 +34,14 @@ class Launcher:
     start: Start
     folders: tuple[str, ...] = ()
     arguments: bool = False
+
+    @classmethod
+    def of(
+        cls, name: str, command: Sequence[str], cwd: str, folders: Sequence[str], arguments: bool, start: Start
+    ) -> Launcher:
+        """As the configuration writes it: `~` is this user's home."""
+        roots = tuple(os.path.expanduser(folder) for folder in folders)
+        return cls(name, tuple(command), os.path.expanduser(cwd), start, roots, arguments)
 
     def allows(self, folder: str) -> bool:
         real = os.path.realpath(folder)

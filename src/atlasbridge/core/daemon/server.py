@@ -11,6 +11,7 @@ from typing import Any
 
 from atlasbridge.core import wire
 from atlasbridge.core.daemon.hosts import HostLink
+from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.sessions import SessionLife
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.kin import look_at, own_tool, started_at
@@ -26,10 +27,16 @@ class HubServer:
     """`guests`: other users who may connect; whom else the folder's own modes let in is refused here."""
 
     def __init__(
-        self, path: Path, sessions: SessionLife, operate: Operate, guests: Callable[[], frozenset[int]]
+        self,
+        path: Path,
+        sessions: SessionLife,
+        operate: Operate,
+        guests: Callable[[], frozenset[int]],
+        kinship: Kinship,
     ) -> None:
         self._path = path
         self._guests = guests
+        self._kinship = kinship
         self._sessions = sessions
         self._operate = operate
         self._server: asyncio.Server | None = None
@@ -93,6 +100,8 @@ class HubServer:
         """Which process a host is, the kernel says, not the host: nobody speaks for a session that another one runs."""
         session = hello["session"]
         session["host_pid"] = peer.pid or int(session["host_pid"])
+        if hello.get("door"):
+            session["label"] = self._kinship.mark(str(session.get("label", "")), self._kinship.whence(peer))
         session["pid"] = own_tool(int(session["pid"]), session["host_pid"], hello.get("door"))
         tool = look_at(session["pid"])
         link = HostLink(

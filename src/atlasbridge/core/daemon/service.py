@@ -11,6 +11,7 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.alarm import StoreAlarm
 from atlasbridge.core.daemon.desk import HubDesk
+from atlasbridge.core.daemon.desk_outbox import CHANNEL
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.later_desk import LaterDesk
@@ -19,6 +20,7 @@ from atlasbridge.core.daemon.operations import Operations
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.refusals import RefusalLog
+from atlasbridge.core.daemon.remote_doors import RemoteDoors
 from atlasbridge.core.daemon.replies import ReplyDesk
 from atlasbridge.core.daemon.rule_desk import HubRules, RuleDesk
 from atlasbridge.core.daemon.rule_digest import RuleDigest
@@ -87,10 +89,12 @@ class Hub:
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
         self.later = LaterDesk(parts, self.life, self.replies)
         self.desk.serve(self.life, self.router, self.later)
+        self.desk.doors = RemoteDoors(parts, self.sessions)
         ledger.name_people_by(self.desk.name_of)
-        self.replies.person_of = lambda identity: self.router.policy.attention.people.person_of(identity)
+        self.replies.person_of = self._person_of
         self.desk.tell_people = self.router.notify
-        self.kinship = Kinship(parts, refusals)
+        self.desk.read_rules = lambda: self.rules.use(self._read_plan().rules)
+        self.kinship = self.desk.kinship = Kinship(parts, refusals)
         self.rule_operations = RuleOperations(ledger, self.rules, clock.now, self.life.answer_by_rule)
         self.desk.rule_operations = self.rule_operations
         self.operations = Operations(
@@ -104,7 +108,9 @@ class Hub:
             self._stop_once,
             self.rule_operations,
         )
-        self.server = HubServer(home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.guests)
+        self.server = HubServer(
+            home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.guests, self.kinship
+        )
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()
@@ -125,6 +131,11 @@ class Hub:
             await self._stop()
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 loop.remove_signal_handler(number)
+
+    def _person_of(self, identity: str) -> str:
+        """Whom an identity means; a desk of many machines knows its people by name itself."""
+        found = self.router.policy.attention.people.person_of(identity)
+        return found.removeprefix(f"{CHANNEL}:") if found == identity else found
 
     def stop(self) -> None:
         if self._stopping.is_set():
@@ -209,6 +220,8 @@ class Hub:
         log.info("the configuration was reloaded")
 
     def _add_channels(self) -> None:
+        if not any(channel.name == CHANNEL for channel in self._plan.channels):
+            self.ledger.membership.end()  # nobody would ever take what is collected
         for channel in self._plan.channels:
             build = channel.build
             self.router.add(

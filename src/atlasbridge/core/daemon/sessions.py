@@ -10,7 +10,7 @@ import os
 import signal
 from typing import Any
 
-from atlasbridge.core.daemon.hosts import HostLink
+from atlasbridge.core.daemon.hosts import REMOTE_HOST, HostLink
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.settings import HubSettings
@@ -22,6 +22,7 @@ from atlasbridge.core.session.model import SessionRecord, SessionState
 log = logging.getLogger(__name__)
 
 LOST_POLL_S = 1.0
+REMOTE_LOST_S = 15.0  # who asks over a network connection is back by then, or has gone
 
 
 class SessionLife:
@@ -161,7 +162,10 @@ class SessionLife:
         """The connection is gone.  The host lives and will be back, or it is dead and so is its session."""
         session = self._hub.ledger.session(link.session_id) if self._hub.hosts.remove(link) else None
         if session is not None and session.state is SessionState.ACTIVE:
-            self.expect(link.session_id, link.host_pid, self._hub.clock.now() + self.settings.host_lost_s)
+            self.expect(link.session_id, link.host_pid, self._hub.clock.now() + self._patience_s(link.host_pid))
+
+    def _patience_s(self, host_pid: int) -> float:
+        return REMOTE_LOST_S if host_pid == REMOTE_HOST else self.settings.host_lost_s
 
     def expect(self, session_id: str, host_pid: int, until: float) -> None:
         """Wait for a host to (re)connect; give its session up when its process is gone or time is over."""
@@ -181,9 +185,9 @@ class SessionLife:
 
         Those of another boot the ledger has closed when it was opened.
         """
-        until = self._hub.clock.now() + self.settings.host_lost_s
         for session in self._hub.ledger.sessions():
             if _alive(session.host_pid):
+                until = self._hub.clock.now() + self._patience_s(session.host_pid)
                 self.expect(session.session_id, session.host_pid, until)
             else:
                 self.end(session.session_id, None, SessionState.CRASHED)
@@ -208,7 +212,9 @@ def _ending(status: int) -> SessionState:
 
 
 def _alive(pid: int) -> bool:
-    if pid <= 0:
+    if pid == REMOTE_HOST:
+        return True  # nobody can look; its time decides
+    if pid < 0:
         return False
     try:
         os.kill(pid, 0)

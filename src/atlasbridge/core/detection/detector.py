@@ -27,7 +27,7 @@ from atlasbridge.core.detection.open_prompt import OpenPrompt
 from atlasbridge.core.detection.picture import prompt_of
 from atlasbridge.core.detection.settings import DetectorSettings
 from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, gather
-from atlasbridge.core.detection.structured import Dialog, ToolSays
+from atlasbridge.core.detection.structured import ShownDialog, ToolSays
 from atlasbridge.core.detection.verdict import Situation, decide_verdict
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.recognition.dialect import Dialect
@@ -369,7 +369,7 @@ class Detector:
         return now + max(settings.look_every_s, min(settled * _LATER, settings.slow_look_s))
 
 
-def _dialog(found: Finding, view: View) -> Dialog:
+def _dialog(found: Finding, view: View) -> ShownDialog:
     """What a hook must be about: the dialog itself, where its beginning is known; else all that is shown."""
     known = found.own and (found.whole or found.clipped)
-    return Dialog(found.question, found.clipped) if known else Dialog(view.text())
+    return ShownDialog(found.question, found.clipped) if known else ShownDialog(view.text())

@@ -21,7 +21,7 @@ _STATES = {"idle": "idle", "done": "idle", "working": "working"}
 
 
 @frozen
-class Dialog:
+class ShownDialog:
     """What a hook must be about, as it is shown; `clipped`: its end may be missing without a word."""
 
     text: str
@@ -51,23 +51,23 @@ class ToolSays:
         elif kind.removeprefix("osc") in ("9", "99", "777") and not payload.startswith("4;"):
             self.source = f"notification: {payload[:60]}"
 
-    def asks(self, dialog: Dialog, now: float) -> str:
+    def asks(self, dialog: ShownDialog, now: float) -> str:
         """The evidence that the tool waits at the dialog which is shown, or ""."""
         if self.state == "blocked":
             return f"{self.source} says that it waits"
         beside = self._announced(dialog, now)
         return f"{beside.source} says that it waits" if beside is not None else ""
 
-    def hooked(self, dialog: Dialog, now: float) -> bool:
+    def hooked(self, dialog: ShownDialog, now: float) -> bool:
         """Whether a hook has announced the dialog that is shown."""
         return self._announced(dialog, now) is not None
 
-    def subject(self, dialog: Dialog, now: float) -> Subject | None:
+    def subject(self, dialog: ShownDialog, now: float) -> Subject | None:
         """What a hook said that the dialog which is shown is about."""
         beside = self._announced(dialog, now)
         return beside.subject if beside is not None else None
 
-    def contradicts(self, dialog: Dialog, now: float) -> bool:
+    def contradicts(self, dialog: ShownDialog, now: float) -> bool:
         """A hook has just announced something else than what is shown: then the screen alone is not to be relied on."""
         return bool(self._fresh(now)) and not self.hooked(dialog, now)
 
@@ -76,7 +76,7 @@ class ToolSays:
         """What it said in the stream about the moment it waits at: anything that it shows may have written that."""
         return self._text if self.state == "blocked" else ""
 
-    def _announced(self, dialog: Dialog, now: float) -> StructuredEventReceived | None:
+    def _announced(self, dialog: ShownDialog, now: float) -> StructuredEventReceived | None:
         """The one that fits.  Of several that differ nobody can tell which it is: what is shown is a part of each."""
         fitting = [(beside.subject, beside) for beside in self._fresh(now) if beside.subject is not None]
         fitting = [(about, beside) for about, beside in fitting if fits(about, dialog.text, dialog.clipped)]

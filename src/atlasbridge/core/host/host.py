@@ -248,10 +248,12 @@ class SessionHost:
                 self._seat.vacate(caller.attachment, "detached")
             case "pause":
                 self._seat.vacate(caller.attachment, "paused")
-            case "structured":
+            case "structured" if self._door.is_inside(caller):
                 self._judgement.tool_said(message)
                 if self._hook is not None:
                     self._hook.offer(caller, message)
+            case "structured":
+                self._journal.note("somebody outside the session spoke for its tool")
             case "continue":
                 self._pty.signal(signal.SIGCONT)
             case "signal":

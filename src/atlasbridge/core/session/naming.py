@@ -11,6 +11,7 @@ from atlasbridge.core.ids import short_id
 from atlasbridge.core.values import frozen
 
 LONGEST_NAME = 80
+DOORS = {"ask": "a command", "mcp": "an MCP client", "acp": "an editor's agent"}  # what asks without a terminal
 _NEAR = 0.6  # how alike two words are that may be a slip of the fingers
 _SHOWN = 8
 

@@ -35,6 +35,12 @@ class Archive:
         with self._journal.reading() as connection:
             return prompts.select(connection, where, () if session_id is None else (session_id,))
 
+    def last_prompt(self, session_id: str) -> PromptRecord | None:
+        """The newest that this session asked, whatever became of it."""
+        with self._journal.reading() as connection:
+            found = prompts.select(connection, "session_id = ?", (session_id,), "ORDER BY rowid DESC LIMIT 1")
+        return found[0] if found else None
+
     def unsettled(self) -> list[tuple[PromptRecord, Answer | None]]:
         """Answered but not known to be typed, or typed but not known to be taken.
 

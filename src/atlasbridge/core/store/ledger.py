@@ -22,6 +22,7 @@ from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.store import deliveries, grants, inbox, moves, notes, notices, prompts, requests, sessions, votes
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.journal import Journal
+from atlasbridge.core.store.membership import Membership
 from atlasbridge.core.store.migrate import migrate
 from atlasbridge.core.store.moves import Decider
 from atlasbridge.core.store.postponed import Postponed
@@ -39,6 +40,7 @@ class Ledger(Postponed):
         self._clock = clock
         self._boot_id = boot_id
         self._keep_raw = keep_raw
+        self.membership = Membership(journal)  # of a desk of many machines, where this one has joined it
 
     @classmethod
     def open(cls, home: Path, clock: Clock, boot_id: str, *, keep_raw: bool = False) -> Ledger:
@@ -57,6 +59,10 @@ class Ledger(Postponed):
 
     def close(self) -> None:
         self._journal.close()
+
+    def abandon(self) -> None:
+        """Let go of the files and write nothing more, as a process does that is killed."""
+        self._journal.abandon()
 
     @property
     def alarm(self) -> str:

@@ -57,6 +57,7 @@ class Request:
     heard: str = ""  # those results as JSON
     speaks: bool = False  # the tool takes edits and commands from the text itself
     takes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # offered tool -> schema of its arguments
+    spaces: Mapping[str, str] = field(default_factory=dict)  # offered tool -> the namespace that holds it
 
     @property
     def side(self) -> bool:
@@ -199,6 +200,7 @@ def scenes(folder: str, address: str, plan: str) -> dict[str, list[Move]]:
         ],
         "enterplan": [{"EnterPlanMode": {}, "enter_plan_mode": {"reason": "A big change"}, "plan_enter": {}}],
         "plan": [{**write(plan, PLAN, ADD_FILE), "exec_command": {"cmd": "true"}}, leave_plan(plan)],
+        "human": [ask_human("Which colour should the button have?", ["Red", "Blue"])],
         "mention": ["Please add seed.txt to the chat so that I can edit it."],
     }
 
@@ -301,6 +303,13 @@ def _form(questions: list[tuple[str, str, list[dict[str, str]]]], multi: bool) -
             "description": text,
         }
     return {"properties": fields, "required": list(fields)}
+
+
+def ask_human(question: str, choices: list[str]) -> Spellings:
+    """Our own MCP server's tool, as each program spells it."""
+    asked = {"question": question, "choices": choices}
+    ways = ("mcp__atlasbridge__", "mcp_atlasbridge_", "atlasbridge_", "atlasbridge-", "")
+    return {f"{way}ask_human": dict(asked) for way in ways}
 
 
 def leave_plan(plan: str) -> Spellings:

@@ -130,10 +130,12 @@ def parse_responses(body: Body) -> Request:
         elif str(item.get("type", "")).endswith("_output"):
             results, heard = results + 1, item
     tools: dict[str, str] = {}
+    spaces: dict[str, str] = {}
     for tool in body.get("tools", []):
         for offered in (tool, *tool.get("tools", [])):  # namespaces hold tools of their own
             tools[offered.get("name") or offered.get("type", "")] = offered.get("type", "")
-    return Request(words, results, tools, heard=_as_json(heard))
+        spaces |= {held.get("name", ""): tool.get("name", "") for held in tool.get("tools", [])}
+    return Request(words, results, tools, heard=_as_json(heard), spaces=spaces)
 
 
 def responses_call(request: Request, call: Call) -> dict[str, Any]:
@@ -145,7 +147,8 @@ def responses_call(request: Request, call: Call) -> dict[str, Any]:
         # Leaving the sandbox is what needs a person's approval.
         reason = "Do you want me to do this outside the sandbox?"
         arguments = {**arguments, "sandbox_permissions": "require_escalated", "justification": reason}
-    return {"type": "function_call", "arguments": json.dumps(arguments), **ids}
+    held = {"namespace": request.spaces[name]} if name in request.spaces else {}
+    return {"type": "function_call", "arguments": json.dumps(arguments), **held, **ids}
 
 
 def whole_responses(body: Body, request: Request, turn: Turn) -> dict[str, Any]:

@@ -321,6 +321,7 @@ def test_a_session_is_watched_typed_into_and_ended(hub: ThreadedHub, browser: we
     browser.find_element("xpath", "//button[text()='Type']").click()
     browser.find_element("xpath", "//button[text()='Enter']").click()
     wait(browser, lambda _: [data for _, data, _ in hub.desk.typed] == [b"ls", b"\r"])
+    browser.execute_script("document.querySelector('.manage').open = true")
     browser.find_element("xpath", "//button[text()='End it']").click()
     wait(browser, lambda it: it.switch_to.alert).accept()
     wait(browser, lambda _: hub.desk.killed == [(session.session_id, False)])

@@ -10,7 +10,8 @@ let known = { epoch: "", at: -Infinity };
 let who = null;
 
 export const me = () => who || { name: "", scope: "read", login_id: "" };
-export const may = (scope) => ["read", "answer", "admin"].indexOf(me().scope) >= ["read", "answer", "admin"].indexOf(scope);
+const SCOPES = ["read", "ask", "answer", "admin"];
+export const may = (scope) => SCOPES.indexOf(me().scope) >= SCOPES.indexOf(scope);
 export const newKey = random;
 setOwnName(() => me().name);
 

@@ -32,13 +32,15 @@ function ring(prompt) {
   return { node, tick };
 }
 
+const DOORS = { ask: "a command", mcp: "an MCP client", acp: "an editor's agent" };  // what asks without a terminal
+
 function heading(prompt, host) {
   const session = prompt.session || {};
   const [sure, tone] = CONFIDENCE[prompt.confidence] || CONFIDENCE.low;
   const title = prompt.constraints.idle ? "is finished and waits for you" : "is asking";
   return el("div", { cls: "who-asks" },
     el("h2", { id: `h-${prompt.prompt_id}` }, `${session.label || session.tool || "A program"} ${title}`),
-    el("small", { cls: "meta" }, session.label ? `${session.tool} · ` : "", `${folder(session.cwd)} · `,
+    el("small", { cls: "meta" }, session.label ? `${DOORS[session.tool] || session.tool} · ` : "", `${folder(session.cwd)} · `,
       el("a", { href: `#session/${prompt.session_id}`, title: host ? `the session on ${host}` : "the session" }, short(prompt.session_id)), " ",
       prompt.confidence === "high" ? null : el("span", { cls: `tag ${tone}`, title: "how sure we are that this is a prompt" }, sure)));
 }

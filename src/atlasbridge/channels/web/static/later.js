@@ -13,7 +13,11 @@ export function laterBox(prompt, offered) {
   if (!may("answer") || prompt.constraints.secret) return null;
   const kept = el("ul", { cls: "kept" });
   const box = el("details", { cls: "later" }, el("summary", {}, "Later…"), kept, snoozing(prompt), answering(prompt, offered), atReset(prompt));
-  const draw = () => drawKept(kept, box, prompts.get(prompt.prompt_id) || prompt);
+  const draw = () => {
+    const now = prompts.get(prompt.prompt_id) || prompt;
+    prompt.expires_at = now.expires_at; // what is kept for later gives it another end; the card's ring reads it here
+    drawKept(kept, box, now);
+  };
   const stop = subscribe(() => { if (box.isConnected || !kept.dataset.drawn) draw(); else stop(); });
   draw();
   return box;

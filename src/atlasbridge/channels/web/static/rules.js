@@ -21,9 +21,9 @@ export function rulesView(main) {
     const found = await get("/rules").catch((error) => ({ error }));
     if (!grants.isConnected) return;
     if (found.error) { toast(found.error.message); return; }
-    show(grants, found.grants.length ? found.grants.map((grant) => granted(grant, draw)) : empty("Nothing is granted.", "A card offers to allow what it asks for a while."));
-    show(rules, found.rules.length ? found.rules.map(ruleItem) : empty("There are no rules.", "Everything is asked. Rules that answer for you are yours to write: atlasbridge policy suggest"));
-    show(did, found.decisions.length ? found.decisions.map(decision) : empty("No rule has answered anything yet."));
+    show(grants, found.grants.length ? found.grants.map((grant) => granted(grant, draw)) : el("li", {}, empty("Nothing is granted.", "A card offers to allow what it asks for a while.")));
+    show(rules, found.rules.length ? found.rules.map(ruleItem) : el("li", {}, empty("There are no rules.", "Everything is asked. Rules that answer for you are yours to write: atlasbridge policy suggest")));
+    show(did, found.decisions.length ? found.decisions.map(decision) : el("li", {}, empty("No rule has answered anything yet.")));
     told.textContent = { digest: "Channels hear of it once a day.", at_once: "Channels hear of each at once.", never: "Channels do not hear of it." }[found.tell] || "";
   }
 

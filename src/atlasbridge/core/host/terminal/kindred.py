@@ -25,6 +25,12 @@ def is_kindred(peer: Peer, tool_pid: int, doors: Path, own: Path) -> bool:
     return bool(decide_kin(line, homes))
 
 
+def is_inside(peer: Peer) -> bool:
+    """Whether it was started by this host's own tool; whoever is gone meanwhile is nobody's."""
+    line = trace_line(peer.pid, look_at) if peer.pid > 0 else ()
+    return any(process.pid == os.getpid() for process in line[1:])
+
+
 def _holder(door: Path) -> int:
     """The host behind another session's door; 0: nobody is there."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

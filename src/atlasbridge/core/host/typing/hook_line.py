@@ -11,7 +11,7 @@ from typing import Any
 
 from atlasbridge.core.host.terminal.caller import Caller
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt
-from atlasbridge.core.prompt.subject import SubjectKind, SubjectSource, digest_text, told_subject
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource, digest_text, told_subject
 
 BY_HOOK = "hook"  # the detail of an answer that a hook has taken
 ALLOW, DENY = "allow", "deny"
@@ -33,7 +33,7 @@ class HookLine:
         with self._lock:
             self._close()
             if waits and subject is not None:
-                self._caller, self._about = caller, digest_text(subject.text)
+                self._caller, self._about = caller, _digest(subject)
 
     def leave(self, caller: Caller) -> None:
         with self._lock:
@@ -50,11 +50,7 @@ class HookLine:
         subject = prompt.subject
         if self._caller is None or subject is None or subject.source is not SubjectSource.HOOK:
             return ""
-        if (
-            subject.kind not in _KINDS
-            or digest_text(subject.text) != self._about
-            or answer.kind is not AnswerKind.CHOICE
-        ):
+        if subject.kind not in _KINDS or _digest(subject) != self._about or answer.kind is not AnswerKind.CHOICE:
             return ""
         chosen = [choice for choice in prompt.choices if choice.value == answer.value]
         once = [choice for choice in prompt.choices if not (choice.refuses or choice.always)]
@@ -72,6 +68,11 @@ class HookLine:
         if self._caller is not None:
             self._caller.say({"m": "over"})
             self._caller = None
+
+
+def _digest(subject: Subject) -> str:
+    """The same words for another file, or for another tool, are another thing."""
+    return digest_text("\0".join((subject.kind.value, subject.target, subject.text)))
 
 
 def _only_refuses(choice: Choice) -> bool:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.model import Answer, PromptType
+from atlasbridge.core.prompt.question import BadQuestion, Question, prompt_of, refuses, words_of
 from atlasbridge.core.prompt.subject import SubjectKind
-from atlasbridge.doors.question import BadQuestion, Question, prompt_of, refuses, words_of
+from atlasbridge.doors.permission import read_permission
 from atlasbridge.doors.tool_use import question_of
 
 
@@ -96,3 +100,34 @@ def test_own_words_for_a_permission_deny_it() -> None:
     asked = question_of("Bash", {"command": "ls"}, "/")
     words, _ = answer_to(asked, "use rg instead", as_text=True)
     assert words == "use rg instead" and words != asked.choices[0]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"stdin": "rm -rf ~"},
+        {"script": "rm -rf ~"},
+        {"env": {"LD_PRELOAD": "/tmp/x.so"}},
+        {"cwd": "/etc"},
+        {"args": ["-rf", "/"]},
+    ],
+)
+def test_what_stands_beside_a_command_is_shown_and_no_rule_takes_the_command_for_all_of_it(
+    more: dict[str, Any],
+) -> None:
+    prompt = prompt_of(question_of("Shell", {"command": "ls", **more}, "/srv"))
+    value = next(iter(more.values()))
+    said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    assert f"{next(iter(more))}:" in prompt.asked and said in prompt.asked
+    assert prompt.subject is not None and prompt.subject.text == "ls" and not prompt.subject.complete
+    options = [{"optionId": kind, "name": kind, "kind": kind} for kind in ("allow_once", "reject_once")]
+    params = {"toolCall": {"title": "Shell", "rawInput": {"command": "ls", **more}}, "options": options}
+    asked = read_permission(json.dumps({"id": 1, "method": "session/request_permission", "params": params}).encode())
+    assert asked is not None and asked.prompt.subject is not None
+    assert said in asked.prompt.asked and not asked.prompt.subject.complete
+
+
+def test_a_command_with_nothing_but_harmless_words_beside_it_is_complete() -> None:
+    harmless = {"command": "npm test", "description": "Run the tests", "timeout": 1000, "run_in_background": False}
+    subject = prompt_of(question_of("Bash", harmless, "/srv")).subject
+    assert subject is not None and subject.complete and subject.text == "npm test"

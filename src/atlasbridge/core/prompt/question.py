@@ -36,6 +36,18 @@ class Question:
     kind: SubjectKind = SubjectKind.QUESTION
     about: str = ""  # the command, edit or address that is asked about, whole; "": the question itself
     target: str = ""
+    complete: bool = True  # whether `about` is all of it: what a rule may look at
+
+
+@frozen
+class RemoteQuestion:
+    """A question that came over the network.  `identity` is proven, the label its own words; it chose the id itself."""
+
+    session_id: str
+    identity: str
+    question: Question
+    label: str = ""
+    ttl_s: float | None = None
 
 
 @frozen
@@ -141,7 +153,7 @@ def _subject(question: Question) -> Subject:
         text=text,
         folder=question.folder,
         source=SubjectSource.CALLER,
-        complete=True,
+        complete=question.complete,
         shown=redact(visible(text)),
         target=question.target,
     )

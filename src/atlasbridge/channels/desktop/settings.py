@@ -1,0 +1,13 @@
+"""The table of `desktop`, checked."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class DesktopSettings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    sound: bool = Field(default=False, description="Whether a notification makes a sound, where the desktop can.")
+    show_text: bool = Field(default=True, description="Whether the question is shown; so may a locked screen.")
+    session_notices: bool = Field(default=False, description="Whether starts and ends of sessions are told.")
+    program: str = Field(default="", description="Another program than notify-send (Linux) or osascript (macOS).")

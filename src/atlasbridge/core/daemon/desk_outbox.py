@@ -1,0 +1,100 @@
+"""What the link to a desk of many machines may ask of the hub: what is to be told there, in the words that may leave.
+
+A secret's question is told as that, without a word of it; a session that was kept from the desk is not told at all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atlasbridge.core.audit.chain import Head
+from atlasbridge.core.audit.events import AuditEvent
+from atlasbridge.core.daemon.receipts import describe_raised
+from atlasbridge.core.prompt.model import PromptRecord
+from atlasbridge.core.session.model import SessionRecord
+
+if TYPE_CHECKING:
+    from atlasbridge.core.clock import Clock
+    from atlasbridge.core.store.ledger import Ledger
+
+CHANNEL = "desk"
+SECRET_THERE = "A secret is asked for. It is answered at that machine, never here."
+
+
+class DeskOutbox:
+    ledger: Ledger
+    clock: Clock
+    read_rules: Callable[[], None]  # again, from the files; see `service`
+
+    def join(self, machine_id: str) -> str:
+        return self.ledger.membership.begin(machine_id)
+
+    def to_tell(self, after: int, limit: int) -> list[dict[str, Any]]:
+        """What the desk has not acknowledged, oldest first, each as it is now."""
+        items = []
+        for seq, kind, name in self.ledger.membership.pending(after, limit):
+            told = self._prompt_item(name) if kind == "prompt" else self._session_item(name)
+            items.append({"seq": seq, "kind": kind, "id": name, **told})
+        return items
+
+    def acknowledge(self, seq: int) -> None:
+        self.ledger.membership.acknowledge(seq)
+
+    def backlog(self) -> int:
+        return self.ledger.membership.backlog()
+
+    def audit_head(self) -> Head:
+        return self.ledger.audit_head()
+
+    def audit_lines(self, after: int, limit: int) -> list[str]:
+        return self.ledger.membership.audit_lines(after, limit)
+
+    def told(self, prompt_id: str) -> bool:
+        """Whether the desk may know of this prompt, and decide about it."""
+        record = self.ledger.prompt(prompt_id)
+        return record is not None and not record.prompt.secret and self.shows(record.session_id)
+
+    def shows(self, session_id: str) -> bool:
+        session = self.ledger.session(session_id)
+        return session is not None and _goes_there(session)
+
+    def use_rules(self, path: Path, text: str, digest: str) -> None:
+        """Rules of the desk: recorded, written down, and used from now on."""
+        self.ledger.note(AuditEvent.POLICY_TRUSTED, path=path.name, rule_digest=digest, decided_by=CHANNEL)
+        draft = path.with_name(f".{path.name}")
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(draft, path)
+        self.read_rules()
+
+    def _session_item(self, session_id: str) -> dict[str, Any]:
+        session = self.ledger.session(session_id)
+        return {"body": None} if session is None or not _goes_there(session) else {"body": session.to_json()}
+
+    def _prompt_item(self, prompt_id: str) -> dict[str, Any]:
+        record = self.ledger.prompt(prompt_id)
+        session = self.ledger.session(record.session_id) if record else None
+        if record is None or session is None or not _goes_there(session):
+            return {"body": None}
+        told = describe_raised(record, session)
+        if record.prompt.secret:
+            told = _without_words(told)
+        if "quorum" in record.prompt.constraints:
+            told["agreed"] = self.ledger.membership.agreed(prompt_id)
+        return {"body": told, "ttl_s": self._left_s(record)}
+
+    def _left_s(self, record: PromptRecord) -> float:
+        """How long it may still wait; a length needs no clock that agrees with ours."""
+        return round(max(0.0, record.deadline - self.clock.now()), 1)
+
+
+def _goes_there(session: SessionRecord) -> bool:
+    return session.channels is None or CHANNEL in session.channels
+
+
+def _without_words(told: dict[str, Any]) -> dict[str, Any]:
+    empty: dict[str, Any] = {"excerpt": SECRET_THERE, "question": SECRET_THERE, "screen": "", "says": "", "choices": []}
+    return {**told, **empty, "subject": None, "evidence": [], "decided_value": ""}

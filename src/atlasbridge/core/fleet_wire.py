@@ -1,0 +1,96 @@
+"""What a hub and a desk of many machines say to each other: one JSON object per WebSocket message.
+
+desk -> hub   challenge  nonce, desk                      first of all
+hub -> desk   join       token, name, key, nonce, ephemeral          trades a one-time token for a place
+              enter      machine, epoch, nonce, signature, version, policy, screens, acked    every time after that
+desk -> hub   joined     machine, name, signature         answers `join`; the connection ends
+              welcome    signature, acked, beat_s, policy answers `enter`; acked: the last number the desk has
+              refused    reason, sentence                 and the connection ends
+hub -> desk   up         seq, items, head                 items of the outbox, the last of them numbered `seq`
+              outcome    id, ok, stage or reason, sentence           what became of a decision
+              proof      request, lines, more             audit lines that were asked for
+              screen     session_id, screen or null       only while somebody looks
+              policy     digest, fault                    the rules were taken over, or why not
+              leave                                       it does not come back
+              beat       head                             every `beat_s`, and answered: a silent link is a dead link
+desk -> hub   ack        seq
+              decision   id, prompt_id, value, as_text, by, place
+              prove      request, after                   audit lines from there on
+              watch      session_id, on
+              policy     digest, text
+              beat
+
+Nothing of this asks a clock: numbers are used once, and a hub's place in its outbox is a number, too.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.values import frozen
+
+PROTOCOL: Final = 1
+PATH: Final = "/link"
+LONGEST_MESSAGE: Final = 4 * 1024 * 1024
+BATCH: Final = 64
+BEAT_S: Final = 20.0
+DEAD_S: Final = 50.0  # so long without a word, and the link is taken for dead
+OPEN_STATES: Final = frozenset({"created", "routed", "awaiting_reply"})
+
+
+@frozen
+class Invitation:
+    """Where a desk is, the token to enter, and the key by which it is recognised."""
+
+    url: str
+    token: str
+    desk_key: str
+
+
+def encode_invitation(url: str, token: str, desk_key: str) -> str:
+    """The token stands behind `#`: it is not in any server's log."""
+    return f"{url.rstrip('/')}/#{token}.{desk_key}"
+
+
+def parse_invitation(url: str, token: str = "") -> Invitation:
+    parts = urlsplit(url if "//" in url else f"https://{url}")
+    given = token.strip() or parts.fragment
+    secret, dot, desk_key = given.partition(".")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"{url!r} is no address of a desk", "write it as https://desk.example.org")
+    if not (dot and secret and desk_key):
+        raise ConfigError("there is no token, or it is not whole", "make one at the desk: atlasbridge desk invite")
+    return Invitation(f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", secret, desk_key)
+
+
+def signing_text(purpose: str, nonce: str, *about: str) -> bytes:
+    """What is signed: never the same for two purposes, two challenges or two parties."""
+    return json.dumps(["atlasbridge", PROTOCOL, purpose, nonce, *about]).encode()
+
+
+def to_text(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def from_text(text: str) -> bytes:
+    """Anything that is not what `to_text` makes gives b""."""
+    try:
+        return base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+    except (ValueError, UnicodeEncodeError):
+        return b""
+
+
+def encode_message(kind: str, **fields: Any) -> str:
+    return json.dumps({"m": kind, **fields}, ensure_ascii=False, separators=(",", ":"))
+
+
+def decode_message(text: str) -> dict[str, Any]:
+    """ValueError: it is none."""
+    found = json.loads(text)
+    if not isinstance(found, dict) or not isinstance(found.get("m"), str):
+        raise ValueError("a message is an object that says what it is")
+    return found

@@ -1,0 +1,1 @@
+"""The desk of many machines: a web application on PostgreSQL.  It proposes decisions; each machine's hub decides."""

@@ -1,0 +1,68 @@
+"""The ASGI application: routes, static files, and the link.  It keeps nothing between two requests."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from atlasbridge.core.errors import StoreError
+from atlasbridge.core.fleet_wire import PATH
+from atlasbridge.desk.gauges import Gauges
+from atlasbridge.desk.office import Office
+from atlasbridge.desk.page_api import PageApi, refuse
+from atlasbridge.desk.uplink import serve_link
+from atlasbridge.desk.visitor import HouseRules
+
+STATIC = {
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/desk.js": ("desk.js", "text/javascript; charset=utf-8"),
+    "/desk.css": ("desk.css", "text/css; charset=utf-8"),
+}
+
+
+def build_application(office: Office, metrics_token: str = "") -> Starlette:
+    page, gauges = PageApi(office), Gauges(office, metrics_token)
+    routes: list[BaseRoute] = [
+        Route("/api/login", page.login, methods=["POST"]),
+        Route("/api/logout", page.known(page.logout), methods=["POST"]),
+        Route("/api/me", page.known(page.me)),
+        Route("/api/prompts", page.known(page.prompts)),
+        Route("/api/machines", page.known(page.machines)),
+        Route("/api/history", page.known(page.history)),
+        Route("/api/decide", page.known(page.decide), methods=["POST"]),
+        Route("/api/decisions/{id}", page.known(page.decision)),
+        Route("/api/events", page.known(page.events)),
+        Route("/api/screen", page.known(page.screen)),
+        Route("/metrics", gauges.metrics),
+        Route("/health", gauges.health),
+        Route("/ready", gauges.ready),
+        *(Route(path, _static(name, kind)) for path, (name, kind) in STATIC.items()),
+    ]
+
+    async def link(socket: WebSocket) -> None:
+        await serve_link(office, socket)
+
+    routes.append(WebSocketRoute(PATH, link))
+    middleware = [Middleware(HouseRules, office=office)]
+    return Starlette(routes=routes, middleware=middleware, exception_handlers={StoreError: _away})
+
+
+def _static(name: str, kind: str):  # type: ignore[no-untyped-def]
+    body = files("atlasbridge.desk").joinpath("static", name).read_bytes()
+
+    async def endpoint(request: Request) -> Response:
+        return Response(body, media_type=kind)
+
+    return endpoint
+
+
+async def _away(request: Request, error: Exception) -> Response:
+    answer = refuse(503, "unavailable", f"{error}. Nothing was decided; try again.")
+    answer.headers["retry-after"] = "1"
+    return answer

@@ -1,0 +1,114 @@
+"""PostgreSQL for the desk: a pool of connections, one transaction after the other, and faults in our own words."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+from psycopg.rows import TupleRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from atlasbridge.core.clock import Clock, SystemClock
+from atlasbridge.core.errors import ConfigError, StoreError
+
+log = logging.getLogger(__name__)
+
+Connection = psycopg.AsyncConnection[TupleRow]
+Pool = AsyncConnectionPool[Connection]
+WAIT_S = 5.0  # for a free connection, or a server that starts again
+
+
+def _pool(url: str, most: int, autocommit: bool = False) -> Pool:
+    given = {"autocommit": autocommit}
+    return AsyncConnectionPool(url, kwargs=given, min_size=1, max_size=most, open=False, timeout=WAIT_S)
+
+
+class Database:
+    """`clock`: times are always given to SQL, never asked of it."""
+
+    def __init__(self, url: str, clock: Clock | None = None, most: int = 10) -> None:
+        if not url.startswith(("postgresql://", "postgres://")):
+            raise ConfigError(f"{url!r} is no PostgreSQL database", "write it as postgresql://user@host/name")
+        self.url = url
+        self._clock = clock or SystemClock()
+        self._pool = _pool(url, most)
+        self._single = _pool(url, most, autocommit=True)  # a statement alone needs no BEGIN and no COMMIT
+        self._looking: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        try:
+            for pool in (self._pool, self._single):
+                await pool.open(wait=True, timeout=WAIT_S)
+        except PoolTimeout:
+            await self.close()
+            raise StoreError("PostgreSQL does not answer", "check the address, the user and the password") from None
+
+    async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+        for pool in (self._pool, self._single):
+            await pool.close()
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.wall(), UTC)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """Committed at its end, or not at all.  StoreError: PostgreSQL is away."""
+        async with self._borrowed(self._pool) as connection:
+            yield connection
+
+    async def rows(self, query: Any, *parameters: Any) -> list[dict[str, Any]]:
+        """One statement, committed by itself."""
+        async with self._borrowed(self._single) as connection:
+            return await rows(connection, query, *parameters)
+
+    @asynccontextmanager
+    async def _borrowed(self, pool: Pool) -> AsyncIterator[Connection]:
+        try:
+            async with pool.connection() as connection:
+                yield connection
+        except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.create_task(self._look(), name="look at connections")
+            raise StoreError(f"PostgreSQL is away: {_first_line(error)}", "it is tried again") from None
+
+    async def _look(self) -> None:
+        """The server started again: none of the connections from before is handed out any more."""
+        for pool in (self._pool, self._single):
+            await pool.check()
+
+
+async def rows(connection: Connection, query: Any, *parameters: Any) -> list[dict[str, Any]]:
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(query, parameters)
+        return await cursor.fetchall() if cursor.description else []
+
+
+async def row(connection: Connection, query: Any, *parameters: Any) -> dict[str, Any] | None:
+    found = await rows(connection, query, *parameters)
+    return found[0] if found else None
+
+
+async def listen(url: str, channel: str, hear: Callable[[str], None], ready: Callable[[], None]) -> None:
+    """Hear what other processes say until the connection ends (StoreError)."""
+    try:
+        connection = await psycopg.AsyncConnection.connect(url, autocommit=True, connect_timeout=int(WAIT_S))
+        async with connection:
+            await connection.execute(f"LISTEN {channel}")
+            ready()
+            async for notice in connection.notifies():
+                hear(notice.payload)
+    except psycopg.Error as error:
+        raise StoreError(f"PostgreSQL is away: {_first_line(error)}", "it is tried again") from None
+    raise StoreError("PostgreSQL closed the connection", "it is tried again")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,57 @@
+"""Figures for Prometheus, and whether the desk is well.  Counts only: no name, no question, no answer."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from atlasbridge.core.errors import StoreError
+from atlasbridge.desk.office import Office
+from atlasbridge.desk.page_api import refuse
+from atlasbridge.desk.visitor import caller_of
+
+_QUERY = """
+SELECT (SELECT count(*) FROM machines WHERE gone_at IS NULL) AS machines,
+       (SELECT count(*) FROM machines WHERE gone_at IS NULL AND connected_to <> '') AS machines_connected,
+       (SELECT count(*) FROM machines WHERE gone_at IS NULL AND log_fault <> '') AS machines_with_log_fault,
+       (SELECT count(*) FROM prompts WHERE is_open) AS open_prompts,
+       (SELECT count(*) FROM decisions WHERE settled_at IS NULL) AS decisions_under_way,
+       (SELECT count(*) FROM audit_pending) AS audit_unsealed,
+       (SELECT count FROM audit_head) AS audit_entries,
+       (SELECT coalesce(extract(epoch FROM %s - min(made_at)), 0) FROM decisions WHERE settled_at IS NULL)
+           AS oldest_decision_seconds
+"""
+
+
+class Gauges:
+    def __init__(self, office: Office, token: str) -> None:
+        self._office = office
+        self._token = token
+
+    async def metrics(self, request: Request) -> Response:
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        trusted = bool(self._token) and hmac.compare_digest(given.encode(), self._token.encode())
+        if not trusted and await caller_of(self._office, request) is None:
+            return refuse(401, "login", "Give the token of --metrics-token-file, or log in.")
+        figures: dict[str, Any] = (await self._office.database.rows(_QUERY, self._office.database.now()))[0]
+        figures |= {"links_here": self._office.links, "pages_here": self._office.pages}
+        figures |= {"logins_refused_here": self._office.refused_logins}
+        lines = []
+        for name, value in figures.items():
+            lines += [f"# TYPE atlasbridge_desk_{name} gauge", f"atlasbridge_desk_{name} {float(value):g}"]
+        return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
+
+    async def health(self, request: Request) -> Response:
+        """It lives."""
+        return JSONResponse({"ok": True})
+
+    async def ready(self, request: Request) -> Response:
+        """It can work: PostgreSQL answers."""
+        try:
+            await self._office.database.rows("SELECT 1")
+        except StoreError as error:
+            return JSONResponse({"ok": False, "message": str(error)}, 503)
+        return JSONResponse({"ok": True})

@@ -1,0 +1,63 @@
+"""What every part of one desk process works with.  Nothing in it must outlive the process: the rows decide."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from atlasbridge.core.errors import StoreError
+from atlasbridge.core.ids import new_id
+from atlasbridge.desk import chronicle, machines
+from atlasbridge.desk.database import Database
+from atlasbridge.desk.signature import Identity, identity_of
+from atlasbridge.desk.wakeups import BOARD, Wakeups
+
+log = logging.getLogger(__name__)
+
+SEAL_S = 0.2
+REAP_S = 30.0
+
+
+class Office:
+    def __init__(self, database: Database, url: str) -> None:
+        self.database = database
+        self.url = url.rstrip("/")  # as people and machines reach it
+        self.name = new_id()
+        self.wakeups = Wakeups(database)
+        self.links = 0
+        self.pages = 0
+        self.refused_logins = 0
+        self._identity: Identity | None = None
+
+    @property
+    def identity(self) -> Identity:
+        assert self._identity is not None, "open() comes first"
+        return self._identity
+
+    async def open(self) -> None:
+        async with self.database.transaction() as connection:
+            self._identity = await identity_of(connection)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.wakeups.run(), name="wakeups")
+            group.create_task(self._seal(), name="seal")
+            group.create_task(self._reap(), name="reap")
+
+    async def _seal(self) -> None:
+        while True:
+            try:
+                while await chronicle.seal(self.database) == chronicle.BATCH:
+                    pass
+            except StoreError as error:
+                log.warning("the log is sealed later: %s", error)
+            await asyncio.sleep(SEAL_S)
+
+    async def _reap(self) -> None:
+        while True:
+            try:
+                for machine_id in await machines.reap(self.database):
+                    self.wakeups.tell(f"errand:{machine_id}", BOARD)
+            except StoreError as error:
+                log.warning("silent machines are looked for later: %s", error)
+            await asyncio.sleep(REAP_S)

@@ -1,0 +1,178 @@
+"""What the page asks, as JSON: who am I, which prompts wait, what became of an answer, what a session shows.
+
+Every answer is made from rows that this person may see; what they may not see does not exist for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from atlasbridge.desk import decisions, people, screens
+from atlasbridge.desk.decisions import Decision, Proposal
+from atlasbridge.desk.lists import list_history, list_machines, list_prompts
+from atlasbridge.desk.machines import Refused
+from atlasbridge.desk.office import Office
+from atlasbridge.desk.people import Caller
+from atlasbridge.desk.visitor import COOKIE, caller_of, place_of, with_cookie
+from atlasbridge.desk.wakeups import BOARD
+
+LONGEST_BODY = 16_384
+WAIT_S = 20.0
+CALM_S = 0.25  # a page is told of changes at most so often
+KEEP_ALIVE_S = 15.0
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+STATUS = {"unknown_prompt": 404, "not_allowed": 403, "secret": 403, "not_open": 409, "bad_request": 400}
+
+
+def refuse(status: int, reason: str, message: str) -> Response:
+    return JSONResponse({"ok": False, "reason": reason, "message": message}, status)
+
+
+class PageApi:
+    def __init__(self, office: Office) -> None:
+        self._office = office
+
+    def known(self, work: Callable[[Request, Caller], Awaitable[Response]]) -> Endpoint:
+        """Only for who is logged in."""
+
+        async def endpoint(request: Request) -> Response:
+            caller = await caller_of(self._office, request)
+            if caller is None:
+                return refuse(401, "login", "Log in with a link from: atlasbridge desk people link NAME")
+            return await work(request, caller)
+
+        return endpoint
+
+    async def login(self, request: Request) -> Response:
+        given = await _body(request)
+        traded = await people.trade_link(self._office.database, str(given.get("token", "")), place_of(request))
+        if traded is None:
+            self._office.refused_logins += 1
+            return refuse(403, "login", "This link was used, or is too old.")
+        token, person = traded
+        answer = JSONResponse({"ok": True, "person": person})
+        return with_cookie(answer, token, self._office.url.startswith("https:"))
+
+    async def logout(self, request: Request, caller: Caller) -> Response:
+        await people.log_out(self._office.database, caller)
+        answer = JSONResponse({"ok": True})
+        answer.delete_cookie(COOKIE, path="/")
+        return answer
+
+    async def me(self, request: Request, caller: Caller) -> Response:
+        return JSONResponse({"ok": True, "person": caller.name, "role": caller.role})
+
+    async def prompts(self, request: Request, caller: Caller) -> Response:
+        found = await list_prompts(self._office.database, caller.name, dict(request.query_params))
+        return JSONResponse({"ok": True, **found})
+
+    async def history(self, request: Request, caller: Caller) -> Response:
+        found = await list_history(self._office.database, caller.name, dict(request.query_params))
+        return JSONResponse({"ok": True, "decisions": found})
+
+    async def machines(self, request: Request, caller: Caller) -> Response:
+        return JSONResponse({"ok": True, "machines": await list_machines(self._office.database, caller.name)})
+
+    async def decide(self, request: Request, caller: Caller) -> Response:
+        given = await _body(request)
+        wish = Proposal(
+            str(given.get("machine", "")),
+            str(given.get("prompt", "")),
+            caller.name,
+            str(given.get("value", "")),
+            bool(given.get("as_text")),
+            place_of(request),
+            str(given.get("key", ""))[:100],
+        )
+        found = await decisions.propose(self._office.database, wish)
+        if isinstance(found, Refused):
+            return refuse(STATUS.get(found.reason, 400), found.reason, found.sentence)
+        self._office.wakeups.tell(f"machine:{wish.machine_id}", BOARD)
+        return _outcome(await self._settled(found, caller))
+
+    async def decision(self, request: Request, caller: Caller) -> Response:
+        found = await decisions.find(self._office.database, request.path_params["id"], caller.name)
+        return refuse(404, "unknown", "There is no such decision of yours.") if found is None else _outcome(found)
+
+    async def _settled(self, decision: Decision, caller: Caller) -> Decision:
+        """Wait a moment for the machine's word; it may also come later."""
+        with self._office.wakeups.waiting(f"decision:{decision.decision_id}") as called:
+            deadline = asyncio.get_running_loop().time() + WAIT_S
+            while True:
+                found = await decisions.find(self._office.database, decision.decision_id, caller.name)
+                if found is None or found.settled or asyncio.get_running_loop().time() > deadline:
+                    return found or decision
+                called.clear()
+                try:
+                    async with asyncio.timeout(2.0):
+                        await called.wait()
+                except TimeoutError:
+                    pass  # the word may have been lost: look
+
+    async def events(self, request: Request, caller: Caller) -> Response:
+        return StreamingResponse(self._changes(), media_type="text/event-stream")
+
+    async def _changes(self) -> AsyncIterator[str]:
+        self._office.pages += 1
+        try:
+            with self._office.wakeups.waiting(BOARD) as called:
+                while True:
+                    called.clear()
+                    yield "event: changed\ndata: {}\n\n"
+                    await asyncio.sleep(CALM_S)
+                    try:
+                        async with asyncio.timeout(KEEP_ALIVE_S):
+                            await called.wait()
+                    except TimeoutError:
+                        yield ": still here\n\n"
+        finally:
+            self._office.pages -= 1
+
+    async def screen(self, request: Request, caller: Caller) -> Response:
+        machine, session = request.query_params.get("machine", ""), request.query_params.get("session", "")
+        if not await screens.look(self._office.database, machine, session, caller.name, first=True):
+            return refuse(403, "not_allowed", "This screen may not be looked at.")
+        self._office.wakeups.tell(f"errand:{machine}")
+        return StreamingResponse(self._frames(machine, session, caller), media_type="text/event-stream")
+
+    async def _frames(self, machine: str, session: str, caller: Caller) -> AsyncIterator[str]:
+        database = self._office.database
+        try:
+            with self._office.wakeups.waiting(f"screen:{machine}:{session}") as called:
+                while await screens.look(database, machine, session, caller.name, first=False):
+                    called.clear()
+                    yield f"data: {json.dumps(await screens.shown(database, machine, session))}\n\n"
+                    try:
+                        async with asyncio.timeout(screens.LOOK_S / 2):
+                            await called.wait()
+                    except TimeoutError:
+                        pass  # nothing changed: say again that somebody looks
+        finally:
+            await screens.look_away(database, machine, session, caller.name)
+            self._office.wakeups.tell(f"errand:{machine}")
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    data = b""
+    async for part in request.stream():
+        data += part
+        if len(data) > LONGEST_BODY:
+            return {}
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _outcome(decision: Decision) -> Response:
+    told = {"ok": True, "decision": decision.decision_id, "settled": decision.settled, "accepted": decision.ok}
+    sentence = decision.sentence or "The machine has not said anything yet; this page will say what becomes of it."
+    return JSONResponse({**told, "stage": decision.stage, "message": sentence}, 200 if decision.settled else 202)

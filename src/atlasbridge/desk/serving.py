@@ -1,0 +1,122 @@
+"""`atlasbridge desk serve`: opens the database, looks at its schema, listens, and ends in order on a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.fleet_wire import LONGEST_MESSAGE
+from atlasbridge.core.values import frozen
+from atlasbridge.desk.application import build_application
+from atlasbridge.desk.database import Database
+from atlasbridge.desk.office import Office
+from atlasbridge.desk.schema import migrate
+
+log = logging.getLogger(__name__)
+
+
+@frozen
+class Address:
+    """Where to listen, and under which address the desk is known."""
+
+    host: str = "127.0.0.1"
+    port: int = 8460
+    url: str = ""
+    cert: str = ""
+    key: str = ""
+    metrics_token: str = ""
+    connections: int = 10
+
+    @property
+    def known_as(self) -> str:
+        return self.url or f"{'https' if self.cert else 'http'}://{self.host}:{self.port}"
+
+
+def refuse_open_doors(place: Address) -> None:
+    """Tokens and answers never cross a network in the clear."""
+    if place.host not in ("127.0.0.1", "::1", "localhost") and not place.cert and not place.url.startswith("https:"):
+        raise ConfigError(
+            f"listening on {place.host} without TLS would send tokens in the clear",
+            "give --cert and --key, or put a proxy with TLS before it and say --url https://…",
+        )
+
+
+async def serve(database_url: str, place: Address, ready: Callable[[str], None]) -> None:
+    refuse_open_doors(place)
+    database = Database(database_url, most=place.connections)
+    await database.open()
+    try:
+        await migrate(database)
+        listener = _listen(place)
+        place = Address(
+            **{name: getattr(place, name) for name in Address.__match_args__} | {"port": listener.getsockname()[1]}
+        )
+        office = Office(database, place.known_as)
+        await office.open()
+        working = asyncio.create_task(office.run(), name="office")
+        server = _Server(_settings(office, place))
+        stop_on_signals(server)
+        serving = asyncio.create_task(server.serve(sockets=[listener]), name="listener")
+        ready(place.known_as)
+        done, _ = await asyncio.wait({working, serving}, return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        working.cancel()
+        await asyncio.gather(working, serving, return_exceptions=True)
+        for task in done:
+            if not task.cancelled():
+                task.result()
+    finally:
+        await database.close()
+
+
+def _listen(place: Address) -> socket.socket:
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((place.host, place.port))
+    except OSError as error:
+        listener.close()
+        raise ConfigError(
+            f"cannot listen on {place.host}:{place.port}: {error.strerror}", "choose another --port"
+        ) from None
+    return listener
+
+
+def _settings(office: Office, place: Address) -> uvicorn.Config:
+    return uvicorn.Config(
+        build_application(office, place.metrics_token),
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="wsproto",
+        ws_max_size=LONGEST_MESSAGE,
+        timeout_graceful_shutdown=2,
+        proxy_headers=False,
+        ssl_certfile=place.cert or None,
+        ssl_keyfile=place.key or None,
+    )
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self):  # type: ignore[no-untyped-def]
+        """Ours: see `stop_on_signals`."""
+        yield
+
+
+def stop_on_signals(server: uvicorn.Server) -> None:
+    def stop() -> None:
+        server.force_exit = server.should_exit  # a second one does not wait
+        server.should_exit = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop)

@@ -1,0 +1,239 @@
+"""One machine's link, as the desk has it: who it is, what it tells, what it is told.  One per machine: a new link
+fences the old one off, in whichever process that one is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from atlasbridge.core.errors import StoreError
+from atlasbridge.core.fleet_wire import BEAT_S, DEAD_S, decode_message, encode_message, signing_text
+from atlasbridge.core.ids import new_nonce
+from atlasbridge.desk import anchors, board, decisions, machines, rulebook, screens
+from atlasbridge.desk.board import Fenced
+from atlasbridge.desk.machines import Entered, Refused
+from atlasbridge.desk.office import Office
+from atlasbridge.desk.signature import proves
+from atlasbridge.desk.wakeups import BOARD
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 5.0  # as often everybody looks, even if nobody calls
+
+
+async def serve_link(office: Office, socket: WebSocket) -> None:
+    """The whole life of one connection."""
+    await socket.accept()
+    try:
+        nonce = new_nonce()
+        await socket.send_text(encode_message("challenge", nonce=nonce, desk=office.identity.public_key))
+        first = await _hear(socket)
+        if first["m"] == "join":
+            await _join(office, socket, first, nonce)
+        elif first["m"] == "enter":
+            await _enter(office, socket, first, nonce)
+        await socket.close()
+    except (WebSocketDisconnect, TimeoutError, RuntimeError):
+        pass  # it is gone: it will dial again
+    except (ValueError, KeyError, TypeError) as error:
+        log.warning("a machine said something that makes no sense: %r", error)
+        await _end(socket, 1003)
+    except StoreError as error:
+        log.warning("a link ended: %s", error)
+        await _end(socket, 1013)
+
+
+async def _end(socket: WebSocket, code: int) -> None:
+    try:
+        await socket.close(code)
+    except (RuntimeError, WebSocketDisconnect):
+        pass  # it was quicker
+
+
+async def _hear(socket: WebSocket) -> dict[str, Any]:
+    async with asyncio.timeout(DEAD_S):
+        return decode_message(await socket.receive_text())
+
+
+async def _refuse(socket: WebSocket, refused: Refused) -> None:
+    await socket.send_text(encode_message("refused", reason=refused.reason, sentence=refused.sentence))
+
+
+async def _join(office: Office, socket: WebSocket, message: dict[str, Any], nonce: str) -> None:
+    token, key = str(message["token"]), str(message["key"])
+    if not proves(key, str(message["signature"]), signing_text("join", nonce, token, key)):
+        return await _refuse(socket, Refused("bad_signature", "This machine does not have the key it names."))
+    wanted = bool(message.get("ephemeral"))
+    joined = await machines.join(office.database, token, str(message["name"]), key, wanted)
+    if isinstance(joined, Refused):
+        return await _refuse(socket, joined)
+    machine_id, name = joined
+    signature = office.identity.sign(signing_text("joined", str(message["nonce"]), machine_id))
+    await socket.send_text(encode_message("joined", machine=machine_id, name=name, signature=signature))
+    office.wakeups.tell(BOARD)
+    return None
+
+
+async def _enter(office: Office, socket: WebSocket, message: dict[str, Any], nonce: str) -> None:
+    machine_id = str(message["machine"])
+    key = await machines.key_of(office.database, machine_id)
+    if isinstance(key, Refused):
+        await machines.refuse_entry(office.database, machine_id, key.reason)
+        return await _refuse(socket, key)
+    text = signing_text("enter", nonce, machine_id, office.identity.public_key)
+    if not proves(key, str(message["signature"]), text):
+        await machines.refuse_entry(office.database, machine_id, "bad_signature")
+        return await _refuse(socket, Refused("bad_signature", "This machine does not have the key it joined with."))
+    entered = await machines.enter(office.database, machine_id, message, office.name)
+    if isinstance(entered, Refused):
+        return await _refuse(socket, entered)
+    office.wakeups.tell(f"errand:{machine_id}", BOARD)
+    signature = office.identity.sign(signing_text("welcome", str(message["nonce"]), machine_id))
+    welcome = {"signature": signature, "acked": entered.acked, "beat_s": BEAT_S}
+    await socket.send_text(encode_message("welcome", **welcome))
+    if message.get("leaving"):
+        await _leave(office, socket, entered)
+    else:
+        await Uplink(office, socket, entered).run(message)
+    return None
+
+
+async def _leave(office: Office, socket: WebSocket, entered: Entered) -> None:
+    if (await _hear(socket))["m"] == "leave":
+        await machines.remove(office.database, entered.machine_id, "itself", "left")
+        office.wakeups.tell(BOARD)
+        await socket.send_text(encode_message("ack", seq=0))
+
+
+class Uplink:
+    def __init__(self, office: Office, socket: WebSocket, entered: Entered) -> None:
+        self._office = office
+        self._socket = socket
+        self._entered = entered
+        self._sent: set[str] = set()  # decisions that went out on this link and are not settled
+        self._asked: set[str] = set()  # proofs that were asked for on this link
+        self._rules = ""
+        self._watched: set[str] = set()
+
+    async def run(self, first: dict[str, Any]) -> None:
+        self._rules = str(first.get("policy", ""))
+        self._office.links += 1
+        try:
+            async with self._office.database.transaction() as connection:
+                now = self._office.database.now()
+                await anchors.look_at_head(connection, self._entered, first.get("head"), now, always=True)
+            async with asyncio.TaskGroup() as group:
+                telling = group.create_task(self._tell_loop(), name="tell")
+                await self._hear_loop()
+                telling.cancel()
+        except* (Fenced, WebSocketDisconnect, TimeoutError, RuntimeError):
+            pass  # sent away, replaced by a newer link, or gone
+        finally:
+            self._office.links -= 1
+            await machines.parted(self._office.database, self._entered)
+            self._office.wakeups.tell(BOARD)
+
+    # what the machine says
+
+    async def _hear_loop(self) -> None:
+        while True:
+            message = await _hear(self._socket)
+            if await self._take(message):
+                return
+
+    async def _take(self, message: dict[str, Any]) -> bool:
+        """True: it leaves."""
+        office, entered = self._office, self._entered
+        match message["m"]:
+            case "up":
+                seq = await board.take(office.database, entered, message)
+                await self._send("ack", seq=seq)
+                office.wakeups.tell(BOARD)
+            case "outcome":
+                await decisions.settle(office.database, entered, message)
+                office.wakeups.tell(f"decision:{message['id']}", BOARD)
+            case "beat":
+                await self._beat(message)
+            case "proof":
+                progress = await anchors.take_proof(office.database, entered, message)
+                if progress.more:
+                    await self._send("prove", request=message["request"], after=progress.head.entries)
+                else:
+                    office.wakeups.tell(f"proof:{message['request']}")
+            case "screen":
+                await screens.take(office.database, entered, message)
+                office.wakeups.tell(f"screen:{entered.machine_id}:{message['session_id']}")
+            case "policy":
+                await rulebook.taken(office.database, entered, message)
+                office.wakeups.tell(BOARD)
+            case "leave":
+                await machines.remove(office.database, entered.machine_id, "itself", "left")
+                await self._send("ack", seq=0)
+                return True
+        return False
+
+    async def _beat(self, message: dict[str, Any]) -> None:
+        if not await machines.seen(self._office.database, self._entered):
+            raise Fenced
+        async with self._office.database.transaction() as connection:
+            await anchors.look_at_head(connection, self._entered, message.get("head"), self._office.database.now())
+        await self._send("beat")
+
+    # what the machine is told
+
+    async def _tell_loop(self) -> None:
+        """A decision calls for itself; everything else is rarer, and looked for from time to time as well."""
+        wakeups, name = self._office.wakeups, self._entered.machine_id
+        with (
+            wakeups.waiting(f"machine:{name}", f"errand:{name}") as called,
+            wakeups.waiting(f"errand:{name}") as errand,
+        ):
+            errand.set()
+            while True:
+                called.clear()
+                await self._tell_decisions()
+                if errand.is_set():
+                    errand.clear()
+                    await self._tell_rest()
+                try:
+                    async with asyncio.timeout(LOOK_S):
+                        await called.wait()
+                except TimeoutError:
+                    errand.set()
+
+    async def _tell_decisions(self) -> None:
+        waiting = await decisions.under_way(self._office.database, self._entered.machine_id)
+        self._sent &= {one["id"] for one in waiting}
+        for one in waiting:
+            if one["id"] not in self._sent:
+                self._sent.add(one["id"])
+                told = {name: one[name] for name in ("id", "prompt_id", "value", "as_text", "place")}
+                await self._send("decision", **told, by=one["person"])
+
+    async def _tell_rest(self) -> None:
+        database, machine_id = self._office.database, self._entered.machine_id
+        if not await machines.is_current(database, self._entered):
+            raise Fenced
+        for request, after in await anchors.asked_proofs(database, machine_id):
+            if request not in self._asked:
+                self._asked.add(request)
+                await self._send("prove", request=request, after=after)
+        await self._tell_looks()
+        rules = await rulebook.newest(database)
+        if rules is not None and rules.digest != self._rules:
+            self._rules = rules.digest
+            await self._send("policy", digest=rules.digest, text=rules.body)
+
+    async def _tell_looks(self) -> None:
+        wanted = await screens.watched(self._office.database, self._entered.machine_id)
+        for session_id in wanted:
+            await self._send("watch", session_id=session_id, on=True)
+        for session_id in self._watched - wanted:
+            await self._send("watch", session_id=session_id, on=False)
+        self._watched = wanted
+
+    async def _send(self, kind: str, **fields: Any) -> None:
+        await self._socket.send_text(encode_message(kind, **fields))

@@ -1,0 +1,77 @@
+"""Who calls: the cookie of a login, where the request comes from, and what no page of another site may do."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from atlasbridge.core.visible import visible
+from atlasbridge.desk.office import Office
+from atlasbridge.desk.people import Caller, who
+
+COOKIE = "atlasbridge_desk"
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'"
+HEADERS = (
+    (b"content-security-policy", (POLICY + "; form-action 'none'; frame-ancestors 'none'").encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class HouseRules:
+    """Before anything else: the right host, no page of another site, no link from inside a browser."""
+
+    def __init__(self, app: ASGIApp, office: Office) -> None:
+        self._app = app
+        self._office = office
+        self._names = LOOPBACK | {urlsplit(office.url).hostname or ""}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
+        headers = Headers(scope=scope)
+        if self._is_foreign(scope, headers):
+            if scope["type"] == "websocket":
+                return await send({"type": "websocket.close", "code": 1008})
+            return await JSONResponse({"reason": "forbidden", "message": "Not from there."}, 403)(scope, receive, send)
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *HEADERS]
+            await send(message)
+
+        return await self._app(scope, receive, guarded)
+
+    def _is_foreign(self, scope: Scope, headers: Headers) -> bool:
+        host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+        origin = headers.get("origin")
+        if host not in self._names:
+            return scope.get("path") not in ("/health", "/ready")  # a prober calls by address
+        if scope["type"] == "websocket":
+            return origin is not None  # hubs are no browsers
+        changes = scope["method"] not in ("GET", "HEAD")
+        return changes and origin is not None and urlsplit(origin).hostname not in self._names
+
+
+async def caller_of(office: Office, request: Request) -> Caller | None:
+    token = request.cookies.get(COOKIE, "")
+    return await who(office.database, token) if token else None
+
+
+def place_of(request: Request) -> str:
+    """The device, in a few words, as it says itself."""
+    agent = request.headers.get("user-agent", "")
+    browser = next((name for name in ("Firefox", "Edg", "Chrome", "Safari") if name in agent), "a browser")
+    system = next((name for name in ("Android", "iPhone", "Mac OS", "Windows", "Linux") if name in agent), "")
+    return visible(f"the desk, {browser}{f' on {system}' if system else ''}", keep_lines=False)
+
+
+def with_cookie(response: Response, token: str, secure: bool) -> Response:
+    response.set_cookie(COOKIE, token, max_age=30 * 86_400, httponly=True, samesite="strict", secure=secure, path="/")
+    return response

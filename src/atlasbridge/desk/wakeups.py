@@ -1,0 +1,84 @@
+"""What one desk process tells the others: LISTEN and NOTIFY.  A word may be lost (a server that starts again); then
+everybody who waits looks once more, and besides, everybody looks from time to time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterator
+
+from atlasbridge.core.errors import StoreError
+from atlasbridge.desk.database import Database, listen
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "atlasbridge_desk"
+BOARD = "board"  # something that the page shows has changed
+RETRY_S = 0.5
+GATHER_S = 0.004
+
+
+class Wakeups:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: dict[str, set[asyncio.Event]] = {}
+        self._to_tell: set[str] = set()
+        self._telling = asyncio.Event()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._listen(), name="listen")
+            group.create_task(self._tell(), name="notify")
+
+    @contextlib.contextmanager
+    def waiting(self, *keys: str) -> Iterator[asyncio.Event]:
+        """An event that is set by every word about one of these."""
+        event = asyncio.Event()
+        for key in keys:
+            self._waiting.setdefault(key, set()).add(event)
+        try:
+            yield event
+        finally:
+            for key in keys:
+                self._waiting[key].discard(event)
+                if not self._waiting[key]:
+                    del self._waiting[key]
+
+    def tell(self, *keys: str) -> None:
+        """After the commit: whoever waits for this, in whichever process, looks again."""
+        self._to_tell.update(keys)
+        self._telling.set()
+
+    def _hear(self, key: str) -> None:
+        for event in self._waiting.get(key, ()):
+            event.set()
+
+    def _wake_all(self) -> None:
+        for events in self._waiting.values():
+            for event in events:
+                event.set()
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                await listen(self._database.url, CHANNEL, self._hear, self._wake_all)
+            except StoreError as error:
+                log.warning("other desks are not heard: %s", error)
+            await asyncio.sleep(RETRY_S)
+
+    async def _tell(self) -> None:
+        while True:
+            await self._telling.wait()
+            await asyncio.sleep(GATHER_S)
+            self._telling.clear()
+            keys, self._to_tell = sorted(self._to_tell), set()
+            try:
+                async with self._database.transaction() as connection:
+                    await connection.execute("SET LOCAL synchronous_commit = off")
+                    await connection.execute(
+                        "SELECT pg_notify(%s, key) FROM unnest(%s::text[]) AS key", (CHANNEL, keys)
+                    )
+            except StoreError as error:
+                log.warning("other desks were not told: %s", error)
+                self._wake_all()

@@ -1,0 +1,52 @@
+"""desk.json in the home folder (mode 0600): to which desk this machine belongs, and its own key there."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.values import as_dict, frozen
+
+NAME = "desk.json"
+RULES = "desk-policy.toml"  # the rules the desk sent, as they were taken over
+
+
+@frozen
+class Belonging:
+    url: str
+    machine_id: str
+    name: str
+    key: str  # private
+    desk_key: str  # the desk's public one: another desk at the same address is not believed
+    ca: str = ""  # certificates (PEM) that are trusted besides the system's own
+    screens: bool = True  # whether somebody at the desk may look at a session's screen
+    rules: str = "tighten"  # what the desk's rules may do here: "tighten", "allow" or "none"
+    ephemeral: bool = False  # a container or a job: it leaves when its hub ends
+
+
+def read_belonging(home: Path) -> Belonging | None:
+    """None: this machine belongs to no desk."""
+    try:
+        found = json.loads((home / NAME).read_text(encoding="utf-8"))
+        return Belonging(**found)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError) as error:
+        raise ConfigError(f"{home / NAME} cannot be used: {error}", "leave and join again: atlasbridge leave") from None
+
+
+def write_belonging(home: Path, belonging: Belonging) -> None:
+    """For this user alone, and never half written."""
+    draft = home / f".{NAME}.{os.getpid()}"
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        json.dump(as_dict(belonging), file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, home / NAME)
+
+
+def forget_belonging(home: Path) -> None:
+    for name in (NAME, RULES):
+        (home / name).unlink(missing_ok=True)

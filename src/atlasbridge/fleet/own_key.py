@@ -1,0 +1,32 @@
+"""This machine's Ed25519 key, and how a desk is recognised by its own.  The only place here that knows cryptography."""
+
+from __future__ import annotations
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from atlasbridge.core.fleet_wire import from_text, to_text
+
+
+def new_key() -> str:
+    return to_text(Ed25519PrivateKey.generate().private_bytes_raw())
+
+
+def public_of(key: str) -> str:
+    return to_text(_private(key).public_key().public_bytes_raw())
+
+
+def sign(key: str, text: bytes) -> str:
+    return to_text(_private(key).sign(text))
+
+
+def is_signed(public_key: str, signature: str, text: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(from_text(public_key)).verify(from_text(signature), text)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _private(key: str) -> Ed25519PrivateKey:
+    return Ed25519PrivateKey.from_private_bytes(from_text(key))

@@ -1,0 +1,299 @@
+"""A whole fleet of processes on loopback: PostgreSQL, desks, machines, and a line between them that can be cut.
+
+Everything in it can be killed at any moment; `check` says afterwards whether every decision was typed once or refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+from tests.support.fleet import Visitor, short_root, until
+from tests.support.postgres import Postgres, postgres
+
+from atlasbridge.core.audit.chain import Fault
+from atlasbridge.core.fleet_wire import Invitation
+from atlasbridge.core.home import Home
+from atlasbridge.core.ids import new_id
+from atlasbridge.desk import chronicle, machines, people
+from atlasbridge.desk.database import Database
+from atlasbridge.desk.schema import migrate
+from atlasbridge.desk.signature import identity_of
+from atlasbridge.fleet.belonging import write_belonging
+from atlasbridge.fleet.joining import join
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = {"y": "yes", "n": "no"}
+
+
+class Wire:
+    """A line to one of several desks: it can be cut, go dead without a word, and deliver late."""
+
+    def __init__(self, ports: list[int]) -> None:
+        self._ports = ports
+        self._pairs: set[tuple[asyncio.StreamWriter, asyncio.StreamWriter]] = set()
+        self._blocked = False
+        self._flows = asyncio.Event()
+        self._flows.set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> int:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    def block(self) -> None:
+        """Nobody gets through until `unblock`."""
+        self._blocked = True
+        self.cut()
+
+    def unblock(self) -> None:
+        self._blocked = False
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._blocked:
+            writer.close()
+            return
+        try:
+            theirs, ours = await asyncio.open_connection("127.0.0.1", random.choice(self._ports))
+        except OSError:
+            writer.close()
+            return
+        pair = (writer, ours)
+        self._pairs.add(pair)
+        try:
+            await asyncio.gather(self._pump(reader, ours), self._pump(theirs, writer))
+        finally:
+            self._pairs.discard(pair)
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65_536):
+                await self._flows.wait()  # held back: delivered later, perhaps behind a newer connection's words
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    def cut(self) -> None:
+        for pair in list(self._pairs):
+            for writer in pair:
+                writer.transport.abort()
+
+    async def hold(self, seconds: float) -> None:
+        self._flows.clear()
+        await asyncio.sleep(seconds)
+        self._flows.set()
+
+    async def stop(self) -> None:
+        self._flows.set()
+        self.cut()
+        self._server.close()
+        await asyncio.sleep(0)
+
+
+class Rig:
+    def __init__(self, root: Path, server: Postgres, url: str, dead_s: float) -> None:
+        self.root = root
+        self.server = server
+        self.url = url
+        self.database = Database(url)
+        self.desks: dict[int, subprocess.Popen[bytes]] = {}
+        self.members: dict[str, subprocess.Popen[bytes]] = {}
+        self._plans: dict[str, tuple[int, float]] = {}
+        self.wire = Wire([])
+        self.environ = {**os.environ, "MEMBER_DEAD_S": str(dead_s), "ATLASBRIDGE_LOG_LEVEL": "WARNING"}
+        self.decisions: Counter[str] = Counter()
+        self.waits_s: list[float] = []
+
+    async def open(self, desks: int) -> None:
+        await self.database.open()
+        await migrate(self.database)
+        for _ in range(desks):
+            self.start_desk(free_port())
+        self.wire = Wire(list(self.desks))
+        self.port = await self.wire.start()
+        for port in self.desks:
+            await self._listens(port)
+        for name in ("alice", "bert"):
+            await people.add(self.database, name, "admin", "test")
+
+    async def _listens(self, port: int) -> None:
+        async def answers() -> bool:
+            try:
+                async with httpx.AsyncClient() as client:
+                    return (await client.get(f"http://127.0.0.1:{port}/ready")).status_code == 200
+            except httpx.HTTPError:
+                return False
+
+        await until(answers, 60)
+
+    def start_desk(self, port: int) -> None:
+        words = [sys.executable, "-m", "atlasbridge", "desk", "serve", "--database", self.url, "--port", str(port)]
+        log = (self.root / f"desk-{port}.log").open("ab")
+        self.desks[port] = subprocess.Popen(words, cwd=ROOT, env=self.environ, stdout=log, stderr=log)
+
+    async def add_member(self, name: str, sessions: int, pause_s: float) -> None:
+        home = Home(self.root / name)
+        home.prepare()
+        token = await machines.invite(self.database, "test")
+        async with self.database.transaction() as connection:
+            key = (await identity_of(connection)).public_key
+        invitation = Invitation(f"http://127.0.0.1:{self.port}", token, key)
+        belonging = await join(invitation, name, ca="", screens=True, rules="none", ephemeral=False)
+        write_belonging(home.root, belonging)
+        self._plans[name] = (sessions, pause_s)
+        self.start_member(name)
+
+    def start_member(self, name: str) -> None:
+        sessions, pause_s = self._plans[name]
+        words = [sys.executable, "-m", "tests.support.member", str(self.root / name), str(sessions), str(pause_s)]
+        log = (self.root / f"{name}.log").open("ab")
+        self.members[name] = subprocess.Popen(words, cwd=ROOT, env=self.environ, stdout=log, stderr=log)
+
+    def kill_member(self, name: str) -> None:
+        self.members[name].kill()
+        self.members[name].wait()
+
+    def kill_desk(self, port: int) -> None:
+        self.desks[port].kill()
+        self.desks[port].wait()
+
+    async def visitor(self, name: str, port: int) -> Visitor:
+        visitor = Visitor(f"http://127.0.0.1:{port}")
+        token = await people.login_link(self.database, name)
+        assert (await visitor.post("/api/login", token=token)).status_code == 200
+        return visitor
+
+    async def decide_on(self, visitor: Visitor, rounds: asyncio.Event, rate_s: float = 0.0, batch: int = 20) -> None:
+        """Answer what is open until told to stop; what fails is sent again with its key until it is known."""
+        under_way: set[asyncio.Task[None]] = set()
+        loop = asyncio.get_running_loop()
+        while not rounds.is_set():
+            try:
+                found = await visitor.prompts(limit=batch, offset=random.randrange(3) * batch)
+                if not found:
+                    found = await visitor.prompts(limit=batch)
+            except (httpx.HTTPError, KeyError, ValueError):
+                await asyncio.sleep(0.1)
+                continue
+            fresh = [prompt for prompt in found if not prompt["deciding"]]
+            random.shuffle(fresh)
+            for prompt in fresh:
+                task = loop.create_task(self._decide(visitor, prompt))
+                under_way.add(task)
+                task.add_done_callback(under_way.discard)
+                await asyncio.sleep(rate_s)
+                if rounds.is_set():
+                    break
+            if not fresh or len(under_way) > 200:
+                await asyncio.sleep(0.05)
+        await asyncio.gather(*under_way)
+        await visitor.client.aclose()
+
+    async def _decide(self, visitor: Visitor, prompt: dict[str, Any]) -> None:
+        key, value = new_id(), random.choice("yn")
+        began = asyncio.get_running_loop().time()
+        for _ in range(200):
+            try:
+                told = await visitor.decide(prompt, value, key=key)
+            except (httpx.HTTPError, ValueError):
+                told = {"status": 503}
+            if told["status"] in (503, 500):
+                await asyncio.sleep(0.2)
+                continue
+            if told.get("settled"):
+                self.decisions["accepted" if told["accepted"] else f"refused:{told['stage']}"] += 1
+                self.waits_s.append(asyncio.get_running_loop().time() - began)
+                return
+            if told["status"] == 202:
+                continue
+            self.decisions[f"not taken:{told['reason']}"] += 1
+            return
+        self.decisions["not known"] += 1
+
+    async def settle(self, timeout_s: float = 120.0) -> None:
+        """Everything lives again: wait until every decision has its end."""
+
+        async def settled() -> bool:
+            return not await self.database.rows("SELECT 1 FROM decisions WHERE settled_at IS NULL LIMIT 1")
+
+        await until(settled, timeout_s)
+
+    def typed(self) -> tuple[dict[str, str], int, dict[str, str]]:
+        """What was typed (prompt: kind), how many were typed twice, and what is open now (prompt: machine)."""
+        kinds: dict[str, str] = {}
+        doubled = 0
+        opened: dict[str, str] = {}
+        for name in self.members:
+            sessions: dict[str, str] = {}
+            for line in (self.root / name / "typed.log").read_text().splitlines():
+                kind, session, prompt_id, *rest = line.split()
+                if kind == "R":
+                    sessions[session] = prompt_id
+                    continue
+                doubled += prompt_id in kinds
+                kinds[prompt_id] = rest[0]
+                sessions.pop(session, None)
+            opened |= dict.fromkeys(sessions.values(), name)
+        return kinds, doubled, opened
+
+    async def check(self) -> dict[str, int]:
+        """Raises AssertionError where a promise was broken; the figures."""
+        kinds, doubled, opened = self.typed()
+        rows = await self.database.rows("SELECT id, prompt_id, value, ok, stage, settled_at FROM decisions")
+        unsettled = [one for one in rows if one["settled_at"] is None]
+        accepted = [one for one in rows if one["ok"]]
+        assert not unsettled, f"{len(unsettled)} decisions have no end"
+        assert doubled == 0, f"{doubled} prompts were typed twice"
+        per_prompt = Counter(one["prompt_id"] for one in accepted)
+        assert not [one for one, count in per_prompt.items() if count > 1], "two decisions of one prompt were accepted"
+        lost = [one for one in accepted if one["prompt_id"] not in kinds]
+        assert not lost, f"{len(lost)} accepted decisions were never typed: {lost[:3]}"
+        wrong = [one for one in accepted if kinds[one["prompt_id"]] != KINDS[one["value"]]]
+        assert not wrong, f"another answer was typed: {wrong[:3]}"
+        strange = set(kinds) - set(per_prompt)
+        assert not strange, f"{len(strange)} prompts were typed without an accepted decision: {list(strange)[:3]}"
+        shown = await self.database.rows("SELECT prompt_id FROM prompts WHERE is_open")
+        ghosts = {one["prompt_id"] for one in shown} - set(opened)
+        assert not ghosts, f"{len(ghosts)} prompts are shown that nobody asks: {list(ghosts)[:3]}"
+        own = await chronicle.verify(self.database)
+        assert not isinstance(own, Fault), own
+        return {
+            "decisions": len(rows),
+            "accepted": len(accepted),
+            "typed": len(kinds),
+            "refused": len(rows) - len(accepted),
+        }
+
+    async def close(self) -> None:
+        await self.wire.stop()
+        for process in (*self.members.values(), *self.desks.values()):
+            process.kill()
+            process.wait()
+        await self.database.close()
+
+
+@contextlib.asynccontextmanager
+async def rig(desks: int = 2, dead_s: float = 50.0, options: str = "") -> AsyncIterator[Rig]:
+    with short_root() as root, postgres(*([options] if options else [])) as server:
+        made = Rig(root, server, server.new_database(), dead_s)
+        try:
+            await made.open(desks)
+            yield made
+        finally:
+            await made.close()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,55 @@
+"""A tool that asks through the doors from inside its session, and then tries to answer by itself, in every manner.
+
+Run as `python door_inside.py FOLDER`; FOLDER/way.json says where the hub is, and has a token that the tool has found.
+Each child writes what it was told to FOLDER/MANNER.json, and what it was answered to FOLDER/MANNER.answer.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from tests.support.self_answer import MANNERS, leave
+
+from atlasbridge.client import Client, Refused
+
+
+def try_to_answer(client: Client, prompt_id: str) -> str:
+    try:
+        return client.reply(prompt_id, "y")
+    except Refused as refused:
+        return refused.reason
+
+
+def main(folder: Path, manner: str) -> None:
+    way: dict[str, Any] = json.loads((folder / "way.json").read_text())
+    here = Client(way["home"], label=f"script {manner}")
+    web = Client(label=f"program {manner}", url=way["url"], token=way["token"])
+    with ThreadPoolExecutor() as pool:
+        questions = [
+            pool.submit(here.ask, f"Socket {manner}?", ttl_s=120),
+            pool.submit(web.ask, f"Http {manner}?", ttl_s=120),
+        ]
+        own = [f"Socket {manner}?", f"Http {manner}?"]
+        while len(found := [item for item in here.prompts() if item["excerpt"] in (*own, "Outside?")]) < 3:
+            time.sleep(0.05)
+        told = {
+            f"{item['excerpt'].split()[0]} by {name}": try_to_answer(client, item["prompt_id"])
+            for item in found
+            for name, client in (("socket", here), ("http", web))
+        }
+        (folder / f"{manner}.json").write_text(json.dumps(told))
+        (folder / f"{manner}.answer").write_text(json.dumps([question.result().words for question in questions]))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        main(Path(sys.argv[1]), sys.argv[2])
+    else:
+        for each in MANNERS:
+            leave(each, sys.argv[1], __file__)
+        time.sleep(300)

@@ -1,0 +1,302 @@
+"""A desk, its machines and its people in one test: real PostgreSQL, real HTTP and WebSockets on loopback, real hubs.
+
+A machine's sessions are driven from within: `Sitter` is a host without a terminal that types each prompt once, as
+real hosts do, and keeps what it typed; it outlives the hub and says hello to the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+from atlasbridge.core.clock import Clock, ManualClock
+from atlasbridge.core.daemon.service import Hub, HubPlan
+from atlasbridge.core.daemon.settings import HubSettings
+from atlasbridge.core.fleet_wire import Invitation
+from atlasbridge.core.home import Home
+from atlasbridge.core.ids import new_id
+from atlasbridge.core.prompt.codec import encode_prompt
+from atlasbridge.core.prompt.model import Prompt, PromptType
+from atlasbridge.core.routing.courier import CourierSettings
+from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.desk import machines, people
+from atlasbridge.desk.database import Database
+from atlasbridge.desk.office import Office
+from atlasbridge.desk.schema import migrate
+from atlasbridge.desk.serving import Address, _listen, _Server, _settings
+from atlasbridge.fleet.belonging import Belonging, write_belonging
+from atlasbridge.fleet.joining import join
+from atlasbridge.fleet.with_desk import with_desk
+
+YES_NO = Prompt(PromptType.TYPE_YES_NO, 0.95, "Continue? (y/n)", "Continue?", safe_default="n", digest="d1")
+
+
+class Desk:
+    """One desk process, inside the test."""
+
+    def __init__(self, office: Office, server: uvicorn.Server, tasks: list[asyncio.Task[Any]]) -> None:
+        self.office = office
+        self.database = office.database
+        self.url = office.url
+        self._server = server
+        self._tasks = tasks
+        self._visitors: list[Visitor] = []
+
+    async def invite(self, **given: Any) -> Invitation:
+        token = await machines.invite(self.database, "test", **given)
+        return Invitation(self.url, token, self.office.identity.public_key)
+
+    async def person(self, name: str, role: str = "member", **right: str) -> Visitor:
+        await people.add(self.database, name, role, "test")
+        if right:
+            given = {"machine": "*", "folder": "*", "may": "answer", **right}
+            await people.allow(self.database, name, given["machine"], given["folder"], given["may"], "test")
+        return await self.visitor(name)
+
+    async def visitor(self, name: str) -> Visitor:
+        visitor = Visitor(self.url)
+        self._visitors.append(visitor)
+        token = await people.login_link(self.database, name)
+        assert (await visitor.post("/api/login", token=token)).status_code == 200
+        return visitor
+
+    async def events(self) -> list[str]:
+        """What stands in the desk's own log, or will in a moment."""
+        found = await self.database.rows(
+            "SELECT entry::jsonb ->> 'event' AS event, seq AS at, 0 AS rest FROM audit_entries"
+            " UNION ALL SELECT event, id, 1 FROM audit_pending ORDER BY rest, at"
+        )
+        return [str(one["event"]) for one in found]
+
+    async def stop(self) -> None:
+        for visitor in self._visitors:
+            await visitor.client.aclose()
+        self._server.should_exit = self._server.force_exit = True
+        serving, office = self._tasks
+        await asyncio.wait({serving}, timeout=10)
+        office.cancel()
+        await asyncio.gather(serving, office, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def desk_on(url: str, clock: Clock | None = None, port: int = 0) -> AsyncIterator[Desk]:
+    desk = await start_desk(url, clock, port)
+    try:
+        yield desk
+    finally:
+        await desk.stop()
+        await desk.database.close()
+
+
+async def start_desk(url: str, clock: Clock | None = None, port: int = 0) -> Desk:
+    database = Database(url, clock)
+    await database.open()
+    await migrate(database)
+    listener = _listen(Address(port=port))
+    address = Address(port=listener.getsockname()[1])
+    office = Office(database, address.known_as)
+    await office.open()
+    server = _Server(_settings(office, address))
+    tasks = [asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(office.run())]
+    await until(lambda: server.started)
+    return Desk(office, server, tasks)
+
+
+class Visitor:
+    """Somebody in front of the page."""
+
+    def __init__(self, url: str) -> None:
+        self.client = httpx.AsyncClient(base_url=url, timeout=60)
+
+    async def post(self, path: str, **given: Any) -> httpx.Response:
+        return await self.client.post(path, json=given)
+
+    async def get(self, path: str, **query: Any) -> dict[str, Any]:
+        answer = await self.client.get(path, params=query)
+        return {"status": answer.status_code, **answer.json()}
+
+    async def prompts(self, **query: Any) -> list[dict[str, Any]]:
+        return list((await self.get("/api/prompts", **query))["prompts"])
+
+    async def decide(self, prompt: dict[str, Any], value: str, **given: Any) -> dict[str, Any]:
+        wish = {
+            "machine": prompt["machine_id"],
+            "prompt": prompt["prompt_id"],
+            "value": value,
+            "key": new_id(),
+            **given,
+        }
+        answer = await self.post("/api/decide", **wish)
+        return {"status": answer.status_code, **answer.json()}
+
+    async def sees(self, count: int) -> list[dict[str, Any]]:
+        """Wait until so many prompts are open here."""
+        found: list[dict[str, Any]] = []
+
+        async def enough() -> bool:
+            nonlocal found
+            found = await self.prompts(limit=200)
+            return len(found) == count
+
+        await until(enough)
+        return found
+
+
+class Sitter:
+    """A host without a terminal; see above."""
+
+    def __init__(self, hub: Hub, cwd: str = "/somewhere", **session: Any) -> None:
+        self.record = SessionRecord(
+            new_id(), "bash", ("bash",), cwd, 1, 1, "2026-01-01T00:00:00.000000+00:00", **session
+        )
+        self.session_id = self.record.session_id
+        self.typed: dict[str, dict[str, str]] = {}
+        self.orders: list[str] = []
+        self.open: dict[str, Any] | None = None
+        self.types = True
+        self.host_pid, self.host_started, self.tty = 1, 0, ""
+        self.connect(hub)
+
+    def connect(self, hub: Hub) -> None:
+        self._hub = hub
+        self._loop = asyncio.get_running_loop()
+        known = [[prompt_id, "taken"] for prompt_id in self.typed]
+        hub.sessions.hello(self, {"session": self.record.to_wire(), "open": self.open, "typed": known})  # type: ignore[arg-type]
+
+    def ask(self, prompt: Prompt = YES_NO) -> str:
+        prompt_id = new_id()
+        self.open = {"prompt_id": prompt_id, "prompt": encode_prompt(prompt)}
+        self._hub.sessions.handle(self, {"m": "raise", **self.open})  # type: ignore[arg-type]
+        return prompt_id
+
+    def answer_here(self, prompt_id: str) -> None:
+        """At the keyboard."""
+        self.open = None
+        self._hub.sessions.handle(self, {"m": "withdraw", "prompt_id": prompt_id, "reason": "answered_at_terminal"})  # type: ignore[arg-type]
+
+    def send(self, kind: str, **fields: Any) -> None:
+        if kind == "type":
+            self.orders.append(fields["prompt_id"])
+            if self.types:
+                self._loop.call_soon(self._type, fields["prompt_id"], fields["answer"], self._hub)
+
+    def _type(self, prompt_id: str, answer: dict[str, str], hub: Hub) -> None:
+        """Once for each id, and only what stands there."""
+        if prompt_id not in self.typed:
+            if self.open is None or self.open["prompt_id"] != prompt_id:
+                return self._say(hub, "typed", prompt_id, "stale")
+            self.typed[prompt_id] = answer
+            self.open = None
+        self._say(hub, "typed", prompt_id, "typed")
+        return self._say(hub, "effect", prompt_id, "taken")
+
+    def _say(self, hub: Hub, kind: str, prompt_id: str, outcome: str) -> None:
+        if hub is self._hub:
+            hub.sessions.handle(self, {"m": kind, "prompt_id": prompt_id, "outcome": outcome, "detail": ""})  # type: ignore[arg-type]
+
+    def watch(self, fps: float) -> asyncio.Queue[dict[str, Any] | None]:
+        self.watchers = getattr(self, "watchers", 0) + 1
+        return asyncio.Queue()
+
+    def unwatch(self, queue: asyncio.Queue[Any]) -> None:
+        self.watchers -= 1
+
+    async def capture(self, styled: bool, timeout_s: float) -> dict[str, Any]:
+        return {"rows": 2, "cols": 9, "lines": ["$ ls", "a b"], "title": ""}
+
+    def close(self) -> None:
+        """A hub ends; the host stays."""
+
+
+class Machine:
+    """A hub that belongs to a desk, inside the test; it can end and start again in the same home."""
+
+    def __init__(self, home: Home, belonging: Belonging, clock: Clock) -> None:
+        self.home = home
+        self.belonging = belonging
+        self.clock = clock
+        self.hub: Hub = None  # type: ignore[assignment]  # see start
+        self.sitters: list[Sitter] = []
+        self._running: asyncio.Task[None] | None = None
+        self._ledger: Ledger | None = None
+
+    @property
+    def name(self) -> str:
+        return self.belonging.name
+
+    def _plan(self) -> HubPlan:
+        courier = CourierSettings(call_timeout_s=5.0, first_retry_s=0.01, last_retry_s=0.05)
+        settings = HubSettings(courier=courier, type_timeout_s=5.0, host_patience_s=0.2, graceful_timeout_s=0.2)
+        return with_desk(self.home, HubPlan(settings, ()))
+
+    async def start(self) -> Machine:
+        self._ledger = Ledger.open(self.home.root, self.clock, "this-boot")
+        self.hub = Hub(self.home, self.clock, self._ledger, self._plan)
+        ready = asyncio.Event()
+        self._running = asyncio.create_task(self.hub.run(ready.set))
+        await until(lambda: ready.is_set() or self._running.done())
+        for sitter in self.sitters:
+            sitter.connect(self.hub)
+        return self
+
+    async def stop(self) -> None:
+        if self._running is not None and self._ledger is not None:
+            self.hub._stop_once()
+            await self._running
+            self._ledger.close()
+            self._running = None
+
+    def sit(self, **session: Any) -> Sitter:
+        sitter = Sitter(self.hub, **session)
+        self.sitters.append(sitter)
+        return sitter
+
+    @property
+    def health(self) -> dict[str, Any]:
+        return next(one for one in self.hub.router.health() if one["name"] == "desk")
+
+    async def connected(self) -> Machine:
+        await until(lambda: self.health["state"] == "ok" and "fault" not in self.health)
+        return self
+
+    async def told_all(self) -> None:
+        """Nothing is left in its outbox."""
+        await until(lambda: self.hub.desk.backlog() == 0)
+
+
+async def new_machine(desk: Desk, root: Path, name: str = "box", clock: Clock | None = None, **given: Any) -> Machine:
+    home = Home(root / name)
+    home.prepare()
+    options: dict[str, Any] = {"ca": "", "screens": True, "rules": "tighten", "ephemeral": False, **given}
+    belonging = await join(await desk.invite(), name, **options)
+    write_belonging(home.root, belonging)
+    return await (await Machine(home, belonging, clock or ManualClock()).start()).connected()
+
+
+@contextlib.contextmanager
+def short_root() -> Any:
+    root = Path(tempfile.mkdtemp(prefix="ab-"))
+    try:
+        yield root
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+async def until(condition: Any, timeout_s: float = 30.0) -> None:
+    async with asyncio.timeout(timeout_s):
+        while True:
+            met = condition()
+            if asyncio.iscoroutine(met):
+                met = await met
+            if met:
+                return
+            await asyncio.sleep(0.01)

@@ -1,0 +1,92 @@
+"""Many machines, many sessions, two desks: `python -m tests.torture desk_storm [--machines N --sessions M]`.
+
+Real hubs with their stores, links and gates; their sessions are driven from within.  Two people answer at a given rate;
+what is measured is the time from the press of a button to the machine's word that it was typed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+from pathlib import Path
+
+from tests.support.desk_rig import Rig, rig
+from tests.support.fleet import until
+
+DURABLE = "-c max_connections=200 -c listen_addresses='' -c log_min_messages=fatal"
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="desk_storm")
+    parser.add_argument("--machines", type=int, default=5)
+    parser.add_argument("--sessions", type=int, default=100, help="on each of them")
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--rate", type=float, default=50.0, help="decisions a second, at most")
+    given = parser.parse_args(arguments)
+    try:
+        asyncio.run(storm(given.machines, given.sessions, given.seconds, given.rate))
+    except AssertionError as error:
+        print(f"desk_storm: FAILED: {error}")
+        return 1
+    return 0
+
+
+async def storm(machines: int, sessions: int, seconds: float, rate: float) -> None:
+    async with rig(desks=2, options=DURABLE) as fleet:
+        for number in range(machines):
+            await fleet.add_member(f"m{number}", sessions, 0.5)
+        await until(lambda: _shown(fleet, machines * sessions), 300)
+        over = asyncio.Event()
+        ports = list(fleet.desks)
+        people = [
+            asyncio.create_task(fleet.decide_on(await fleet.visitor(name, port), over, 2 / rate, 100))
+            for name, port in (("alice", ports[0]), ("bert", ports[1]))
+        ]
+        loop = asyncio.get_running_loop()
+        began, worked = loop.time(), _work_s(fleet)
+        await asyncio.sleep(seconds)
+        over.set()
+        await asyncio.gather(*people)
+        took, used = loop.time() - began, {name: after - worked[name] for name, after in _work_s(fleet).items()}
+        await fleet.settle()
+        figures = await fleet.check()
+        waits = sorted(fleet.waits_s)
+        tell = f"{figures['accepted']} decisions in {took:.0f} s ({figures['accepted'] / took:.0f} a second)"
+        print(f"desk_storm: {machines} hubs, {machines * sessions} sessions, 2 desks: {tell}, {dict(fleet.decisions)}")
+        late_s = waits[min(len(waits) - 1, int(len(waits) * 0.99))]
+        print(
+            f"desk_storm: pressed to typed: p50 {statistics.median(waits):.3f} s, p99 {late_s:.3f} s; 0 lost, 0 doubled"
+        )
+        each = {name: f"{1000 * spent / max(1, figures['accepted']):.1f} ms" for name, spent in used.items()}
+        print(f"desk_storm: processor time for each decision: {each}")
+
+
+async def _shown(fleet: Rig, count: int) -> bool:
+    found = await fleet.database.rows("SELECT count(*) AS open FROM prompts WHERE is_open")
+    return int(found[0]["open"]) >= count
+
+
+def _work_s(fleet: Rig) -> dict[str, float]:
+    """Processor time so far."""
+    postmaster = int((fleet.server.data / "postmaster.pid").read_text().split()[0])
+    servers = [postmaster, *_children(postmaster)]
+    return {
+        "desks": sum(_spent_s(process.pid) for process in fleet.desks.values()),
+        "hubs": sum(_spent_s(process.pid) for process in fleet.members.values()),
+        "postgresql": sum(_spent_s(pid) for pid in servers),
+    }
+
+
+def _children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _spent_s(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / TICK
