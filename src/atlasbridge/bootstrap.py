@@ -72,15 +72,9 @@ def check_configuration(path: Path, environ: Mapping[str, str]) -> Configuration
 
 def how_to_start(channel: str) -> str:
     """What a person has to do at the service before there is a token."""
-    if channel == "slack":
-        from atlasbridge.channels.slack.manifest import setup_steps
+    from atlasbridge.channels import introductions
 
-        return setup_steps()
-    if channel == "matrix":
-        return "Make an account for AtlasBridge alone on your homeserver, and copy its access token."
-    if channel == "tell":
-        return "An address that Apprise knows, such as tgram://TOKEN/CHAT or mailto://USER:PASSWORD@example.org."
-    return "In Telegram, write to @BotFather, say /newbot, and copy the token it gives you."
+    return introductions.how_to_start(channel)
 
 
 async def try_telling(url: str) -> None:
@@ -90,29 +84,11 @@ async def try_telling(url: str) -> None:
     await try_address(url)
 
 
-def introduce(
-    channel: str, tokens: dict[str, str], api_url: str, room: str = "", people: tuple[str, ...] = ()
-) -> Introduction:
+def introduce(channel: str, tokens: dict[str, str], api_url: str, **more: Any) -> Introduction:
     """Somebody who can talk to a chat service before there is a channel, for `setup`."""
-    if channel == "matrix":
-        from atlasbridge.channels.matrix.setup import MatrixIntroduction
+    from atlasbridge.channels import introductions
 
-        return MatrixIntroduction(tokens, api_url, room, people)
-    if channel == "ntfy":
-        from atlasbridge.channels.ntfy.setup import NtfyIntroduction
-
-        return NtfyIntroduction(tokens, api_url)
-    if channel == "telegram":
-        from atlasbridge.channels.telegram.setup import TelegramIntroduction
-
-        return TelegramIntroduction(tokens, api_url)
-    try:
-        from atlasbridge.channels.slack.setup import SlackIntroduction
-    except ModuleNotFoundError as missing:
-        from atlasbridge.core.errors import ConfigError
-
-        raise ConfigError(f"the Slack channel needs {missing.name}", "pip install 'atlasbridge[slack]'") from None
-    return SlackIntroduction(tokens, api_url)
+    return introductions.introduce(channel, tokens, api_url, **more)
 
 
 def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
@@ -229,6 +205,7 @@ def run_session(plan: Plan) -> Ending:
     from atlasbridge.core.host.launch import launch
     from atlasbridge.core.host.terminal.detach_key import DetachKey
     from atlasbridge.core.tty import Ending
+    from atlasbridge.os.tty.posix import own_line_settings
 
     home = Home.find(os.environ)
     home.prepare()
@@ -238,7 +215,7 @@ def run_session(plan: Plan) -> Ending:
     if plan.channels and plan.hub:
         refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
     parts = host_parts(home, detection)
-    client = Client(launch(plan, home, parts, settings, terminal_size(), _line_settings(plan)))
+    client = Client(launch(plan, home, parts, settings, terminal_size(), None if plan.detach else own_line_settings()))
     refused = client.await_start()
     if refused is not None or plan.detach:
         client.close()
@@ -323,6 +300,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
 
 def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) -> DetectorSettings:
     """The `[detection]` table in the detector's words."""
+    from atlasbridge.config.secrets import secret_values
     from atlasbridge.core.detection.settings import DetectorSettings
     from atlasbridge.core.detection.signals import Patience
 
@@ -337,13 +315,6 @@ def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) 
         slow_look_s=detection.get("stuck_poll_interval_seconds", usual.slow_look_s),
         secrets=secret_values(environ),
     )
-
-
-def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of the tool's environment that look like secrets: they never leave in an excerpt."""
-    from atlasbridge.config.secrets import is_secret_name
-
-    return tuple(value for name, value in environ.items() if is_secret_name(name) and len(value) >= 6)
 
 
 def check_dialect(home: Home, plan: Plan) -> None:
@@ -393,21 +364,13 @@ def _probe(pty: Pty) -> WaitingProbe:
     return make_probe(pty.fileno(), pty.pid)
 
 
-def _line_settings(plan: Plan) -> list[Any] | None:
-    """The person's own line settings (erase key, UTF-8), which the tool's terminal starts with."""
-    import termios
-
-    if plan.detach:
-        return None
-    for fd in (0, 1, 2):
-        try:
-            return termios.tcgetattr(fd)
-        except termios.error:
-            continue
-    return None
-
-
 def describe_adapters(home: Home) -> list[dict[str, Any]]:
     from atlasbridge.adapters.listing import describe_adapters
 
     return describe_adapters(home.root)
+
+
+def find_adapter_faults(home: Home) -> dict[str, str]:
+    from atlasbridge.adapters.health import find_faults
+
+    return find_faults(home.root)

@@ -10,9 +10,9 @@ from tests.support.chat_stage import Stage, stage, text_of
 
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.policy.moment import LIMIT
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptType
 from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.scheduler.moment import LIMIT
 
 BOTH = pytest.mark.parametrize("name", ["telegram", "slack"])
 

@@ -10,7 +10,7 @@ from tests.channels.mini_hub import MiniHub
 from tests.support.fake_desktop import FakeDesktop
 
 from atlasbridge.channels.desktop.channel import DesktopChannel
-from atlasbridge.channels.desktop.programs import choose_program, close_words, show_words
+from atlasbridge.channels.desktop.notifiers import choose_program, close_words, show_words
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.policy.attention import Tone

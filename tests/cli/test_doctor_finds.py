@@ -6,12 +6,15 @@ import errno
 import os
 import shutil
 import socket
+import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
+from tests.support.terminal import ATLASBRIDGE
 
 from atlasbridge.cli import doctor_checks
+from atlasbridge.cli.doctor import _put_right
 from atlasbridge.cli.doctor_checks import Check, check_home, check_service, check_sessions, check_socket, run_checks
 from atlasbridge.core.home import Home
 
@@ -51,6 +54,70 @@ def test_a_home_that_cannot_be_written_is_a_fault(home: Home, monkeypatch: pytes
     check = check_home(home)
     assert check.state == "fault"
     assert "Read-only file system" in check.detail
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"), [(errno.ENOSPC, "free some space"), (errno.EROFS, "another disk"), (errno.EACCES, "chmod")]
+)
+def test_the_remedy_fits_why_a_home_cannot_be_written(
+    home: Home, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    check = check_home(home)
+    assert remedy in check.hint
+    assert (check.fix is not None) == (number == errno.EACCES)
+
+
+def as_an_ordinary_user(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
+    """Root may write everywhere: what it may beyond its own is taken from it."""
+    less = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"] if os.getuid() == 0 else []
+    environ = {**os.environ, "ATLASBRIDGE_HOME": str(home.root)}
+    return subprocess.run(
+        [*less, *ATLASBRIDGE, *words], env=environ, capture_output=True, text=True, timeout=90, cwd=home.root.parent
+    )
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o400, 0o500])
+def test_a_home_that_is_shut_is_told_and_opened(home: Home, mode: int) -> None:
+    home.root.chmod(mode)
+    try:
+        told = as_an_ordinary_user(home, "doctor")
+        assert told.returncode == 1, told.stderr
+        assert "cannot be written: Permission denied" in told.stdout
+        mended = as_an_ordinary_user(home, "doctor", "--fix")
+        assert "put right: home" in mended.stdout, mended.stderr
+    finally:
+        home.root.chmod(0o700)
+        as_an_ordinary_user(home, "hub", "stop")
+
+
+def test_what_one_cannot_write_in_the_home_is_told_by_name(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = home.root / "hub.log"
+    log.write_text("")
+    log.chmod(0o000)
+    really = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode, **rest: Path(path) != log and really(path, mode, **rest))
+    check = check_home(home)
+    assert (check.state, check.detail) == ("fault", "not yours to write: hub.log")
+    mended(check)
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_launcher_whose_tool_is_missing_is_a_warning(home: Home) -> None:
+    home.config.write_text('[[launchers]]\nname = "x"\ncommand = ["no-such-tool"]\n')
+    home.config.chmod(0o600)
+    check = doctor_checks.check_launchers(home)
+    assert (check.state, check.detail) == ("warning", "not on PATH: no-such-tool (of x)")
+
+
+def test_a_fix_that_fails_keeps_no_other_from_its_own(home: Home) -> None:
+    def fail() -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    assert _put_right(Check("home", "fault", "x", "", fail)).startswith("cannot be put right: home")
 
 
 def test_a_disk_that_is_nearly_full_is_a_fault(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,10 @@ from tests.support.hubs import LiveHub, channel_named, live_hub
 from tests.support.waiting import in_thread, until
 
 from atlasbridge.core.clock import iso, parse_iso
-from atlasbridge.core.policy.moment import LIMIT
 from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState, PromptType, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.policy import PolicySettings
+from atlasbridge.core.scheduler.moment import LIMIT
 from atlasbridge.core.values import replace
 
 DESK, CHAT = channel_named("memory"), channel_named("chat", remote=True)
@@ -64,7 +64,6 @@ async def test_an_answer_for_later_is_typed_at_its_moment_and_not_before() -> No
         assert one["value"] == "y" and one["prompt_id"] == prompt_id
         assert parse_iso(one["due_at"]) == live.clock.wall() + 7200
         live.advance(3600)  # the prompt's own ten minutes are long over
-        await asyncio.sleep(0.05)
         assert record_of(live, prompt_id).state is PromptState.AWAITING_REPLY
         live.advance(3601)
         order = await in_thread(host.answer_typing)
@@ -196,7 +195,6 @@ async def test_a_screen_that_speaks_of_a_limit_says_when_and_takes_an_answer_for
         assert record_of(live, prompt_id).prompt.constraints[LIMIT] == iso(live.clock.wall() + 7200)
         kept(live.hub.desk.postpone(reply(prompt_id, "continue"), "limit-resets"))
         live.advance(7200)
-        await asyncio.sleep(0.05)
         assert live.hub.desk.later()
         live.advance(61)
         order = await in_thread(host.answer_typing)
@@ -212,7 +210,7 @@ async def test_a_snooze_silences_it_and_asks_again_at_its_moment() -> None:
         told = live.hub.desk.snooze(reply(prompt_id), 15 * 60)
         assert isinstance(told, Receipt) and told.stage == "snoozed"
         live.advance(14 * 60)  # neither the reminder after five minutes, nor the end after ten
-        await asyncio.sleep(0.05)
+        await chat.until(lambda: chat.edits)
         assert [receipt.stage for _, receipt in chat.edits] == ["snoozed"]
         live.advance(61)
         await chat.until(lambda: [receipt.stage for _, receipt in chat.edits] == ["snoozed", "reminder"])

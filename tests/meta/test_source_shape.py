@@ -52,6 +52,7 @@ def test_time_is_read_in_one_place() -> None:
 
 # Modules of one name that are the same idea in each room they stand in.
 SAME_IDEA = {
+    "programs",
     "__init__",
     "__main__",
     "adapter",  # a tool's class

@@ -10,6 +10,8 @@ from collections import Counter
 from tests.support.desk_rig import Rig, rig
 from tests.support.fleet import until
 
+from atlasbridge.desk.database import Database
+
 
 async def fault_rounds(faults: int, machines: int, sessions: int, seed: int) -> dict[str, int]:
     random.seed(seed)
@@ -35,6 +37,9 @@ async def fault_rounds(faults: int, machines: int, sessions: int, seed: int) -> 
         await asyncio.gather(*people)
         await fleet.settle()
         await until(lambda: _quiet(fleet), 60)
+        await fleet.database.close()  # connections of before the last kill
+        fleet.database = Database(fleet.url)
+        await fleet.database.open()
         figures = await fleet.check()
     return {**figures, **{f"fault:{name}": count for name, count in tried.items()}}
 

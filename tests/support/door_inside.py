@@ -7,6 +7,7 @@ Each child writes what it was told to FOLDER/MANNER.json, and what it was answer
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -52,4 +53,4 @@ if __name__ == "__main__":
     else:
         for each in MANNERS:
             leave(each, sys.argv[1], __file__)
-        time.sleep(300)
+        signal.pause()

@@ -20,6 +20,7 @@ import uvicorn
 from atlasbridge.core.clock import Clock, ManualClock
 from atlasbridge.core.daemon.service import Hub, HubPlan
 from atlasbridge.core.daemon.settings import HubSettings
+from atlasbridge.core.errors import StoreError
 from atlasbridge.core.fleet_wire import Invitation
 from atlasbridge.core.home import Home
 from atlasbridge.core.ids import new_id
@@ -294,9 +295,12 @@ def short_root() -> Any:
 async def until(condition: Any, timeout_s: float = 30.0) -> None:
     async with asyncio.timeout(timeout_s):
         while True:
-            met = condition()
-            if asyncio.iscoroutine(met):
-                met = await met
-            if met:
-                return
+            try:
+                met = condition()
+                if asyncio.iscoroutine(met):
+                    met = await met
+                if met:
+                    return
+            except StoreError:
+                pass  # PostgreSQL is killed here and there
             await asyncio.sleep(0.01)

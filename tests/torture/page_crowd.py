@@ -9,6 +9,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def measure(hub: ThreadedHub, browser: Any, prompts: int, sessions: int) -> int:
     scrolled = max(spent(browser, lambda: browser.execute_async_script(STEP)) for _ in range(STEPS))
     came = 0.0
     for number in range(1, MORE + 1):
-        came = max(came, spent(browser, lambda number=number: one_more(hub, browser, hosts[number], prompts + number)))
+        came = max(came, spent(browser, partial(one_more, hub, browser, hosts[number], prompts + number)))
     browser.execute_script("location.hash = '#sessions'")
     listed = spent(browser, lambda: wait(browser, lambda it: len(it.find_elements("css selector", ".run")) == sessions))
     print(

@@ -56,7 +56,7 @@ def dialect_for(command: str, own_dir: Path | None = None) -> str:
 
 def _commands_line(path: Path) -> str:
     """Only the line that lists the executables: a start must not parse every file."""
-    return next((line for line in path.read_text("utf-8").splitlines() if line.startswith("commands")), "")
+    return next((line for line in path.read_text("utf-8", "replace").splitlines() if line.startswith("commands")), "")
 
 
 def _complete(dialect: Dialect, own_dir: Path | None, skip_own: set[str]) -> Dialect:

@@ -7,17 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.adapters.dialect_files import available, load_dialect
+from atlasbridge.adapters.health import find_faults
 from atlasbridge.adapters.registry import AdapterRegistry
 
 
 def describe_adapters(home: Path) -> list[dict[str, Any]]:
     origins = AdapterRegistry.origins(home)
     with_rules = available(home / "dialects")
-    return [_describe(name, origins, home, name in with_rules) for name in sorted({*origins, *with_rules})]
+    faults = find_faults(home)
+    return [
+        _describe(name, origins, home, name in with_rules, faults.get(name, ""))
+        for name in sorted({*origins, *with_rules})
+    ]
 
 
-def _describe(name: str, origins: dict[str, str], home: Path, has_rules: bool) -> dict[str, Any]:
-    dialect = load_dialect(name, home / "dialects") if has_rules else None
+def _describe(name: str, origins: dict[str, str], home: Path, has_rules: bool, fault: str) -> dict[str, Any]:
+    """One that is broken is listed with its fault, and hides none of the others."""
+    dialect = load_dialect(name, home / "dialects") if has_rules and not fault else None
     commands = (dialect.commands if dialect else ()) or (name,)
     own = home / "dialects" / f"{name}.toml"
     return {
@@ -27,5 +33,6 @@ def _describe(name: str, origins: dict[str, str], home: Path, has_rules: bool) -
         "installed": next((place for place in map(shutil.which, commands) if place), "") or "",
         "from": str(own) if own.is_file() else origins[name],
         "rules": [rule.id for rule in dialect.rules] if dialect else [],
+        "health": fault or "ok",
         "menus": [menu.id for menu in dialect.menus] if dialect else [],
     }

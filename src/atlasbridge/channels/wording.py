@@ -16,9 +16,9 @@ from atlasbridge.channels.words import needs_words, takes_words
 from atlasbridge.core.clock import parse_iso
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.policy.choice import may_be_granted
-from atlasbridge.core.policy.moment import LIMIT
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptRecord, PromptType
+from atlasbridge.core.scheduler.moment import LIMIT
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.naming import DOORS
 from atlasbridge.core.visible import visible

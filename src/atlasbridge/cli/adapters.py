@@ -29,10 +29,11 @@ def list_command(as_json: bool) -> None:
             ", ".join(item["versions"]),
             item["from"],
             item["installed"] or "not installed",
+            item["health"],
         )
         for item in found
     ]
-    print_table(("tool", "commands", "versions seen", "from", "installed"), rows, "none")
+    print_table(("tool", "commands", "versions seen", "from", "installed", "health"), rows, "none")
 
 
 @command.command()

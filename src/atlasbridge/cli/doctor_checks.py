@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from atlasbridge.bootstrap import load_configuration
+from atlasbridge.bootstrap import describe_adapters, load_configuration
 from atlasbridge.cli.records import verify_audit_offline, versions
 from atlasbridge.cli.service import service_file
 from atlasbridge.cli.shim import default_folder, real_tool, shims
@@ -48,19 +49,33 @@ def run_checks(home: Home) -> Iterator[Check]:
     yield check_python()
     yield check_sqlite()
     yield check_home(home)
+    if _can_be_entered(home.root):  # asked again: it may just have been mended
+        yield from check_inside(home)
+    else:
+        yield Check("everything else", "warning", "not looked at: the home folder is shut", "see above")
+    yield check_terminal()
+    yield check_probe()
+    yield check_ancestry()
+    yield check_disk(home)
+    yield check_service(home)
+
+
+def check_inside(home: Home) -> Iterator[Check]:
+    """What can be seen only by who may read the home folder."""
     yield check_config(home)
     yield check_config_mode(home)
     yield check_socket(home)
     yield check_sessions(home)
     yield from check_hub(home)
     yield check_audit(home)
-    yield check_terminal()
-    yield check_probe()
-    yield check_ancestry()
     yield check_separation(home)
-    yield check_disk(home)
-    yield check_service(home)
     yield check_tools()
+    yield from check_adapters(home)
+    yield check_launchers(home)
+
+
+def _can_be_entered(root: Path) -> bool:
+    return not os.path.lexists(root) or (root.is_dir() and os.access(root, os.R_OK | os.X_OK))
 
 
 def check_python() -> Check:
@@ -91,9 +106,34 @@ def check_home(home: Home) -> Check:
         return Check("home", "fault", f"{home.root} belongs to another user", "set ATLASBRIDGE_HOME to your own folder")
     if status.st_mode & 0o077:
         return Check("home", "fault", f"others may enter {home.root}", "chmod 700", lambda: home.root.chmod(0o700))
-    if fault := _unwritable(home.root):
-        return Check("home", "fault", fault, f"chmod u+rwx {home.root}", _made_writable(home.root))
-    return Check("home", "ok", str(home.root))
+    if error := _fault_of_writing(home.root):
+        return _unwritable(home.root, error)
+    return _check_files(home.root)
+
+
+def _unwritable(root: Path, error: OSError) -> Check:
+    """Only what its own mode forbids can be mended here; a disk that is full or read-only needs a person."""
+    detail = f"{root} cannot be written: {error.strerror}"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return Check("home", "fault", detail, f"chmod u+rwx {root}", lambda: root.chmod(0o700))
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return Check("home", "fault", detail, "free some space there" if full else "set ATLASBRIDGE_HOME to another disk")
+
+
+def _check_files(root: Path) -> Check:
+    """What another user has left here: a hub that was started once as root, for instance."""
+    shut = [path for path in sorted(root.iterdir()) if not os.access(path, os.R_OK | os.W_OK, follow_symlinks=False)]
+    if not shut:
+        return Check("home", "ok", str(root))
+    detail = f"not yours to write: {', '.join(path.name for path in shut)}"
+    if any(path.lstat().st_uid != os.getuid() for path in shut):
+        return Check("home", "fault", detail, f"sudo chown -R {os.getuid()} {root}")
+    return Check("home", "fault", detail, "atlasbridge doctor --fix", lambda: _open_all(shut))
+
+
+def _open_all(paths: list[Path]) -> None:
+    for path in paths:
+        path.chmod(0o700 if path.is_dir() else 0o600)
 
 
 def _check_creatable(root: Path) -> Check:
@@ -105,7 +145,7 @@ def _check_creatable(root: Path) -> Check:
     return Check("home", "fault", f"{root} cannot be made: {place} is not writable", "set ATLASBRIDGE_HOME to your own")
 
 
-def _unwritable(root: Path) -> str:
+def _fault_of_writing(root: Path) -> OSError | None:
     """Tried, not guessed: a read-only disk and a full one say so only then."""
     try:
         with tempfile.TemporaryFile(dir=root) as file:
@@ -113,12 +153,8 @@ def _unwritable(root: Path) -> str:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        return f"{root} cannot be written: {error.strerror}"
-    return ""
-
-
-def _made_writable(root: Path) -> Callable[[], object] | None:
-    return (lambda: root.chmod(0o700)) if not os.access(root, os.W_OK | os.X_OK) else None
+        return error
+    return None
 
 
 def check_tools() -> Check:
@@ -129,6 +165,30 @@ def check_tools() -> Check:
             "shims", "warning", f"not on PATH: {', '.join(lost)}", f"atlasbridge shim uninstall {' '.join(lost)}"
         )
     return Check("shims", "ok", f"{len(list(shims(default_folder())))} installed")
+
+
+def check_adapters(home: Home) -> Iterator[Check]:
+    """Each one that is broken by itself; the others in one line, with the tools that are there."""
+    found = describe_adapters(home)
+    broken = [item for item in found if item["health"] != "ok"]
+    for item in broken:
+        yield Check(f"adapter {item['name']}", "fault", item["health"], f"mend or remove it: {item['from']}")
+    here = [item["name"] for item in found if item["installed"] and item not in broken]
+    tools = f"on PATH: {', '.join(here)}" if here else "none of their tools is on PATH (any program can be run)"
+    yield Check("adapters", "ok", f"{len(found) - len(broken)} well; {tools}")
+
+
+def check_launchers(home: Home) -> Check:
+    """Sessions that may be started from afar: whoever taps there cannot see why nothing starts."""
+    try:
+        launchers = load_configuration(home, os.environ).general.launchers
+    except AtlasBridgeError:
+        return Check("launchers", "ok", "not looked at: see the configuration")
+    lost = {item.name: item.command[0] for item in launchers if item.command and not shutil.which(item.command[0])}
+    if not lost:
+        return Check("launchers", "ok", f"{len(launchers)} configured")
+    detail = f"not on PATH: {', '.join(f'{command} (of {name})' for name, command in lost.items())}"
+    return Check("launchers", "warning", detail, "install the tool, or name it with its whole path in [[launchers]]")
 
 
 def check_sessions(home: Home) -> Check:
@@ -203,6 +263,7 @@ def check_hub(home: Home) -> Iterator[Check]:
     try:
         with HubClient(home, timeout_s=5.0) as hub:
             status = hub.ask("status")
+            health = hub.request("health").get("sessions", {})
     except AtlasBridgeError as error:
         yield Check("hub", "fault", str(error), "restart it with: atlasbridge hub restart")
         return
@@ -211,6 +272,9 @@ def check_hub(home: Home) -> Iterator[Check]:
     yield Check("hub", "warning", said, HINT) if said else Check("hub", "ok", detail)
     if status.get("alarm"):
         yield Check("audit file", "fault", status["alarm"], "free disk space; the hub tries again by itself")
+    for session_id, state in health.items():
+        if state != "ok":
+            yield Check(f"session {session_id[:8]}", "fault", state, "look at its processes: atlasbridge ps --json")
     for channel in status["channels"]:
         state = "ok" if channel["state"] == "ok" else "fault"
         remedy = "" if state == "ok" else "see: atlasbridge logs --hub, and atlasbridge config check"

@@ -10,7 +10,7 @@ import click
 
 from atlasbridge.cli.lab_sizes import render_sizes, walk_tools
 from atlasbridge.cli.lab_truth import measure_tools, render_truth, truth_section, with_truth
-from atlasbridge.cli.printing import home, json_option, print_line
+from atlasbridge.cli.printing import json_option, print_line
 
 if TYPE_CHECKING:
     from atlasbridge.lab.canary import Result
@@ -164,11 +164,9 @@ def command(
 
 
 def _draft(tool: str, version: str, results: list[Result]) -> str:
-    from atlasbridge.bootstrap import describe_adapters
-    from atlasbridge.lab.draft import draft_change
+    from atlasbridge.lab.draft import draft_for
 
-    verified = {str(known["name"]): known["versions"] for known in describe_adapters(home())}
-    return draft_change(tool, version, verified.get(tool.partition("-")[0], ()), results)
+    return draft_for(tool, version, results)
 
 
 def parse_size(text: str) -> tuple[int, int]:

@@ -19,7 +19,14 @@ def command(force: bool) -> None:
         from atlasbridge.fleet.belonging import forget_belonging, read_belonging
         from atlasbridge.fleet.joining import RefusedByDesk, leave
     here = home()
-    belonging = read_belonging(here.root)
+    try:
+        belonging = read_belonging(here.root)
+    except ConfigError:
+        if not force:
+            raise
+        forget_belonging(here.root)
+        click.echo("what could not be read was removed; the desk still lists this machine until it is revoked there")
+        return
     if belonging is None:
         raise ConfigError("this machine belongs to no desk", "join one: atlasbridge join URL")
     refuse_tools(here)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from atlasbridge.bootstrap import find_adapter_faults
 from atlasbridge.cli.approvals import print_left
 from atlasbridge.cli.hub import print_status
 from atlasbridge.cli.overview import print_line
-from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.printing import ago, home, hub_client, json_option, print_json, print_table
 
 
 @click.command("status")
@@ -15,7 +16,7 @@ from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, p
 @click.option("--line", is_flag=True, help="One short line for a status bar or a shell prompt; starts no hub.")
 @json_option
 def command(include_ended: bool, line: bool, as_json: bool) -> None:
-    """Show the hub, its channels, sessions and open prompts."""
+    """Show the hub, its channels, sessions and how they are doing, open prompts, adapters that are broken."""
     if line:
         print_line()
         return
@@ -23,10 +24,15 @@ def command(include_ended: bool, line: bool, as_json: bool) -> None:
         status = hub.ask("status")
         sessions = hub.ask("sessions", all=include_ended)["sessions"]
         found = hub.ask("prompts")
+        health = hub.request("health").get("sessions", {})  # a hub of an older version does not know
     prompts = found["prompts"]
     status.pop("ok")
+    sessions = [{**item, "health": health.get(item["session_id"], "")} for item in sessions]
+    adapters = find_adapter_faults(home())
     if as_json:
-        print_json({"hub": status, "sessions": sessions, "prompts": prompts, "still_waiting": found["still_waiting"]})
+        still = found["still_waiting"]
+        about = {"hub": status, "sessions": sessions, "prompts": prompts, "still_waiting": still, "adapters": adapters}
+        print_json(about)
         return
     print_status(status)
     rows = [
@@ -36,11 +42,14 @@ def command(include_ended: bool, line: bool, as_json: bool) -> None:
             item["state"],
             "" if item["exit_code"] is None else item["exit_code"],
             ago(item["started_at"]),
+            item["health"],
             item["cwd"],
         )
         for item in sessions
     ]
-    print_table(("session", "tool", "state", "exit", "started", "folder"), rows, "no sessions")
+    print_table(("session", "tool", "state", "exit", "started", "health", "folder"), rows, "no sessions")
     waiting = [(item["prompt_id"][:8], item["tool"], item["type"], item["excerpt"]) for item in prompts]
     print_table(("prompt", "tool", "type", "question"), waiting, "no open prompts")
     print_left(found["still_waiting"])
+    if adapters:
+        print_table(("adapter", "fault"), list(adapters.items()), "")

@@ -11,11 +11,17 @@ from typing import Any
 from atlasbridge.core.errors import ConfigError
 
 HIDDEN = "(hidden)"
+SHORTEST = 6  # characters of a value that is worth hiding
 _SECRET_NAME = re.compile(r"token|secret|password|passphrase|api_?key|credential", re.IGNORECASE)
 
 
 def is_secret_name(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
+
+
+def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of the tool's environment that look like secrets: they never leave in an excerpt."""
+    return tuple(value for name, value in environ.items() if is_secret_name(name) and len(value) >= SHORTEST)
 
 
 def resolve(value: Any, where: str, environ: Mapping[str, str]) -> Any:

@@ -77,6 +77,8 @@ def _channels_of_the_file(home: Home) -> set[str]:
     except (OSError, ValueError):
         tables = {}
     usual = {"local": {}, "web": {}, **tables}
+    if (home.root / "desk.json").exists():
+        usual["desk"] = {}  # it has joined a desk of many machines
     return {name for name, table in usual.items() if not isinstance(table, dict) or table.get("enabled", True)}
 
 

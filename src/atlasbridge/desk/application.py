@@ -42,6 +42,7 @@ def build_application(office: Office, metrics_token: str = "") -> Starlette:
         Route("/metrics", gauges.metrics),
         Route("/health", gauges.health),
         Route("/ready", gauges.ready),
+        Route("/favicon.ico", _nothing),
         *(Route(path, _static(name, kind)) for path, (name, kind) in STATIC.items()),
     ]
 
@@ -60,6 +61,10 @@ def _static(name: str, kind: str):  # type: ignore[no-untyped-def]
         return Response(body, media_type=kind)
 
     return endpoint
+
+
+async def _nothing(request: Request) -> Response:
+    return Response(status_code=204)
 
 
 async def _away(request: Request, error: Exception) -> Response:

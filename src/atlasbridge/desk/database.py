@@ -23,8 +23,7 @@ Pool = AsyncConnectionPool[Connection]
 WAIT_S = 5.0  # for a free connection, or a server that starts again
 
 
-def _pool(url: str, most: int, autocommit: bool = False) -> Pool:
-    given = {"autocommit": autocommit}
+def _pool(url: str, most: int, **given: Any) -> Pool:
     return AsyncConnectionPool(url, kwargs=given, min_size=1, max_size=most, open=False, timeout=WAIT_S)
 
 
@@ -38,11 +37,13 @@ class Database:
         self._clock = clock or SystemClock()
         self._pool = _pool(url, most)
         self._single = _pool(url, most, autocommit=True)  # a statement alone needs no BEGIN and no COMMIT
+        # what is told may be lost: nobody waits until it is on disk
+        self._telling = _pool(url, 1, autocommit=True, options="-c synchronous_commit=off")
         self._looking: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         try:
-            for pool in (self._pool, self._single):
+            for pool in (self._pool, self._single, self._telling):
                 await pool.open(wait=True, timeout=WAIT_S)
         except PoolTimeout:
             await self.close()
@@ -52,7 +53,7 @@ class Database:
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
-        for pool in (self._pool, self._single):
+        for pool in (self._pool, self._single, self._telling):
             await pool.close()
 
     def now(self) -> datetime:
@@ -69,6 +70,10 @@ class Database:
         async with self._borrowed(self._single) as connection:
             return await rows(connection, query, *parameters)
 
+    async def tell(self, channel: str, keys: list[str]) -> None:
+        async with self._borrowed(self._telling) as connection:
+            await connection.execute("SELECT pg_notify(%s, key) FROM unnest(%s::text[]) AS key", (channel, keys))
+
     @asynccontextmanager
     async def _borrowed(self, pool: Pool) -> AsyncIterator[Connection]:
         try:
@@ -81,7 +86,7 @@ class Database:
 
     async def _look(self) -> None:
         """The server started again: none of the connections from before is handed out any more."""
-        for pool in (self._pool, self._single):
+        for pool in (self._pool, self._single, self._telling):
             await pool.check()
 
 

@@ -18,9 +18,7 @@ async def verify_all(database: Database, wait_s: float) -> dict[str, Any]:
     words = f"entry {own.seq} {own.problem}" if isinstance(own, Fault) else f"whole, {own.entries} entries"
     found = await machines.listing(database)
     asked = {one["id"]: await anchors.ask_proof(database, one["id"]) for one in found if one["connected_to"]}
-    async with database.transaction() as connection:
-        for machine_id in asked:
-            await connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, f"errand:{machine_id}"))
+    await database.tell(CHANNEL, [f"errand:{machine_id}" for machine_id in asked])
     answered = await _wait(database, set(asked.values()), wait_s)
     after = {one["id"]: one for one in await machines.listing(database)}
     told = [_verdict(one, asked.get(machine_id, "") in answered) for machine_id, one in after.items()]

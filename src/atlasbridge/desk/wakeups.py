@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 CHANNEL = "atlasbridge_desk"
 BOARD = "board"  # something that the page shows has changed
 RETRY_S = 0.5
-GATHER_S = 0.004
+GATHER_S = 0.008
 
 
 class Wakeups:
@@ -74,11 +74,7 @@ class Wakeups:
             self._telling.clear()
             keys, self._to_tell = sorted(self._to_tell), set()
             try:
-                async with self._database.transaction() as connection:
-                    await connection.execute("SET LOCAL synchronous_commit = off")
-                    await connection.execute(
-                        "SELECT pg_notify(%s, key) FROM unnest(%s::text[]) AS key", (CHANNEL, keys)
-                    )
+                await self._database.tell(CHANNEL, keys)
             except StoreError as error:
                 log.warning("other desks were not told: %s", error)
                 self._wake_all()

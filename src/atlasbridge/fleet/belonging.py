@@ -34,7 +34,9 @@ def read_belonging(home: Path) -> Belonging | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
-        raise ConfigError(f"{home / NAME} cannot be used: {error}", "leave and join again: atlasbridge leave") from None
+        raise ConfigError(
+            f"{home / NAME} cannot be used: {error}", "remove it and join again: atlasbridge leave --force"
+        ) from None
 
 
 def write_belonging(home: Path, belonging: Belonging) -> None:

@@ -7,9 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from atlasbridge.adapters.installed import verified_versions
 from atlasbridge.lab.canary import Result
 
 _SCREEN_ROWS = 30
+
+
+def draft_for(tool: str, version: str, results: Sequence[Result]) -> str:
+    """Beside the versions that its adapter knows."""
+    return draft_change(tool, version, verified_versions(tool.partition("-")[0]), results)
 
 
 def draft_change(tool: str, version: str, verified: Sequence[str], results: Sequence[Result]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
-from atlasbridge.channels.desktop.programs import Words, choose_program, close_words, show_words
+from atlasbridge.channels.desktop.notifiers import Words, choose_program, close_words, show_words
 from atlasbridge.channels.desktop.settings import DesktopSettings
 from atlasbridge.channels.outcome import is_end
 from atlasbridge.channels.wording import render_headline, session_name, tool_name

@@ -25,12 +25,8 @@ class AuditEvent(StrEnum):
     REPLY_REFUSED = "REPLY_REFUSED"  # a reply was turned away
     SELF_REFUSED = "SELF_REFUSED"  # a session's own program tried to decide: to answer, to log in, to change the hub
     REPLY_INJECTED = "REPLY_INJECTED"  # the keys were typed
-    REPLY_POSTPONED = (
-        "REPLY_POSTPONED"  # a person gave an answer for a later moment; it is decided then, like any other
-    )
-    REPLY_REVOKED = (
-        "REPLY_REVOKED"  # an answer for later came to nothing: taken back, overtaken, or refused at its moment
-    )
+    REPLY_POSTPONED = "REPLY_POSTPONED"  # a person gave an answer for a later moment; it is decided then
+    REPLY_REVOKED = "REPLY_REVOKED"  # an answer for later came to nothing: taken back, overtaken, refused
     PROMPT_SNOOZED = "PROMPT_SNOOZED"  # a person wants to be asked again in a while
     VOTE_CAST = "VOTE_CAST"  # one of several people who must agree has agreed
     PROMPT_RESOLVED = "PROMPT_RESOLVED"  # the prompt left the screen after the reply

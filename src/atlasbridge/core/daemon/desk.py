@@ -11,6 +11,7 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.desk_attention import DeskAttention
 from atlasbridge.core.daemon.desk_outbox import DeskOutbox
+from atlasbridge.core.daemon.health import look_at_sessions
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.launching import Launcher
@@ -105,6 +106,10 @@ class HubDesk(DeskAttention, DeskOutbox):
     async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
         link = self._hosts.get(session_id)
         return None if link is None else await link.capture(styled, self.settings.capture_timeout_s, past)
+
+    async def health(self) -> dict[str, str]:
+        """Of every session that runs: "ok", or what is wrong with it."""
+        return await look_at_sessions(self.sessions(), self._hosts.get, self.settings.capture_timeout_s)
 
     async def wait_host(self, session_id: str, patience_s: float) -> None:
         await self._hosts.wait(session_id, patience_s)

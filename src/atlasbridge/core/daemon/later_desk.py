@@ -14,12 +14,12 @@ from atlasbridge.core.daemon.prompts import PromptLife
 from atlasbridge.core.daemon.replies import ReplyDesk
 from atlasbridge.core.ids import new_id, short_id
 from atlasbridge.core.policy.later import ANSWER, SNOOZE, Later
-from atlasbridge.core.policy.moment import LIMIT, LONGEST_S, find_reset, parse_when
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.prompt.spoken import label_answer, quote_answer
 from atlasbridge.core.scheduler.local_time import find_zone, say_moment
+from atlasbridge.core.scheduler.moment import LIMIT, LONGEST_S, find_reset, parse_when
 from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible
 

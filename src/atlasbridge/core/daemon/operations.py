@@ -60,6 +60,7 @@ LOOKING = frozenset(
         "ping",
         "status",
         "sessions",
+        "health",
         "session.wait",
         "prompts",
         "history",
@@ -114,6 +115,8 @@ class Operations:
                 return self.status()
             case "sessions":
                 return {"ok": True, "sessions": self._sessions(bool(message.get("all")))}
+            case "health":
+                return {"ok": True, "sessions": await self._desk.health()}
             case "prompts":
                 return {
                     "ok": True,

@@ -16,7 +16,6 @@ from atlasbridge.core.daemon.escalation import Escalation
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.receipts import Receipts, decision_of, describe_raised
 from atlasbridge.core.daemon.rule_digest import describe_decision
-from atlasbridge.core.policy.moment import LIMIT, find_reset
 from atlasbridge.core.policy.quorum import with_quorum
 from atlasbridge.core.policy.rule import Say, Verdict
 from atlasbridge.core.prompt.answer import decide_answer
@@ -30,6 +29,7 @@ from atlasbridge.core.routing.policy import (
     decide_ttl,
 )
 from atlasbridge.core.scheduler.local_time import find_zone
+from atlasbridge.core.scheduler.moment import LIMIT, find_reset
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.moves import Decider
 from atlasbridge.core.values import replace

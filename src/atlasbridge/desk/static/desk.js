@@ -60,7 +60,7 @@ async function decide(prompt, value, asText) {
 function choicesOf(prompt) {
   const body = prompt.body;
   if (body.constraints?.multi_select) return [];
-  if (body.choices?.length) return body.choices.map((choice) => ({ value: choice.value, label: `${choice.value}. ${choice.label}`, refuses: choice.refuses }));
+  if (body.choices?.length) return body.choices.map((choice) => ({ value: choice.value, label: /^\d+$/.test(choice.value) ? `${choice.value}. ${choice.label}` : choice.label, refuses: choice.refuses }));
   if (body.type === "yes_no") return [{ value: "n", label: "No", refuses: true }, { value: "y", label: "Yes" }];
   if (body.type === "confirm_enter") return [{ value: "enter", label: "Press Enter" }];
   return [];

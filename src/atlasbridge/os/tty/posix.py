@@ -11,6 +11,7 @@ import sys
 import termios
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from atlasbridge.core.tty import LineFlags, Size, SpawnRefused
 from atlasbridge.os.tty.base import BasePTY
@@ -150,3 +151,13 @@ def _shell_status(error: SpawnFailed) -> int:
     if error.stage == "program" and "was not found" in error.what():
         return _NOT_FOUND
     return _NOT_EXECUTABLE if error.stage == "program" else 1
+
+
+def own_line_settings() -> list[Any] | None:
+    """The person's own line settings (erase key, UTF-8), which the tool's terminal starts with."""
+    for fd in (0, 1, 2):
+        try:
+            return termios.tcgetattr(fd)
+        except termios.error:
+            continue
+    return None
