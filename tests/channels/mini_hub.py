@@ -45,6 +45,7 @@ class MiniHub(BareDesk):
         self.tones: dict[str, Tone] = {}
         self.away: list[float | None] = []
         self.kept: list[tuple[InboundReply, str]] = []
+        self.queue: list[tuple[str, InboundReply]] = []
         self.snoozed: list[tuple[InboundReply, float]] = []
         self._pids = itertools.count(4001)
 
@@ -213,7 +214,34 @@ class MiniHub(BareDesk):
     def history(
         self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
     ) -> list[PromptRecord]:
-        return sorted(self.records.values(), key=lambda record: record.created_at, reverse=True)[:limit]
+        found = [record for record in self.records.values() if session_id in ("", record.session_id)]
+        return sorted(found, key=lambda record: record.created_at, reverse=True)[:limit]
+
+    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
+        self.queue.append((new_id(), reply))
+        return Receipt("queued", f"Queued as number {len(self.queue)}.", reply.identity, self.queue[-1][0])
+
+    def queued(self, session_id: str = "") -> list[dict[str, Any]]:
+        return [
+            {
+                "queue_id": queue_id,
+                "session_id": reply.session_id,
+                "name": self.session_records[reply.session_id].label or "project",
+                "text": reply.value,
+                "by": reply.identity,
+                "by_name": "Ada",
+                "created_at": iso(self.clock.wall()),
+            }
+            for queue_id, reply in self.queue
+            if session_id in ("", reply.session_id)
+        ]
+
+    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
+        found = [one for one in self.queue if queue_id and one[0].startswith(queue_id)]
+        if len(found) != 1:
+            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such instruction.")
+        self.queue.remove(found[0])
+        return Receipt("revoked", "Taken back.", reply.identity)
 
     async def kill(self, session_id: str, force: bool = False) -> bool:
         self.killed.append(session_id)

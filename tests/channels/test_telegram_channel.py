@@ -148,7 +148,7 @@ async def test_nothing_open_is_said_and_other_media_are_refused(
     ada.write("hello?")
     await server.until(lambda: ada.sees() and "Nothing is waiting" in ada.last()["text"], "the answer")
     ada.send_photo()
-    await server.until(lambda: "Only text and buttons" in ada.last()["text"], "the refusal")
+    await server.until(lambda: "Which session?" in ada.last()["text"], "the refusal")
 
 
 async def test_forwarded_and_edited_messages_answer_nothing(
@@ -365,8 +365,8 @@ async def test_commands_tell_what_runs_and_what_waits(
     await channel.notify("Session ended", session)
     await server.until(lambda: "Session ended" in ada.last()["text"], "the notice")
     assert [command["command"] for command in server.commands] == [
-        "status", "sessions", "screen", "switch", "new", "esc", "stop", "later", "snooze", "all", "grant", "mute",
-        "away", "here", "help",
+        "status", "sessions", "screen", "last", "transcript", "queue", "get", "switch", "new", "esc", "stop",
+        "later", "snooze", "all", "grant", "mute", "away", "here", "help",
     ]  # fmt: skip
 
 

@@ -101,6 +101,15 @@ class BareDesk:
     def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
         return []
 
+    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
+        _unexpected("an instruction for later")
+
+    def queued(self, session_id: str = "") -> list[dict[str, Any]]:
+        return []
+
+    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
+        _unexpected("what is queued")
+
     def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
         return 0.0, False
 

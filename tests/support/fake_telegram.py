@@ -69,6 +69,9 @@ class Chat:
     started: bool = False
     blocked: bool = False
     threads: set[int] = field(default_factory=set)
+    manages_topics: bool = False
+    topics: dict[int, str] = field(default_factory=dict)
+    closed: set[int] = field(default_factory=set)
     messages: dict[int, Message] = field(default_factory=dict)
     numbers: Any = field(default_factory=lambda: itertools.count(1))
     last_sent_at: float = -1e9
@@ -90,6 +93,7 @@ class FakeTelegram(FakeServer):
         self.chats: dict[int, Chat] = {}
         self.taps: dict[str, Tap] = {}
         self.commands: list[dict[str, str]] = []
+        self.uploads: dict[str, bytes] = {}
         self.webhook = ""
         self.min_interval_s = 0.0
         self.duplicate_share = 0.0
@@ -146,7 +150,16 @@ class FakeTelegram(FakeServer):
     # -- HTTP ----------------------------------------------------------------------------------------------------
 
     def routes(self) -> list[web.RouteDef]:
-        return [web.route("*", "/bot{token}/{method}", self._handle)]
+        return [
+            web.route("*", "/bot{token}/{method}", self._handle),
+            web.get("/file/bot{token}/{path:.+}", self._give_file),
+        ]
+
+    async def _give_file(self, request: web.Request) -> web.StreamResponse:
+        found = self.uploads.get(request.match_info["path"].removeprefix("files/"))
+        if request.match_info["token"] != self.token or found is None:
+            return web.json_response({"ok": False, "error_code": 404, "description": "Not Found"}, status=404)
+        return web.Response(body=found)
 
     async def on_stop(self) -> None:
         self._end_poll("down")
@@ -261,6 +274,38 @@ class FakeTelegram(FakeServer):
             "can_read_all_group_messages": False,
             "supports_inline_queries": False,
         }
+
+    def _do_getFile(self, params: dict[str, Any]) -> dict[str, Any]:
+        file_id = str(params.get("file_id"))
+        if file_id not in self.uploads:
+            raise bad_request("wrong file_id or the file is temporarily unavailable")
+        size = len(self.uploads[file_id])
+        if size > 20 * 1024 * 1024:
+            raise bad_request("file is too big")
+        return {"file_id": file_id, "file_unique_id": file_id, "file_size": size, "file_path": f"files/{file_id}"}
+
+    def _do_getChat(self, params: dict[str, Any]) -> dict[str, Any]:
+        return self._chat(params).wire()
+
+    def _do_createForumTopic(self, params: dict[str, Any]) -> dict[str, Any]:
+        chat, name = self._chat(params), params.get("name")
+        if not chat.forum:
+            raise bad_request("the chat is not a forum")
+        if not chat.manages_topics:
+            raise bad_request("not enough rights to create a topic")
+        if not isinstance(name, str) or not 1 <= len(name) <= 128:
+            raise bad_request("topic name is invalid")
+        thread = next(chat.numbers)
+        chat.threads.add(thread)
+        chat.topics[thread] = name
+        return {"message_thread_id": thread, "name": name, "icon_color": 7322096}
+
+    def _do_closeForumTopic(self, params: dict[str, Any]) -> bool:
+        chat, thread = self._chat(params), int(params.get("message_thread_id") or 0)
+        if thread not in chat.topics:
+            raise bad_request("TOPIC_ID_INVALID")
+        chat.closed.add(thread)
+        return True
 
     def _do_deleteWebhook(self, params: dict[str, Any]) -> bool:
         self.webhook = ""

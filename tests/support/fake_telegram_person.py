@@ -45,6 +45,15 @@ class Person:
             {"photo": [{"file_id": "P", "file_unique_id": "P", "width": 1, "height": 1}]}, None, None, None
         )
 
+    def send_file(self, kind: str, content: bytes, reply_to: Message | None = None, **body: Any) -> Message:
+        """A `photo`, a `document` (with `file_name`) or a `voice`; with `caption` where there is one."""
+        file_id = f"{kind}{len(self.server.uploads)}"
+        self.server.uploads[file_id] = content
+        about = {"file_id": file_id, "file_unique_id": file_id, "file_size": len(content)}
+        about |= {"file_name": body.pop("file_name")} if "file_name" in body else {}
+        sent: Any = [{"file_id": "small", "file_unique_id": "s"}, about] if kind == "photo" else about
+        return self._say({kind: sent, **body}, None, reply_to, None)
+
     def edit(self, message: Message, text: str) -> None:
         """Change a message that this person wrote."""
         with self.server.lock:

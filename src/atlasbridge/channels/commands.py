@@ -22,6 +22,10 @@ COMMANDS = {
     "status": "what waits for an answer",
     "sessions": "what runs",
     "screen": "show a session's screen: {sign}screen NAME",
+    "last": "a session's last answer in full: {sign}last NAME",
+    "transcript": "all that a session said since the last prompt: {sign}transcript NAME",
+    "queue": "an instruction for when it is done: {sign}queue TEXT; what waits: {sign}queue; back: {sign}queue off ID",
+    "get": "a file of a session's folder: {sign}get PATH",
     "switch": "send plain texts to one session: {sign}switch NAME, {sign}switch off",
     "new": "start one of the configured sessions: {sign}new NAME",
     "esc": "press Esc in a session, to interrupt it: {sign}esc NAME",
@@ -51,6 +55,18 @@ _SPAN = re.compile(r"(\d{1,4})\s*([mh]?)")
 class Command:
     name: str
     rest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """An answer in words; with a `screen` or a `file`, the words are its title.  `name` is what a file is called;
+    `split`: rather several messages than a file, where a few are enough."""
+
+    text: str
+    screen: str | None = None
+    name: str = "screen.txt"
+    split: bool = False
+    file: bytes | None = None
 
 
 def parse_command(text: str, bot_name: str, sign: str = "/") -> Command | None:

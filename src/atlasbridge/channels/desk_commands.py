@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from atlasbridge.channels.answer_commands import AnswerCommands, Speaker
 from atlasbridge.channels.commands import (
     Command,
+    Spoken,
     find_session,
     parse_grant,
     parse_span,
@@ -16,23 +16,11 @@ from atlasbridge.channels.commands import (
     render_sessions,
     render_status,
 )
-from atlasbridge.channels.listening import active
+from atlasbridge.channels.session_commands import SessionCommands
 from atlasbridge.channels.wording import render_left, session_name, tool_name
 from atlasbridge.core.clock import Clock
-from atlasbridge.core.errors import AtlasBridgeError
-from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import Desk
 from atlasbridge.core.session.model import SessionRecord
-
-ESC = b"\x1b"
-
-
-@dataclass(frozen=True, slots=True)
-class Spoken:
-    """An answer in words; with a `screen`, the words are its title."""
-
-    text: str
-    screen: str | None = None
 
 
 class DeskCommands:
@@ -42,11 +30,14 @@ class DeskCommands:
         self._desk, self._clock = desk, clock
         self._channel, self._sign, self._mute_effect = channel, sign, mute_effect
         self._answers = AnswerCommands(desk, sign, speaker)
+        self.about_session = SessionCommands(desk, sign, self.chosen, speaker)
 
     async def run(self, chat: str, command: Command, identity: str, token: Any = None) -> Spoken:
         """`token`: where it was said, for whoever answers a reply that the command became."""
         if command.name in AnswerCommands.NAMES:
             return Spoken(self._answers.run(command, identity, token))
+        if command.name in SessionCommands.NAMES:
+            return await self.about_session.run(chat, command, identity)
         sessions, prompts = self._desk.sessions(), self._desk.open_prompts()
         match command.name:
             case "sessions":
@@ -64,14 +55,6 @@ class DeskCommands:
             case "here":
                 self._desk.come_back()
                 return Spoken("Good. Who types in a session is given a moment before you are asked here.")
-            case "screen":
-                return await self._screen(chat, command.rest, sessions)
-            case "new":
-                return Spoken(await self._new(command.rest, identity))
-            case "esc":
-                return Spoken(await self._esc(self._meant(chat, command.rest, sessions), identity))
-            case "stop":
-                return Spoken(await self._stop(command.rest, sessions, identity))
             case "help" | "start":
                 return Spoken(render_help(self._sign))
             case _:
@@ -121,49 +104,3 @@ class DeskCommands:
         self._desk.go_away(span_s)
         until = f"for {render_left(span_s)}" if span_s else f"until {self._sign}here"
         return f"Away {until}: everything is asked here at once."
-
-    async def _screen(self, chat: str, rest: str, sessions: list[SessionRecord]) -> Spoken:
-        session = self._meant(chat, rest, sessions)
-        if session is None:
-            return Spoken(self._which("screen"))
-        screen = await self._desk.screen(session.session_id)
-        if screen is None:
-            return Spoken("That session does not answer.")
-        text = str(screen.get("text") or "\n".join(screen.get("lines") or []))
-        return Spoken(f"{session_name(session)} · {tool_name(session)} {short_id(session.session_id)}:", text)
-
-    async def _new(self, name: str, identity: str) -> str:
-        known = [str(launcher["name"]) for launcher in self._desk.launchers()]
-        if not known:
-            return "Nothing may be started from here: config.toml has no [[launchers]]."
-        if name not in known:
-            return f"Say {self._sign}new NAME with one of: {', '.join(known)}"
-        try:
-            session_id = await self._desk.launch(name, identity)
-        except AtlasBridgeError as fault:
-            return f"It could not be started: {fault}"
-        return f"Started {name}: {short_id(session_id)}"
-
-    async def _esc(self, session: SessionRecord | None, identity: str) -> str:
-        if session is None:
-            return self._which("esc")
-        typed = await self._desk.type_keys(session.session_id, ESC, identity)
-        return f"Esc was pressed in {session_name(session)}." if typed else "That session does not answer."
-
-    async def _stop(self, rest: str, sessions: list[SessionRecord], identity: str) -> str:
-        """It must be named: what is ended is not to be guessed."""
-        session = find_session(sessions, rest)
-        if session is None:
-            return self._which("stop")
-        self._desk.note("SESSION_STOPPED", session_id=session.session_id, decided_by=identity)
-        ended = await self._desk.kill(session.session_id)
-        return f"{session_name(session)} was told to end." if ended else "That session does not answer."
-
-    def _meant(self, chat: str, rest: str, sessions: list[SessionRecord]) -> SessionRecord | None:
-        wanted = rest or self.chosen(chat)
-        if wanted or len(active(sessions)) != 1:
-            return find_session(sessions, wanted)
-        return active(sessions)[0]
-
-    def _which(self, command: str) -> str:
-        return f"Which session? Say {self._sign}{command} NAME; {self._sign}sessions lists them."

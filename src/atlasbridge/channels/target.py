@@ -18,6 +18,7 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import PromptRecord
 
 NOTHING_OPEN = "Nothing is waiting for an answer."
+WORKING = "Nothing is waiting for an answer. To have words typed when the tool is done, say /queue TEXT."
 NOT_OPEN = "That prompt is no longer open."
 WHICH = "Which one do you mean? Tap it, or reply to its message."
 RESTARTED = "AtlasBridge restarted while this came in. Which one do you mean? Tap it, or reply to its message."
@@ -55,7 +56,9 @@ def offer(desk: Desk, shown: Shown, chat: str, only: str = "", sentence: str = W
     told = tuple(record for record in _of(here, only) or here if not record.prompt.secret)[:MOST_OFFERED]
     if told:
         return Doubt(sentence, told)
-    return Doubt(refuse_secret(secret[0]) if secret else NOTHING_OPEN)
+    if secret:
+        return Doubt(refuse_secret(secret[0]))
+    return Doubt(WORKING if active(desk.sessions()) and not open_prompts else NOTHING_OPEN)
 
 
 def refuse_secret(record: PromptRecord) -> str:

@@ -178,6 +178,7 @@ def short_label(label: str) -> str:
 def render_buttons(prompt: Prompt) -> list[Button]:
     """Every button of this prompt, in the order they are to be shown; none that answers a secret."""
     show = [Button("🔎 Show all", "", Role.SHOW)] if prompt.screen.strip() or prompt.subject else []
+    show = [Button("📄 The whole answer", "", Role.SHOW)] if prompt.idle and not prompt.secret else show
     if prompt.secret:
         return []
     if is_ambiguous(prompt):

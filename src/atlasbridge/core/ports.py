@@ -172,6 +172,16 @@ class Desk(Protocol):
     def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
         """What is kept for later, of one prompt or of all: {"later_id", "prompt_id", "kind", "due_at", "when", ...}."""
 
+    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
+        """The reply's text is an instruction for its session, typed at the next idle input box; the receipt's `answer`
+        is its id."""
+
+    def queued(self, session_id: str = "") -> list[dict[str, Any]]:
+        """What waits to be typed: {"queue_id", "session_id", "name", "text", "by", "by_name", "created_at"}."""
+
+    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
+        """Take such an instruction back; the reply says who wants that."""
+
     def tell(self, message: str) -> None:
         """Tell every channel something that a person should know, such as an alarm."""
 

@@ -11,10 +11,11 @@ from typing import Any
 
 from atlasbridge.channels import grant_card
 from atlasbridge.channels.chat import ChatChannel
-from atlasbridge.channels.commands import Command
+from atlasbridge.channels.commands import Command, Spoken
 from atlasbridge.channels.outbox import Params, Place
 from atlasbridge.channels.outcome import Outcome
 from atlasbridge.channels.quoting import LAST_OUTPUT, whole_text
+from atlasbridge.channels.reading import split_rows
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.slack.actions import SIGN
 from atlasbridge.channels.slack.api import SlackApi
@@ -33,6 +34,7 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
+MOST_PIECES = 4  # messages instead of a file
 
 
 class SlackChannel(ChatChannel):
@@ -159,7 +161,7 @@ class SlackChannel(ChatChannel):
 
     def ask_which(self, origin: Origin, doubt: Doubt) -> None:
         if not doubt.offered:
-            self.say(origin, doubt.sentence)
+            self.say(origin, doubt.sentence.replace("/queue", f"{SIGN}queue"))
             return
         sentence = doubt.sentence.replace("reply to its message", "reply in its thread")
         offered = [(record, self._session(record)) for record in doubt.offered]
@@ -207,10 +209,22 @@ class SlackChannel(ChatChannel):
             return
         self._rooms[user] = room
         spoken = await self._commands.run(room, command, f"slack:{self._own.team_id}/{user}", origin)
+        for params in self._spoken(spoken):
+            self._outbox.post(room, params, EDIT)
+
+    def _spoken(self, spoken: Spoken) -> list[Params]:
+        """In a few messages where these are enough, else as a file: all of it in either."""
+        if spoken.file is not None:
+            return [{"text": spoken.text, "document": (spoken.name, spoken.file)}]
         if spoken.screen is None:
-            self._outbox.post(room, blocks.render_notice(spoken.text, None, self._host), EDIT)
-        else:
-            self._outbox.post(room, _screen_params(spoken.text, spoken.screen), EDIT)
+            return [blocks.render_notice(spoken.text, None, self._host)]
+        if not spoken.split:
+            return [_screen_params(spoken.text, spoken.screen)]
+        pieces = split_rows(visible(spoken.screen).rstrip().split("\n"), blocks.QUOTE_LIMIT, len) or ["(nothing)"]
+        if len(pieces) > MOST_PIECES:
+            return [{"text": spoken.text, "document": (spoken.name, visible(spoken.screen))}]
+        counted = [f" ({number} of {len(pieces)})" if len(pieces) > 1 else "" for number in range(1, len(pieces) + 1)]
+        return [_screen_params(spoken.text + count, piece) for count, piece in zip(counted, pieces, strict=True)]
 
     async def open_modal(self, origin: Origin, trigger_id: str, record: PromptRecord, label: str) -> None:
         """The trigger lives three seconds: no queue, one try."""

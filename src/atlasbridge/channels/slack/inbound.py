@@ -169,6 +169,8 @@ class Inbound:
             self._doors.say(origin, NOT_OURS)
         elif record is None:
             return self._pass_click(origin, place, action, None)
+        elif action.verb == SHOW and record.prompt.idle:
+            self._doors.command(origin.user, Command("last", record.session_id), origin)
         elif action.verb == SHOW:
             self._doors.show_more(place, record)
         elif action.verb == LATER:

@@ -42,6 +42,7 @@ logging.getLogger("httpx").addFilter(HideToken())
 class BotApi:
     def __init__(self, token: str, base_url: str, timeout_s: float) -> None:
         self._prefix = f"{base_url.rstrip('/')}/bot{token}/"
+        self._files = f"{base_url.rstrip('/')}/file/bot{token}/"
         self._timeout_s = timeout_s
         self._client = httpx.AsyncClient(timeout=timeout_s)
         self._doubtful: set[str] = set()
@@ -102,6 +103,22 @@ class BotApi:
                 await self.call("editMessageReplyMarkup", {"chat_id": int(chat), "message_id": number})
             except (Refused, Unreachable) as fault:
                 log.debug("message %s in %s keeps its looks: %s", number, chat, fault)
+
+    async def download(self, file_id: str, most: int) -> bytes | None:
+        """What a person sent; None: it is larger than `most` bytes."""
+        known = await self.call("getFile", {"file_id": file_id})
+        content = bytearray()
+        try:
+            async with self._client.stream("GET", self._files + str(known.get("file_path"))) as response:
+                if response.status_code != httpx.codes.OK:
+                    raise Unreachable(f"Telegram does not give the file ({response.status_code})")
+                async for chunk in response.aiter_bytes():
+                    content += chunk
+                    if len(content) > most:
+                        return None
+        except (httpx.HTTPError, httpx.InvalidURL) as fault:
+            raise Unreachable(f"Telegram cannot be reached ({type(fault).__name__})") from None
+        return bytes(content)
 
     async def edit(self, place: Place, params: Params) -> None:
         try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from atlasbridge.channels import grant_card
@@ -15,11 +15,14 @@ from atlasbridge.channels.chat import ChatChannel
 from atlasbridge.channels.commands import Command, describe_commands
 from atlasbridge.channels.outbox import Params, Place
 from atlasbridge.channels.outcome import Outcome
+from atlasbridge.channels.session_commands import SessionCommands
 from atlasbridge.channels.telegram import templates
 from atlasbridge.channels.telegram.api import BotApi
+from atlasbridge.channels.telegram.forum import Forum
 from atlasbridge.channels.telegram.inbound import Inbound, Memory
 from atlasbridge.channels.telegram.keyboard import pages_of, render_ask_again, render_granting, render_snooze
 from atlasbridge.channels.telegram.poller import Batch, Poller
+from atlasbridge.channels.telegram.received import WHICH, Received
 from atlasbridge.channels.telegram.settings import TelegramSettings
 from atlasbridge.channels.telegram.voice import Origin, Voice, in_topic, reply_to
 from atlasbridge.channels.wording import render_left
@@ -59,6 +62,9 @@ class TelegramChannel(ChatChannel):
         memory = Memory(self._shown, self._people, self._throttle, self._held)
         self._inbound = Inbound(own, desk, clock, memory, self._voice, self)
         self._poller = Poller(self._api, clock, self, own.poll_timeout_s, own.backoff_first_s)
+        self._received = Received(self._api, desk, self._voice, self, own.transcriber)
+        groups = [str(group.chat_id) for group in own.groups if group.topic_id is None]
+        self._forum = Forum(self._api, desk, groups)
         self._undecided: set[Origin] = set()
         self._decided = asyncio.Event()
 
@@ -93,6 +99,17 @@ class TelegramChannel(ChatChannel):
             "last_ok_s": None if poller.last_ok_at is None else round(self.clock.now() - poller.last_ok_at, 1),
         }
 
+    async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
+        await self._forum.open(session)
+        return await super().send_prompt(event, session)
+
+    async def _notify(self, message: str, session: SessionRecord | None) -> None:
+        if session is not None:
+            await self._forum.open(session)
+        await super()._notify(message, session)
+        if session is not None:
+            await self._forum.close_ended(session)
+
     # what the base asks for
 
     async def _serve(self) -> None:
@@ -107,7 +124,7 @@ class TelegramChannel(ChatChannel):
     def _paint_prompt(self, event: PromptRecord, session: SessionRecord, chat: str, short: bool) -> Params:
         params = templates.render_short(event, session) if short else self._question(event, session)
         quiet = self._hushed if self._is_silent(event.prompt_id, chat) else {}
-        return params | quiet | in_topic(self._topics.get(chat))
+        return params | quiet | in_topic(self._topic(chat, session))
 
     def _question(self, event: PromptRecord, session: SessionRecord) -> Params:
         return templates.render_prompt(event, session, self._host)
@@ -117,7 +134,7 @@ class TelegramChannel(ChatChannel):
         return templates.render_outcome(event, session, outcome, self._host, keyboard)
 
     def _paint_notice(self, message: str, session: SessionRecord | None, chat: str) -> Params:
-        return templates.render_notice(message, session, self._host) | in_topic(self._topics.get(chat))
+        return templates.render_notice(message, session, self._host) | in_topic(self._topic(chat, session))
 
     def _paint_reminder(self, sentence: str, event: PromptRecord, chat: str) -> Params:
         return self._paint_notice(sentence, None, chat) | {"reply_markup": {"inline_keyboard": render_snooze(event)}}
@@ -130,7 +147,9 @@ class TelegramChannel(ChatChannel):
         return {"disable_notification": True}
 
     def _beside(self, place: Place) -> Params:
-        return reply_to(int(place[1]))
+        record = self.desk.prompt(self._shown.prompt_at(place) or "")
+        topic_id = self._forum.topic_of(place[0], record.session_id) if record else None
+        return reply_to(int(place[1])) | in_topic(topic_id)
 
     def _tell(self, token: Any, sentence: str) -> None:
         self._voice.say(token, sentence)
@@ -154,11 +173,28 @@ class TelegramChannel(ChatChannel):
         self._tasks.hold(self._obey(origin, command, identity))
 
     async def _obey(self, origin: Origin, command: Command, identity: str) -> None:
-        spoken = await self._commands.run(str(origin.chat_id), command, identity, origin)
-        if spoken.screen is None:
+        room = self._room(origin) if command.name in SessionCommands.NAMES else str(origin.chat_id)
+        spoken = await self._commands.run(room, command, identity, origin)
+        if spoken.file is not None:
+            self._voice.send_file(origin, spoken.text, spoken.name, spoken.file)
+        elif spoken.screen is None:
             self._voice.answer(origin, templates.render_notice(spoken.text, None, ""))
+        elif spoken.split:
+            self._voice.send_words(origin, spoken.text, spoken.screen, spoken.name)
         else:
             self._voice.send_screen(origin, spoken.text, spoken.screen)
+
+    def keep_file(self, origin: Origin, message: dict[str, Any], replied: str, identity: str) -> None:
+        record = self.desk.prompt(replied) if replied else None
+        meant = self._commands.about_session.meant(self._room(origin), "")
+        session = self.desk.session(record.session_id) if record else meant
+        if session is None:
+            self._voice.say(origin, WHICH)
+        else:
+            self._tasks.hold(self._received.keep_file(origin, message, session, identity))
+
+    def hear(self, origin: Origin, message: dict[str, Any], then: Callable[[str], None]) -> None:
+        self._tasks.hold(self._received.hear(origin, message, then))
 
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None:
         """In the message that was tapped: every chat marks for itself."""
@@ -247,6 +283,14 @@ class TelegramChannel(ChatChannel):
         return due
 
     # the rest
+
+    def _topic(self, chat: str, session: SessionRecord | None) -> int | None:
+        own = self._forum.topic_of(chat, session.session_id) if session is not None else None
+        return own if own is not None else self._topics.get(chat)
+
+    def _room(self, origin: Origin) -> str:
+        """A session's own topic is a room of its own: what is said there is about that session."""
+        return self._forum.room_of(str(origin.chat_id), origin.topic_id)
 
     async def _recovered(self) -> None:
         """After more than 150 s of deafness taps are gone for good: say so, and show the open prompts anew."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from atlasbridge.channels.commands import Command, is_about, parse_command
@@ -46,7 +47,7 @@ FORWARDED = "A forwarded message is not taken as an answer. Write it yourself."
 EDITED = "An edit changes nothing that was already taken. Send a new message instead."
 MARKED = "Marked. Send them with the button below the list."
 CHANGED = "The marks have changed since. Look again, then send."
-ONLY_TEXT = "Only text and buttons are taken here."
+ONLY_TEXT = "Only text, buttons, photos, files and voice notes are taken here."
 WHERE = "where"  # said in a group: its number is told in private
 
 
@@ -64,6 +65,8 @@ class Doors(Protocol):
     def warn(self, record: PromptRecord) -> None: ...
     def member_changed(self, chat_id: int, present: bool) -> None: ...
     def put_off(self, identity: str, record: PromptRecord, nonce: str, what: str) -> str: ...
+    def keep_file(self, origin: Origin, message: dict[str, Any], replied: str, identity: str) -> None: ...
+    def hear(self, origin: Origin, message: dict[str, Any], then: Callable[[str], None]) -> None: ...
     def tell_where(self, user_id: int, chat: dict[str, Any], topic_id: int | None) -> None: ...
 
 
@@ -178,6 +181,9 @@ class Inbound:
             self._on_grant(origin, callback, record, int(query["from"]["id"]))
         elif callback.verb == THIS:
             return self._on_which(origin, callback, record, int(query["from"]["id"]))
+        elif callback.verb == SHOW and record.prompt.idle:
+            self._voice.say(origin, "Here it is.")
+            self._doors.command(origin, Command("last", record.session_id), f"telegram:{int(query['from']['id'])}")
         else:
             self._look(origin, callback, record)
         return False
@@ -263,10 +269,10 @@ class Inbound:
         if origin.chat_id < 0 and not replied and command is None:
             return False  # talk among people in a group
         user_id = int(message["from"]["id"])
-        if not isinstance(text, str):
-            self._voice.say(origin, ONLY_TEXT)
-        elif "forward_origin" in message or "forward_date" in message:
+        if "forward_origin" in message or "forward_date" in message:
             self._voice.say(origin, FORWARDED)
+        elif not isinstance(text, str):
+            self._on_other(message, origin, replied, user_id)
         elif command is not None and command.name == WHERE:
             self._doors.tell_where(user_id, message["chat"], origin.topic_id)
         elif command is not None:
@@ -274,6 +280,26 @@ class Inbound:
         else:
             return self._on_text(origin, self._target(message, origin, replied), text, user_id, as_words)
         return False
+
+    def _on_other(self, message: dict[str, Any], origin: Origin, replied: str, user_id: int) -> None:
+        if message.get("photo") or message.get("document"):
+            self._doors.keep_file(origin, message, replied, f"telegram:{user_id}")
+        elif message.get("voice") or message.get("audio"):
+            target = self._target(message, origin, replied)
+            self._doors.hear(origin, message, lambda heard: self._heard(origin, target, heard))
+        else:
+            self._voice.say(origin, ONLY_TEXT)
+
+    def _heard(self, origin: Origin, target: PromptRecord | Doubt, heard: str) -> None:
+        """Shown first: a tap on what it is for sends it."""
+        if isinstance(target, PromptRecord) and target.prompt.secret:
+            self._voice.say(origin, refuse_secret(target))
+            return
+        offered = target.offered if isinstance(target, Doubt) else (target,)
+        words = f"🎙 “{heard}”"
+        more = f"Tap to send it. {target.sentence}" if isinstance(target, Doubt) and offered else "Tap to send it."
+        more = target.sentence if isinstance(target, Doubt) and not offered else more
+        self._ask_back(origin, Doubt(f"{words}\n{more}", offered), heard)
 
     def _on_text(self, origin: Origin, target: PromptRecord | Doubt, text: str, user_id: int, as_words: bool) -> bool:
         if isinstance(target, Doubt):

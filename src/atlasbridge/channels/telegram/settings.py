@@ -31,6 +31,10 @@ class TelegramSettings(BaseModel):
     host_name: str = Field(default="", description="This machine's name in messages; empty: its own.")
     session_notices: bool = Field(default=True, description="Whether starts and ends of sessions are told.")
     poll_timeout_s: Annotated[int, Field(ge=1, le=50)] = Field(default=30, description="How long one poll waits.")
+    transcriber: list[str] = Field(
+        default=[],
+        description='A command that writes the words of a voice note, such as `["whisper-cli", "{file}"]`.',
+    )
     request_timeout_s: Positive = Field(default=8.0, description="How long any other request may take.")
     backoff_first_s: Positive = Field(
         default=1.0, description="First pause after a failure; it doubles, up to 60 seconds."

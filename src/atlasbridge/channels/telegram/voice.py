@@ -11,6 +11,7 @@ from typing import Any
 from atlasbridge.channels.delivery import Delivery
 from atlasbridge.channels.outbox import Outbox, Params, Place, Refused, Unreachable
 from atlasbridge.channels.quoting import LAST_OUTPUT, whole_text
+from atlasbridge.channels.reading import split_rows
 from atlasbridge.channels.shown import Shown
 from atlasbridge.channels.tasks import TaskSet
 from atlasbridge.channels.telegram import templates
@@ -25,6 +26,7 @@ from atlasbridge.core.visible import visible
 log = logging.getLogger(__name__)
 TOAST_LIMIT, TOASTS_AT_ONCE = 200, 4
 CAPTION_LIMIT = 1000
+MOST_PIECES = 4  # messages instead of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,24 @@ class Voice:
 
     def send_screen(self, origin: Origin, title: str, screen: str) -> None:
         """Inside a message where it fits, else as a file."""
-        name = ("screen.txt", visible(screen).encode())
-        document = {"caption": templates.cut_text(title, CAPTION_LIMIT), "document": name}
-        self.answer(origin, templates.render_screen(title, screen) or document)
+        if inline := templates.render_screen(title, screen):
+            self.answer(origin, inline)
+        else:
+            self.send_file(origin, title, "screen.txt", visible(screen).encode())
+
+    def send_words(self, origin: Origin, title: str, text: str, name: str) -> None:
+        """In a few messages where these are enough, else as a file: all of it in either."""
+        pieces = split_rows(visible(text).rstrip().split("\n"), templates.INLINE_LIMIT, templates.utf16_units)
+        if len(pieces) > MOST_PIECES:
+            self.send_file(origin, title, name, visible(text).encode())
+            return
+        for number, piece in enumerate(pieces or ["(nothing)"], 1):
+            counted = title if len(pieces) < 2 else f"{title} ({number} of {len(pieces)})"
+            self.answer(origin, templates.render_screen(counted, piece) or {})
+
+    def send_file(self, origin: Origin, title: str, name: str, content: bytes) -> None:
+        caption = templates.cut_text(visible(title), CAPTION_LIMIT)
+        self.answer(origin, {"caption": caption, "document": (name, content)})
 
     def show_more(self, origin: Origin, record: PromptRecord) -> None:
         self.say(origin, "Here it is.")

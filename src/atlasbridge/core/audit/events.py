@@ -28,6 +28,10 @@ class AuditEvent(StrEnum):
     REPLY_POSTPONED = "REPLY_POSTPONED"  # a person gave an answer for a later moment; it is decided then
     REPLY_REVOKED = "REPLY_REVOKED"  # an answer for later came to nothing: taken back, overtaken, refused
     PROMPT_SNOOZED = "PROMPT_SNOOZED"  # a person wants to be asked again in a while
+    INSTRUCTION_QUEUED = "INSTRUCTION_QUEUED"  # a person gave an instruction for the session's next idle input box
+    INSTRUCTION_DROPPED = "INSTRUCTION_DROPPED"  # it came to nothing: taken back, refused, or the session has ended
+    FILE_SENT = "FILE_SENT"  # a person had a file of the session's folder sent into a chat
+    FILE_RECEIVED = "FILE_RECEIVED"  # a person put a file into the session's folder, from a chat
     VOTE_CAST = "VOTE_CAST"  # one of several people who must agree has agreed
     PROMPT_RESOLVED = "PROMPT_RESOLVED"  # the prompt left the screen after the reply
     PROMPT_EXPIRED = "PROMPT_EXPIRED"  # its time was over

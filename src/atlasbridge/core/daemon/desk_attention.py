@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from atlasbridge.core.clock import Clock
     from atlasbridge.core.daemon.later_desk import LaterDesk
     from atlasbridge.core.daemon.prompts import PromptLife
+    from atlasbridge.core.daemon.queue_desk import QueueDesk
     from atlasbridge.core.store.ledger import Ledger
 
 
@@ -24,10 +25,11 @@ class DeskAttention:
     clock: Clock
     _life: PromptLife
     _later: LaterDesk
+    _queue: QueueDesk
     _router: PromptRouter
 
-    def serve(self, life: PromptLife, router: PromptRouter, later: LaterDesk) -> None:
-        self._life, self._router, self._later = life, router, later
+    def serve(self, life: PromptLife, router: PromptRouter, later: LaterDesk, queue: QueueDesk) -> None:
+        self._life, self._router, self._later, self._queue = life, router, later, queue
 
     def name_of(self, identity: str) -> str:
         """The one name of whoever has this identity; "": nobody gave them one."""
@@ -80,6 +82,15 @@ class DeskAttention:
 
     def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
         return self._later.of_prompt(prompt_id) if prompt_id else self._later.listed()
+
+    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
+        return self._queue.add(reply)
+
+    def queued(self, session_id: str = "") -> list[dict[str, Any]]:
+        return self._queue.listed(session_id)
+
+    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
+        return self._queue.remove(reply, queue_id)
 
     def go_away(self, for_s: float | None = None) -> None:
         self._life.escalation.go_away(None if for_s is None else self.clock.wall() + for_s)

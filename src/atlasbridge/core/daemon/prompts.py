@@ -58,6 +58,8 @@ class PromptLife:
         self._again: dict[str, asyncio.Future[PromptRecord]] = {}
         self.escalation = Escalation(hub)
         self.on_end: Callable[[str], None] = lambda prompt_id: None  # what was for later is not any more
+        # whether an idle box gets what was queued for it: then nobody is asked
+        self.on_idle: Callable[[PromptRecord, SessionRecord], bool] = lambda record, session: False
 
     def use_ttl(self, session_id: str, ttl_s: float | None) -> None:
         """`run --ttl`: how long this session's prompts may wait; None: as configured."""
@@ -88,7 +90,7 @@ class PromptLife:
         record = self._hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
         self._hub.stream.publish("prompt.raised", **describe_raised(record, session))
         self._watch(record)
-        if not self._answer_by(verdict, record, session):
+        if not self._answer_by(verdict, record, session) and not self.on_idle(record, session):
             self.escalation.begin(record, session)
         again = self._again.pop(session.session_id, None)
         if again is not None and not again.done():
@@ -260,7 +262,8 @@ class PromptLife:
     def watch_again(self, record: PromptRecord, session: SessionRecord) -> None:
         """After a restart of the hub: an open prompt gets its deadline and its audience back."""
         self._watch(record)
-        self.escalation.resume(record, session)
+        if not self.on_idle(record, session):
+            self.escalation.resume(record, session)
 
     def _injected(self, prompt_id: str, detail: str = "") -> None:
         way = "hook" if detail == "hook" else "keys"

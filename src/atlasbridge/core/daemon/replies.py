@@ -69,6 +69,15 @@ class ReplyDesk:
             return Reject(Refusal.NOT_ALLOWED, "You are not on the list of those who may answer.")
         return None
 
+    def refuse_stranger(self, reply: InboundReply) -> Reject | None:
+        """The same for what is about no prompt yet: an instruction for later."""
+        if reply.kin:
+            return refuse_kin(reply.kin)
+        people = self._hub.router.policy.allowed.get(reply.channel, frozenset())
+        if reply.channel == LOCAL or people is None or reply.identity in people:
+            return None
+        return Reject(Refusal.NOT_ALLOWED, "You are not on the list of those who may answer.")
+
     def _decide(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Cancel | Reject:
         if record is not None and self._too_fast(record, reply):
             return Reject(Refusal.RATE_LIMITED, "Too many replies to this session within a minute; wait a little.")

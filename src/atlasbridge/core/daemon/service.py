@@ -19,6 +19,7 @@ from atlasbridge.core.daemon.launching import Launcher
 from atlasbridge.core.daemon.operations import Operations
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.prompts import PromptLife
+from atlasbridge.core.daemon.queue_desk import QueueDesk
 from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.daemon.remote_doors import RemoteDoors
 from atlasbridge.core.daemon.replies import ReplyDesk
@@ -88,7 +89,9 @@ class Hub:
         self.sessions = SessionLife(parts, self.life, settings)
         self.desk = HubDesk(home, ledger, self.hosts, self.stream, settings, self._plan.launchers, clock)
         self.later = LaterDesk(parts, self.life, self.replies)
-        self.desk.serve(self.life, self.router, self.later)
+        self.queue = QueueDesk(parts, self.life, self.replies)
+        self.sessions.on_end = self.queue.session_ended
+        self.desk.serve(self.life, self.router, self.later, self.queue)
         self.desk.doors = RemoteDoors(parts, self.sessions)
         ledger.name_people_by(self.desk.name_of)
         self.replies.person_of = self._person_of
@@ -178,6 +181,7 @@ class Hub:
             link.send("goodbye")
         await self.server.stop()
         await self.later.close()
+        await self.queue.close()
         await self.router.stop(timeout_s)
         self.stream.close()
         self.hosts.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from collections.abc import Callable
 from typing import Any
 
 from atlasbridge.core.daemon.hosts import REMOTE_HOST, HostLink
@@ -30,6 +31,7 @@ class SessionLife:
         self._hub = hub
         self._life = life
         self.settings = settings
+        self.on_end: Callable[[SessionRecord], None] = lambda session: None
         self._doors: set[str] = set()  # questions without a terminal: their coming and going is nobody's news
 
     def hello(self, link: HostLink, message: dict[str, Any]) -> None:
@@ -157,6 +159,7 @@ class SessionLife:
             self._doors.discard(session_id)
         else:
             self._hub.router.notify(f"Session ended: {session.tool} (exit {exit_code})", session)
+        self.on_end(session)
 
     def lost(self, link: HostLink) -> None:
         """The connection is gone.  The host lives and will be back, or it is dead and so is its session."""

@@ -1,0 +1,153 @@
+"""Files between a chat and a session's folder: read from inside it, put into it, and nowhere else.
+
+Every part of a path is opened below the one before it and none may be a link, so that neither `..` nor a link that is
+changed meanwhile leads out.  What looks like a secret does not leave.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from pathlib import PurePosixPath
+from typing import BinaryIO
+
+from atlasbridge.core.prompt.redact import redact
+from atlasbridge.core.visible import visible
+
+MOST_OUT = 10 * 1024 * 1024
+MOST_IN = 10 * 1024 * 1024
+MOST_TRIES = 1000
+LOOK = 8192  # bytes by which a text is told from a picture
+INTO = "from-chat"  # the folder in the session's own where files of a chat are put
+NAME_LIMIT = 80
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_SECRET_NAME = re.compile(r"\.env(\..*)?|\.netrc|\.npmrc|\.pypirc|\.git-credentials|id_[a-z0-9]+|.*\.(pem|key|p12|pfx)")
+_BAD_IN_NAME = re.compile(r"[^\w.()+-]+")
+
+
+class NotHanded(Exception):
+    """Why a file does not pass; the words are for the person."""
+
+
+def read_inside(folder: str, path: str) -> tuple[str, bytes]:
+    """(name, content) of a regular file below `folder`."""
+    parts = _parts(folder, path)
+    if any(_SECRET_NAME.fullmatch(part.lower()) for part in parts):
+        raise NotHanded("A file of that name holds secrets: it does not go into a chat.")
+    where = _open_folder(folder, parts[:-1])
+    try:
+        file = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=where)
+    except OSError as fault:
+        raise NotHanded(_why(fault)) from None
+    finally:
+        os.close(where)
+    try:
+        _check(os.fstat(file))
+        with os.fdopen(os.dup(file), "rb") as opened:
+            return parts[-1], _content(opened)
+    finally:
+        os.close(file)
+
+
+def save_inside(folder: str, name: str, content: bytes) -> str:
+    """Put a file into the folder's own `from-chat`, over nothing that is there.  Returns its path in the folder."""
+    if len(content) > MOST_IN:
+        raise NotHanded(f"A file may have at most {MOST_IN // 2**20} MB.")
+    safe = _BAD_IN_NAME.sub("_", PurePosixPath(name.replace("\\", "/")).name).lstrip(".-")[-NAME_LIMIT:] or "file"
+    try:
+        root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            where = _own_folder(root)
+        finally:
+            os.close(root)
+        try:
+            return f"{INTO}/{_write_new(where, safe, content)}"
+        finally:
+            os.close(where)
+    except OSError as fault:
+        raise NotHanded(f"It could not be saved: {fault.strerror}.") from None
+
+
+def _own_folder(root: int) -> int:
+    try:
+        os.mkdir(INTO, 0o700, dir_fd=root)
+    except FileExistsError:
+        pass
+    return os.open(INTO, _FOLDER, dir_fd=root)
+
+
+def _write_new(where: int, name: str, content: bytes) -> str:
+    stem, dot, ending = name.rpartition(".")
+    for number in range(MOST_TRIES):
+        tried = name if number == 0 else f"{stem}-{number}.{ending}" if dot else f"{name}-{number}"
+        try:
+            file = os.open(
+                tried, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=where
+            )
+        except FileExistsError:
+            continue
+        with os.fdopen(file, "wb") as opened:
+            opened.write(content)
+        return tried
+    raise NotHanded("Too many files of that name are there.")
+
+
+def _parts(folder: str, path: str) -> list[str]:
+    wanted = PurePosixPath(path.strip())
+    if wanted.is_absolute():
+        try:
+            wanted = wanted.relative_to(folder)
+        except ValueError:
+            raise NotHanded("Only files inside the session's folder can be sent.") from None
+    parts = list(wanted.parts)
+    if not parts:
+        raise NotHanded("Say which file.")
+    if ".." in parts or "\0" in path:
+        raise NotHanded("Only files inside the session's folder can be sent.")
+    return parts
+
+
+def _open_folder(folder: str, parts: list[str]) -> int:
+    """The last folder of the way, each opened below the one before; the session's own may be reached by links."""
+    try:
+        where = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as fault:
+        raise NotHanded(_why(fault)) from None
+    for part in parts:
+        try:
+            below = os.open(part, _FOLDER, dir_fd=where)
+        except OSError as fault:
+            raise NotHanded(_why(fault)) from None
+        finally:
+            os.close(where)
+        where = below
+    return where
+
+
+def _check(about: os.stat_result) -> None:
+    if not stat.S_ISREG(about.st_mode):
+        raise NotHanded("That is no regular file.")
+    if about.st_nlink > 1:
+        raise NotHanded("That file has other names elsewhere (a hard link): it is not sent.")
+
+
+def _content(opened: BinaryIO) -> bytes:
+    content = opened.read(MOST_OUT + 1)
+    if len(content) > MOST_OUT:
+        raise NotHanded(f"A file may have at most {MOST_OUT // 2**20} MB.")
+    if not content:
+        raise NotHanded("That file is empty.")
+    text = "" if b"\0" in content[:LOOK] else content.decode("utf-8", "ignore")
+    if redact(text) != text:
+        raise NotHanded("It holds what looks like a secret (a key, a token, a password): it does not go into a chat.")
+    return content
+
+
+def _why(fault: OSError) -> str:
+    if isinstance(fault, FileNotFoundError):
+        return "There is no such file in the session's folder."
+    if fault.errno in (errno.ELOOP, errno.ENOTDIR):  # what O_NOFOLLOW says of a link
+        return "A link, or what is no folder, stands in its way: only files inside the session's folder can be sent."
+    return f"It cannot be read: {visible(str(fault.strerror), keep_lines=False)}."

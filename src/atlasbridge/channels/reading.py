@@ -1,0 +1,100 @@
+"""What a tool has said, from the rows of its screen and of what scrolled off it: since the last instruction, and its
+last answer alone.  Pure.  Tools that draw a whole screen of their own keep nothing above it: then that is all there is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+MOST_ROWS = 2000
+BOX_ROWS = 10  # from the end: where a tool's input box and its foot stand
+LEAST_GIVEN = 8  # characters of an instruction that are told from chance
+_BOX = re.compile(r"\s{0,2}[│┃|▌]?\s{0,2}[>❯›](\s|$)")
+_ASKED = re.compile(r"\s{0,2}[│┃|▌]?\s{0,2}[>❯›]\s+(?!\d+[.)]\s)\S")
+_FRAME = re.compile(r"[\s─━═╌┄▀▄╭╮╰╯┌┐└┘│┃|]*")
+_SPOKEN = re.compile(r" ?[●⏺•✦◆⬤]\s+\S")
+_WORK_BELOW = re.compile(r"\s*[⎿└│├]")
+
+
+def rows_of(screen: dict[str, Any]) -> list[str]:
+    """Of a capture with its past; runs become text."""
+    if screen.get("lines") is not None:
+        return [str(row) for row in screen["lines"]]
+    runs = [*(screen.get("past") or []), *(screen.get("styled") or [])]
+    return ["".join(str(run[0]) for run in row).rstrip() for row in runs][-MOST_ROWS:]
+
+
+def since_instruction(rows: Sequence[str], given: Iterable[str] = ()) -> list[str]:
+    """From the last instruction on, without the input box; all of it where no instruction can be told.  `given` are
+    instructions that went through here: they are found wherever they stand."""
+    kept = _without_box(rows)
+    known = [line for line in (_first_line(text) for text in given) if len(line) >= LEAST_GIVEN]
+    for place in range(len(kept) - 1, -1, -1):
+        if _ASKED.match(kept[place]) or any(line in kept[place] for line in known):
+            return kept[place:]
+    return _trimmed(kept)
+
+
+def last_answer(rows: Sequence[str], given: Iterable[str] = ()) -> list[str]:
+    """The last thing that the tool said in words, to its end; where it marks nothing, all that follows the
+    instruction."""
+    said = since_instruction(rows, given)
+    for place in range(len(said) - 1, -1, -1):
+        if _SPOKEN.match(said[place]) and not _is_work(said, place):
+            return _trimmed(said[place:])
+    asked = bool(said) and (bool(_ASKED.match(said[0])) or len(said) < len(_trimmed(_without_box(rows))))
+    return _trimmed(said[1:] if asked and len(said) > 1 else said)
+
+
+def split_rows(rows: Sequence[str], limit: int, size: Callable[[str], int]) -> list[str]:
+    """Pieces of whole rows, each at most so large; a row that is larger by itself is cut in pieces, too."""
+    pieces, piece = [], ""
+    for part in (part for row in rows for part in _cut_row(row, limit, size)):
+        joined = f"{piece}\n{part}" if piece else part
+        if size(joined) > limit:
+            pieces.append(piece)
+            joined = part
+        piece = joined
+    return [*pieces, piece] if piece else pieces
+
+
+def _cut_row(row: str, limit: int, size: Callable[[str], int]) -> list[str]:
+    parts = []
+    while size(row) > limit:
+        parts.append(row[: limit // 2])
+        row = row[limit // 2 :]
+    return [*parts, row]
+
+
+def _without_box(rows: Sequence[str]) -> list[str]:
+    """What stands above the input box, where there is one at the end."""
+    kept = _trimmed(rows)
+    for place in range(len(kept) - 1, max(-1, len(kept) - 1 - BOX_ROWS), -1):
+        if _BOX.match(kept[place]) and not any(_SPOKEN.match(row) for row in kept[place:]):
+            kept = kept[:place]
+            break
+    while kept and _FRAME.fullmatch(kept[-1]):
+        kept = kept[:-1]
+    return kept
+
+
+def _is_work(rows: Sequence[str], place: int) -> bool:
+    """A call of a tool, or a command that ran: its output hangs below it."""
+    below = next((row for row in rows[place + 1 :] if row.strip()), "")
+    return bool(_WORK_BELOW.match(below)) and not _FRAME.fullmatch(below)
+
+
+def _trimmed(rows: Sequence[str]) -> list[str]:
+    """Without empty rows at both ends."""
+    kept = list(rows)
+    while kept and not kept[-1].strip():
+        kept.pop()
+    while kept and not kept[0].strip():
+        kept.pop(0)
+    return kept
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0].strip()[:60]

@@ -1,0 +1,118 @@
+"""Instructions queued while a tool works: typed once, in order, at idle boxes only; through a hub with a host."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tests.support.fake_host import YES_NO, FakeHost
+from tests.support.hubs import LiveHub, channel_named, live_hub
+from tests.support.waiting import in_thread, until
+
+from atlasbridge.core.prompt.model import Prompt, PromptType, Refusal, Reject
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.routing.policy import PolicySettings
+from atlasbridge.core.values import replace
+
+DESK, CHAT = channel_named("memory"), channel_named("chat", remote=True)
+POLICY = PolicySettings(allowed={"memory": None, "chat": frozenset({"chat:1"})})
+IDLE = Prompt(PromptType.TYPE_FREE_TEXT, 0.9, "What next?", constraints={"idle": True}, digest="idle", line_mode=False)
+
+
+def said(session_id: str, text: str, **fields: Any) -> InboundReply:
+    identity = fields.pop("identity", "chat:1")
+    return InboundReply("chat", identity, "", text, session_id=session_id, place="Ana's phone", **fields)
+
+
+def events(live: LiveHub) -> list[str]:
+    return [entry["event"] for entry in live.hub.ledger.audit_entries()]
+
+
+async def working(live: LiveHub) -> FakeHost:
+    host: FakeHost = await in_thread(FakeHost, live.home)
+    await until(lambda: live.hub.ledger.session(host.record.session_id) is not None)
+    return host
+
+
+async def test_queued_instructions_are_typed_in_order_one_at_each_idle_box() -> None:
+    async with live_hub(POLICY, (DESK, CHAT)) as live:
+        host = await working(live)
+        for text in ("first thing", "x" * 4096):
+            assert isinstance(live.hub.desk.enqueue(said(host.record.session_id, text)), Receipt)
+        assert [one["text"] for one in live.hub.desk.queued()] == ["first thing", "x" * 4096]
+        assert events(live).count("REPLY_RECEIVED") == 0
+        for text in ("first thing", "x" * 4096):
+            host.raise_prompt(IDLE)
+            order = await in_thread(host.answer_typing)
+            assert order["answer"] == {"kind": "text", "value": text}
+            await until(lambda text=text: text not in [one["text"] for one in live.hub.desk.queued()])
+        prompt_id = host.raise_prompt(IDLE)  # nothing is left for this one
+        await until(lambda: live.hub.ledger.prompt(prompt_id) is not None)
+        await asyncio.sleep(0.05)
+        assert events(live).count("REPLY_RECEIVED") == 2 and events(live).count("INSTRUCTION_QUEUED") == 2
+        host.close()
+
+
+async def test_a_question_never_takes_a_queued_instruction_and_an_open_idle_box_takes_it_at_once() -> None:
+    async with live_hub(POLICY, (DESK, CHAT)) as live:
+        host = await working(live)
+        live.hub.desk.enqueue(said(host.record.session_id, "y"))
+        asked = host.raise_prompt(YES_NO)
+        await until(lambda: live.hub.ledger.prompt(asked) is not None)
+        await asyncio.sleep(0.05)
+        assert len(live.hub.desk.queued()) == 1 and "REPLY_RECEIVED" not in events(live)
+        live.hub.desk.dequeue(said("", ""), live.hub.desk.queued()[0]["queue_id"][:8])
+        idle = host.raise_prompt(IDLE)
+        await until(lambda: live.hub.ledger.prompt(idle) is not None)
+        live.hub.desk.enqueue(said(host.record.session_id, "go on"))
+        assert (await in_thread(host.answer_typing))["answer"]["value"] == "go on"
+        await until(lambda: live.hub.desk.queued() == [])
+        host.close()
+
+
+async def test_strangers_and_the_tool_itself_queue_nothing_and_take_nothing_back() -> None:
+    async with live_hub(POLICY, (DESK, CHAT)) as live:
+        host = await working(live)
+        session_id = host.record.session_id
+        for reply in (said(session_id, "hi", identity="chat:666"), said(session_id, "hi", kin=session_id)):
+            assert isinstance(live.hub.desk.enqueue(reply), Reject)
+        receipt = live.hub.desk.enqueue(said(session_id, "mine"))
+        assert isinstance(receipt, Receipt)
+        refused = live.hub.desk.dequeue(said("", "", identity="chat:666"), receipt.answer)
+        assert isinstance(refused, Reject) and refused.reason is Refusal.NOT_ALLOWED
+        assert [one["text"] for one in live.hub.desk.queued()] == ["mine"]
+        host.close()
+
+
+async def test_what_no_box_could_take_is_refused_when_it_is_said() -> None:
+    async with live_hub(POLICY, (DESK, CHAT)) as live:
+        host = await working(live)
+        for text in ("", "x" * 4097, "rm\x1b[A", "a\u202eb"):
+            refused = live.hub.desk.enqueue(said(host.record.session_id, text))
+            assert isinstance(refused, Reject) and refused.reason is Refusal.BAD_VALUE
+        assert live.hub.desk.queued() == []
+        host.close()
+
+
+async def test_a_box_that_moved_on_leaves_the_instruction_for_the_next_one() -> None:
+    async with live_hub(POLICY, (DESK, CHAT)) as live:
+        host = await working(live)
+        live.hub.desk.enqueue(said(host.record.session_id, "go on"))
+        host.raise_prompt(IDLE)
+        await in_thread(host.answer_typing, "stale")
+        await until(lambda: [one["text"] for one in live.hub.desk.queued()] == ["go on"])
+        await until(lambda: not live.hub.queue._under_way)
+        host.raise_prompt(replace(IDLE, digest="idle2"))
+        assert (await in_thread(host.answer_typing))["answer"]["value"] == "go on"
+        await until(lambda: live.hub.desk.queued() == [])
+        host.close()
+
+
+async def test_the_queue_ends_with_its_session() -> None:
+    async with live_hub(POLICY, (DESK, CHAT)) as live:
+        host = await working(live)
+        live.hub.desk.enqueue(said(host.record.session_id, "never"))
+        host.end()
+        await until(lambda: live.hub.desk.queued() == [] and "INSTRUCTION_DROPPED" in events(live))
+        assert isinstance(live.hub.desk.enqueue(said(host.record.session_id, "late")), Reject)
+        host.close()
