@@ -32,3 +32,22 @@ def test_before_a_while_has_passed_everything_counts() -> None:
 
 def test_what_is_drawn_beside_a_spinner_is_waited_for() -> None:
     assert turned(Screen(5, 40), Rest(0.0), 2.0, {19: b"\x1b[3;1Hanother dialog"}) == 0.0
+
+
+def test_a_picture_of_dots_may_move_whenever_it_likes() -> None:
+    screen, rest = Screen(5, 40), Rest(0.0)
+    screen.feed("⡠⣒⠄ Vibe\x1b[5;1Htyped".encode())
+    rest.lasts_s(screen, 0.0)
+    screen.feed("\x1b[1;1H⢠⢢⠄⠄ Vibe\x1b[5;6H".encode())
+    assert rest.lasts_s(screen, 0.4) == 0.4
+    screen.feed(b" more")
+    assert rest.lasts_s(screen, 0.5) == 0.0
+
+
+def test_a_cursor_that_blinks_in_colour_does_not_keep_a_screen_from_coming_to_rest() -> None:
+    screen, rest = Screen(5, 40), Rest(0.0)
+    lasts = 0.0
+    for tick in range(20):
+        screen.feed(b"\x1b[1;1H\x1b[7m \x1b[0m" if tick % 2 else b"\x1b[1;1H\x1b[0m \x1b[0m")
+        lasts = rest.lasts_s(screen, tick / 10)
+    assert lasts >= 0.9
