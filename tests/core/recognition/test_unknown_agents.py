@@ -240,3 +240,26 @@ def test_a_wheel_above_the_input_box_is_work(beside: str) -> None:
 )
 def test_who_can_be_interrupted_works(below: str) -> None:
     assert Playbook(POLLING) >> HIDE + f"{SAID}{BAR}\n❯ \n{BAR}\n{below}" >> 5.0 << Nothing()
+
+
+VIBE = "\r\n".join(
+    [
+        f"┌{EDGE}┐",
+        f"│ {'Permission for the file_system.bash tool (touch *)':<77}│",
+        f"│ {'touch made.txt':<77}│",
+        f"│{'':78}│",
+        f"│ \x1b[44m{'  1. Allow once':<77}\x1b[0m│",
+        f"│ {'  2. Always allow':<77}│",
+        f"│ {'  3. Deny':<77}│",
+        f"│{'':78}│",
+        f"│ {'↑↓/jk navigate  Enter select  Esc reject':<77}│",
+        f"└{EDGE}┘",
+    ]
+)
+
+
+def test_a_dialog_that_ignores_the_first_keys_is_raised_when_it_hears_them() -> None:
+    """A rule answers at once: keys that the tool throws away would be an answer that never arrived."""
+    play = Playbook(TICKING, dialect="vibe") >> HIDE + VIBE >> 0.5 << Nothing()
+    play = play >> 0.5 << Raised("multiple_choice")
+    assert [choice.refuses for choice in play.prompt.choices] == [False, False, True]

@@ -294,6 +294,8 @@ class Detector:
         verdict, why = self._verdict(found, view, probe, moment, now)
         if verdict and self._awaits_hook(found, view, moment, now):
             verdict, why = False, "its hook may still say what it wants"
+        if verdict and found is not None and moment.settled_s < found.deaf_s:
+            verdict, why = False, "the tool ignores keys that come so soon"
         self._why = [f"the probe says {probe.state.value}" + (f": {probe.why}" if probe.why else ""), why]
         if found is not None:
             self._why.insert(1, f"rule {found.rule} sees {found.type.value}: {found.excerpt!r}")

@@ -18,6 +18,7 @@ from atlasbridge.core.values import replace
 from atlasbridge.core.visible import visible
 from atlasbridge.core.vocabulary import speaks
 
+_SEEN = 40  # characters of what is asked that an excerpt must begin to show
 # Compiled when first used.
 _PLAIN_NO = r"\W*(?:no|n|cancel|abort|reject|deny|decline|refuse|none)\W*(?:\(\w+\))?\W*"
 _NEGATED = r"\b(?:don['’]?t|do not|not)\b"
@@ -94,6 +95,8 @@ def prompt_of(
         shown = f"{told.text}\n\n{shown}"
     elif found.own:
         excerpt = _shortened(_placed(excerpt, where) if found.permission else excerpt)
+        if subject and told and subject.shown[:_SEEN] not in excerpt:  # other words of the dialog have pushed it out
+            excerpt = _headed(_placed(subject.shown, where), excerpt)
     return Prompt(
         type=found.type,
         score=combine(evidence) if evidence else found.score,

@@ -52,6 +52,7 @@ class Finding:
     priority: int = 0
     multiline: bool = False
     permission: bool = False
+    deaf_s: float = 0.0  # so long after it has appeared the tool ignores keys
     barred: bool = False  # in a reversed bar at the foot of a full screen
     own: bool = False  # a dialog that the tool's own dialect knows: it stands there until it is answered
     question: str = ""  # all of what is asked, as it stands on the screen; "": the excerpt is all

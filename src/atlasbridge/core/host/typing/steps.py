@@ -12,7 +12,7 @@ from typing import Literal, assert_never
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.host.terminal.inlet import Inlet
-from atlasbridge.core.host.typing.stillness import Stillness
+from atlasbridge.core.host.typing.rest import Rest
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.watchdog import StallWatchdog
 from atlasbridge.core.prompt.model import Prompt
@@ -244,8 +244,8 @@ class Walk:
     def _settled(self, rest_s: float = 0.0) -> Callable[[], bool]:
         """The screen has not changed for a while."""
         rest_s = max(rest_s, self.settings.inject_settle_ms / 1000)
-        stillness = Stillness(self.clock.now())
-        return lambda: stillness.lasts_s(self.watch.screen, self.clock.now()) >= rest_s
+        rest = Rest(self.clock.now())
+        return lambda: rest.lasts_s(self.watch.screen, self.clock.now()) >= rest_s
 
     def _shows(self, text: str) -> bool:
         """TEXT is the choice that is highlighted now."""

@@ -40,7 +40,13 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         whole = found.whole and shows_subject(asked, rule, dialect) and not clipped
         about = replace(about, complete=False) if about and clipped else about
         return replace(
-            found, own=dialect.idles, permission=rule.permission, subject=about, whole=whole, clipped=clipped
+            found,
+            own=dialect.idles,
+            permission=rule.permission,
+            deaf_s=rule.deaf_s,
+            subject=about,
+            whole=whole,
+            clipped=clipped,
         )
     return None
 
