@@ -49,6 +49,6 @@ def process_exists(pid: int) -> bool:
 
 
 def open_descriptors() -> int:
-    """How many this process has open; what earlier tests left for the garbage collector is closed before they are counted."""
+    """How many this process has open, once what earlier tests left for the garbage collector is closed."""
     gc.collect()
     return len(os.listdir("/dev/fd"))
