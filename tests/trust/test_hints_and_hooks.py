@@ -10,12 +10,12 @@ from base64 import b64encode
 
 import pytest
 from tests.support.hubs import hub_process, wait_until
-from tests.support.playbook import POLLING, Playbook, Raised
+from tests.support.playbook import POLLING, READING, Playbook, Raised
 from tests.trust.test_compared_exactly import drawn
 
 from atlasbridge.adapters.claude import permission_hook
 from atlasbridge.core.detection.events import OutputReceived, StructuredEventReceived
-from atlasbridge.core.detection.fitting import fits
+from atlasbridge.core.detection.fitting import covers, fits
 from atlasbridge.core.host.terminal.kindred import is_inside
 from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
@@ -120,6 +120,44 @@ def opencode(rows: list[str]) -> bytes:
     inner += [("  $ " if at == 0 else "    ") + row for at, row in enumerate(rows)]
     inner += ["", "", "   \x1b[44mAllow once\x1b[49m   Allow always   Reject"]
     return ("\r\n".join(f"  ┃{row}" for row in inner) + "\x1b[?25l").encode()
+
+
+@pytest.mark.parametrize("part", ["npm test", "rm -rf ~", "npm test\nrm -rf ~\nls"])
+@pytest.mark.parametrize("tool", ["claude", "opencode"])
+def test_a_hook_about_a_part_of_what_is_shown_is_not_believed(tool: str, part: str) -> None:
+    """Else a rule that allows the first line of a script would have the rest of it run as well."""
+    rows = ["npm test", "rm -rf ~"]
+    dialog = drawn("\r\n ".join(rows)) if tool == "claude" else opencode(rows)
+    play = Playbook(POLLING, tool, 40, 80) >> hook(part) >> dialog >> 2.0 << Raised("multiple_choice")
+    subject = play.prompt.subject
+    assert subject is not None and subject.source == "screen" and not subject.complete
+    assert subject.text == "npm test\nrm -rf ~" and not play.prompt.asked_whole
+
+
+def test_a_hook_speaks_of_the_tools_own_dialogs_alone() -> None:
+    """Of any other question its words could stand anywhere on the screen: a rule would then answer that question."""
+    play = Playbook(READING, "claude", 40, 80) >> hook("git status") >> "git status\r\n\r\nDrop all tables? [y/N] " >> 0.6
+    play << Raised("yes_no")
+    assert play.prompt.subject is None or play.prompt.subject.kind != SubjectKind.COMMAND
+
+
+@pytest.mark.parametrize(
+    ("target", "seen", "covered"),
+    [
+        ("/p/src/settings.json", "src/settings.json", True),
+        ("/p/src/settings.json", "./src/settings.json", True),
+        ("/home/me/.claude/settings.json", "~/.claude/settings.json", True),
+        ("/p/src/settings.json", "…c/settings.json", False),
+        ("/p/src/settings.json", "…/src/settings.json", True),
+        ("/p/src/settings.json", ".claude/settings.json", False),
+        ("/p/src/settings.json", "/etc/settings.json", False),
+        ("/etc/settings.json", "/etc/settings.json", True),
+    ],
+)
+def test_a_file_of_the_same_name_elsewhere_is_another_file(target: str, seen: str, covered: bool) -> None:
+    shown = Subject(SubjectKind.EDIT, "+x = 1", target=seen)
+    assert covers(told("+x = 1", SubjectKind.EDIT, target), shown) is covered
+    assert not covers(told("x = 1"), shown), "and a command is no change of a file"
 
 
 def test_only_what_a_session_s_own_tool_started_speaks_for_it() -> None:

@@ -374,4 +374,5 @@ class Detector:
 def _dialog(found: Finding, view: View) -> ShownDialog:
     """What a hook must be about: the dialog itself, where its beginning is known; else all that is shown."""
     known = found.own and (found.whole or found.clipped)
-    return ShownDialog(found.question, found.clipped) if known else ShownDialog(view.text())
+    text, clipped = (found.question, found.clipped) if known else (view.text(), False)
+    return ShownDialog(text, clipped, found.subject if found.own else None, found.own)

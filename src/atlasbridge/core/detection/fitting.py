@@ -39,40 +39,60 @@ def fits(subject: Subject, shown: str, clipped: bool = False) -> bool:
     return stands_in(subject.text, rows, clipped)
 
 
-def stands_in(text: str, rows: list[str], clipped: bool = False) -> bool:
-    """Whether the text stands there whole, from the beginning of a row to the end of one; or up to where it was cut."""
+def covers(told: Subject, seen: Subject | None, clipped: bool = False) -> bool:
+    """Whether what was told leaves nothing out of what the dialog itself shows as its subject: one line of a script is
+    not the script, and a file of the same name in another folder is another file."""
+    if seen is None:
+        return True
+    if told.kind is not seen.kind:
+        return False
+    if seen.kind is SubjectKind.EDIT:
+        return not seen.target or _is_at(told.target, seen.target)
+    rows = [row.strip() for row in seen.text.split("\n")]
+    return seen.kind is not SubjectKind.COMMAND or stands_in(told.text, rows, clipped, to_the_end=True)
+
+
+def _is_at(path: str, shown: str) -> bool:
+    """A tool may show a path from its folder or from home, and cut its beginning; all that it shows must be there."""
+    end = [part for part in shown.strip().rpartition("…")[2].split("/") if part not in ("", ".", "..", "~")]
+    return bool(end) and path.split("/")[-len(end) :] == end
+
+
+def stands_in(text: str, rows: list[str], clipped: bool = False, to_the_end: bool = False) -> bool:
+    """Whether the text stands there whole, from the beginning of a row to the end of one; or up to where it was cut.
+    `to_the_end`: from the first row to the last, and nothing else stands there."""
     wanted, rows = _drawn(text), [_drawn(row) for row in rows]
     if "\t" in text:  # drawn as one blank, or as many, or to the next stop
         wanted, rows = _BLANKS.sub(" ", wanted), [_BLANKS.sub(" ", row) for row in rows]
     barred = [_BAR.sub("", row).strip() for row in rows]
-    return bool(wanted) and (_begins(wanted, rows, clipped) or (barred != rows and _begins(wanted, barred, clipped)))
+    ways = [rows] if barred == rows else [rows, barred]
+    return bool(wanted) and any(_begins(wanted, way, clipped, to_the_end) for way in ways)
 
 
-def _begins(wanted: str, rows: list[str], clipped: bool) -> bool:
-    for at, row in enumerate(rows):
+def _begins(wanted: str, rows: list[str], clipped: bool, to_the_end: bool) -> bool:
+    rows = [row for row in rows if row]
+    for at, row in enumerate(rows[:1] if to_the_end else rows):
         for begin in {0, *(match.end() for match in (_MARK.match(row),) if match)}:
-            if row[begin:] and _matches(wanted, [row[begin:], *rows[at + 1 :]], clipped):
+            if row[begin:] and _matches(wanted, [row[begin:], *rows[at + 1 :]], clipped, to_the_end):
                 return True
     return False
 
 
-def _matches(wanted: str, rows: list[str], clipped: bool) -> bool:
+def _matches(wanted: str, rows: list[str], clipped: bool, to_the_end: bool) -> bool:
     at = 0
-    for row in rows:
-        if not row:
-            continue
+    for number, row in enumerate(rows, 1):
         if HIDDEN.search(row):
             return at >= min(LEAST_SEEN, len(wanted))
         begun = _before_cut(row)
         if begun is not None and wanted[at : at + len(begun)] == begun and at + len(begun) < len(wanted):
-            return at + len(begun) >= LEAST_SEEN
+            return at + len(begun) >= LEAST_SEEN and (number == len(rows) or not to_the_end)
         if wanted[at : at + len(row)] != row:
             return False
         at += len(row)
         while at < len(wanted) and wanted[at].isspace():
             at += 1
         if at >= len(wanted):
-            return True
+            return number == len(rows) or not to_the_end
     return clipped and at >= LEAST_SEEN
 
 

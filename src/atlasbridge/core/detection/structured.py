@@ -11,7 +11,7 @@ import base64
 import binascii
 
 from atlasbridge.core.detection.events import StructuredEventReceived
-from atlasbridge.core.detection.fitting import fits
+from atlasbridge.core.detection.fitting import covers, fits
 from atlasbridge.core.prompt.subject import Subject
 from atlasbridge.core.values import frozen
 
@@ -22,10 +22,15 @@ _STATES = {"idle": "idle", "done": "idle", "working": "working"}
 
 @frozen
 class ShownDialog:
-    """What a hook must be about, as it is shown; `clipped`: its end may be missing without a word."""
+    """What a hook must be about, as it is shown; `clipped`: its end may be missing without a word.
+
+    `about`: what the dialog itself shows as its subject.  `own`: the tool's dialect knows it.  Of any other question
+    nobody can tell where it begins, and a hook would find its words somewhere on the screen."""
 
     text: str
     clipped: bool = False
+    about: Subject | None = None
+    own: bool = True
 
 
 class ToolSays:
@@ -64,7 +69,7 @@ class ToolSays:
 
     def subject(self, dialog: ShownDialog, now: float) -> Subject | None:
         """What a hook said that the dialog which is shown is about."""
-        beside = self._announced(dialog, now)
+        beside = self._announced(dialog, now) if dialog.own else None
         return beside.subject if beside is not None else None
 
     def contradicts(self, dialog: ShownDialog, now: float) -> bool:
@@ -79,7 +84,7 @@ class ToolSays:
     def _announced(self, dialog: ShownDialog, now: float) -> StructuredEventReceived | None:
         """The one that fits.  Of several that differ nobody can tell which it is: what is shown is a part of each."""
         fitting = [(beside.subject, beside) for beside in self._fresh(now) if beside.subject is not None]
-        fitting = [(about, beside) for about, beside in fitting if fits(about, dialog.text, dialog.clipped)]
+        fitting = [(about, beside) for about, beside in fitting if _is_about(about, dialog)]
         alike = {(about.kind, about.text, about.target) for about, _ in fitting}
         return fitting[-1][1] if len(alike) == 1 else None
 
@@ -101,6 +106,10 @@ class ToolSays:
         self.state = {"blocked": "blocked", "working": "working", "idle": "idle", "done": "idle"}.get(state, "")
         self.source = f"{parts.get('app', 'the tool')} (program status)"
         self._text = _decoded(parts.get("msg", "")) if self.state == "blocked" else ""
+
+
+def _is_about(told: Subject, dialog: ShownDialog) -> bool:
+    return fits(told, dialog.text, dialog.clipped) and covers(told, dialog.about, dialog.clipped)
 
 
 def _decoded(message: str) -> str:
