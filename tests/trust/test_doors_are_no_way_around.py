@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support import door_inside, self_answer
-from tests.support.hubs import hub_process, wait_until
+from tests.support import door_inside, false_host, self_answer
+from tests.support.fake_host import FakeHost
+from tests.support.hubs import hub_process, live_hub, wait_until
 
 from atlasbridge.core.daemon.kin_tcp import Socket, find_socket, parse_address
+from atlasbridge.core.daemon.kinship import NOBODY_S
+from atlasbridge.core.kin import Process
+from atlasbridge.core.peer import Peer
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,6 +69,33 @@ def test_every_question_from_inside_says_so_and_one_from_outside_does_not(asked:
 def test_the_attempts_are_audited_and_a_person_answers_what_was_asked(asked: Any) -> None:
     assert {entry["op"] for entry in asked[2]} == {"reply"}
     assert asked[3] == [["no", "no"]] * len(self_answer.MANNERS)
+
+
+def test_what_calls_itself_another_session_says_where_it_comes_from_all_the_same() -> None:
+    """Whoever leaves the word "door" out of its hello is not believed for that."""
+    with hub_process() as hub:
+        hub.environ["PYTHONPATH"] = str(ROOT)
+        program = (sys.executable, "-P", false_host.__file__, str(hub.home.root))
+        assert hub.cli("run", "--detach", "--name", "greedy", "--", *program).returncode == 0
+        wait_until(lambda: len(hub.ask("prompts")["prompts"]) == 2, 60)
+        labels = {prompt["excerpt"]: prompt["label"] for prompt in hub.ask("prompts")["prompts"]}
+        assert labels["Here?"].startswith("in session ") and labels["Here?"].endswith(": release")
+        assert labels["Left?"] == f"{NOBODY_S}: release"
+
+
+async def test_what_a_tool_tells_people_is_not_taken_for_our_own_word() -> None:
+    async with live_hub() as live:
+        with await asyncio.to_thread(FakeHost, live.home) as host:
+            told = live.person.notices
+            child = Process(77, 78, 20), Process(78, host.process.pid, 10), Process(host.process.pid, 0, 5)
+            live.hub.kinship._look = {one.pid: one for one in child}.get
+            operate = live.hub.operations.operate
+            await operate({"op": "notify", "message": "Nobody answered in time."}, Peer(77, os.getuid()))
+            await live.person.until(lambda: any("Nobody answered" in text for text in told))
+            (said,) = [text for text in told if "Nobody answered" in text]
+            assert said.startswith(f"in session {host.session_id[:8]}")
+            await operate({"op": "notify", "message": "It is done.", "label": "make"}, Peer(99, os.getuid()))
+            await live.person.until(lambda: f"{NOBODY_S}: make: It is done." in told)
 
 
 TABLE = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode

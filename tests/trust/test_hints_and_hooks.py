@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from base64 import b64encode
@@ -136,7 +137,9 @@ def test_a_hook_about_a_part_of_what_is_shown_is_not_believed(tool: str, part: s
 
 def test_a_hook_speaks_of_the_tools_own_dialogs_alone() -> None:
     """Of any other question its words could stand anywhere on the screen: a rule would then answer that question."""
-    play = Playbook(READING, "claude", 40, 80) >> hook("git status") >> "git status\r\n\r\nDrop all tables? [y/N] " >> 0.6
+    play = (
+        Playbook(READING, "claude", 40, 80) >> hook("git status") >> "git status\r\n\r\nDrop all tables? [y/N] " >> 0.6
+    )
     play << Raised("yes_no")
     assert play.prompt.subject is None or play.prompt.subject.kind != SubjectKind.COMMAND
 
@@ -162,15 +165,22 @@ def test_a_file_of_the_same_name_elsewhere_is_another_file(target: str, seen: st
 
 def test_only_what_a_session_s_own_tool_started_speaks_for_it() -> None:
     """Another session's tool, or any other program, could else say what this one's dialog is about."""
-    child = subprocess.Popen(["sleep", "60"])
+    tool = subprocess.Popen(["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE, text=True)
+    left_behind = subprocess.Popen(["sleep", "60"])  # as the host has it: below it, and below no tool
+    assert tool.stdout is not None
+    child = int(tool.stdout.readline())
     try:
-        assert is_inside(Peer(child.pid, os.getuid())), "this process is the host here"
-        assert not is_inside(Peer(os.getpid(), os.getuid())) and not is_inside(Peer(os.getppid(), os.getuid()))
-        assert not is_inside(Peer(0, os.getuid()))
+        for pid in (tool.pid, child):
+            assert is_inside(Peer(pid, os.getuid()), tool.pid), "this process is the host here"
+        for pid in (left_behind.pid, os.getpid(), os.getppid(), 0):
+            assert not is_inside(Peer(pid, os.getuid()), tool.pid)
     finally:
-        child.kill()
-        child.wait()
-    assert not is_inside(Peer(child.pid, os.getuid())), "whoever is gone is nobody's"
+        os.kill(child, signal.SIGKILL)
+        for process in (tool, left_behind):
+            process.kill()
+            process.wait()
+        tool.stdout.close()
+    assert not is_inside(Peer(child, os.getuid()), tool.pid), "whoever is gone is nobody's"
 
 
 def test_a_stranger_s_word_at_a_door_is_not_heard_and_the_hook_waits_until_it_is() -> None:

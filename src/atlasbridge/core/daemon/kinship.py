@@ -21,6 +21,7 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
 
 LONGEST_LABEL: Final = 120
+NOBODY_S: Final = "from a program that nobody can place"  # whoever asked for it has left since
 QUIET_S: Final = 60.0  # people hear of one session's attempts once in so long; the audit log has them all
 
 
@@ -42,8 +43,11 @@ class Kinship:
 
     def whence(self, peer: Peer) -> str:
         """The session that a question comes from inside of, whichever user's; "": none that can be seen."""
+        if peer.pid <= 0:
+            return ""
         others = [home for home in self._households() if home.host_pid != peer.pid]  # not its own other questions
-        return decide_kin(trace_line(peer.pid, self._look), others) if peer.pid > 0 else ""
+        line = trace_line(peer.pid, self._look)
+        return decide_kin(line, others) if line else UNTRACED
 
     async def of_connection(self, client: tuple[str, int], server: tuple[str, int]) -> str:
         """As `of`, for who came over the network; looking at every process is another thread's work."""
@@ -54,8 +58,10 @@ class Kinship:
         """The mark is ours, and first: what comes from inside a session says so, whatever and however long it calls
         itself."""
         label = visible(label, keep_lines=False)[:LONGEST_LABEL]
-        if not kin or kin == UNTRACED:
+        if not kin:
             return label
+        if kin == UNTRACED:
+            return f"{NOBODY_S}{': ' + label if label else ''}"
         session = self._hub.ledger.session(kin)
         name = f" ({visible(session.label or session.tool, keep_lines=False)})" if session else ""
         return f"in session {short_id(kin)}{name}{': ' + label if label else ''}"

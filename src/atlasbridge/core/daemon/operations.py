@@ -141,7 +141,7 @@ class Operations:
             case "audit.verify":
                 return {"ok": True, "verdict": (await self._desk.verify_audit()).to_json()}
             case "notify":
-                return self._notify(message)
+                return self._notify(message, peer)
             case "session.wait":
                 return await self._wait_session(message)
             case "reload":
@@ -313,12 +313,12 @@ class Operations:
         )
         return {"ok": True, "entries": entries}
 
-    def _notify(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Tell everybody something that asks nothing."""
+    def _notify(self, message: dict[str, Any], peer: Peer | None) -> dict[str, Any]:
+        """Tell everybody something that asks nothing; what comes from inside a session says so, and is not our word."""
         text = redact(visible(str(message["message"])[:MAX_NOTICE]))
         if not text.strip():
             return _refuse("bad_value", "there is nothing to tell")
-        label = visible(str(message.get("label", "")), keep_lines=False)
+        label = self._kinship.mark(str(message.get("label", "")), self._kinship.whence(peer) if peer else "")
         self._router.notify(f"{label}: {text}" if label else text, None)
         return {"ok": True, "channels": self._router.health()}
 

@@ -97,11 +97,11 @@ class HubServer:
     async def _serve_host(
         self, hello: dict[str, Any], peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Which process a host is, the kernel says, not the host: nobody speaks for a session that another one runs."""
+        """Which process a host is, the kernel says, not the host: nobody speaks for a session that another one runs.
+        Where it comes from, the kernel says, too: whatever it calls itself, a door, a tool, or anything else."""
         session = hello["session"]
         session["host_pid"] = peer.pid or int(session["host_pid"])
-        if hello.get("door"):
-            session["label"] = self._kinship.mark(str(session.get("label", "")), self._kinship.whence(peer))
+        session["label"] = self._kinship.mark(str(session.get("label", "")), self._kinship.whence(peer))
         session["pid"] = own_tool(int(session["pid"]), session["host_pid"], hello.get("door"))
         tool = look_at(session["pid"])
         link = HostLink(

@@ -248,7 +248,7 @@ class SessionHost:
                 self._seat.vacate(caller.attachment, "detached")
             case "pause":
                 self._seat.vacate(caller.attachment, "paused")
-            case "structured" if self._door.is_inside(caller):
+            case "structured" if self._door.is_inside(caller, self._pty.pid):
                 self._judgement.tool_said(message)
                 if self._hook is not None:
                     self._hook.offer(caller, message)

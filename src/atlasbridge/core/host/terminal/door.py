@@ -75,13 +75,13 @@ class Door:
 
         return is_kindred(caller.peer, tool_pid, self._path.parent, self._path)
 
-    def is_inside(self, caller: Caller) -> bool:
+    def is_inside(self, caller: Caller, tool_pid: int) -> bool:
         """Whether this caller belongs to the session's own tool: nobody else speaks for it."""
         if caller.peer is None:
             return False
         from atlasbridge.core.host.terminal.kindred import is_inside  # hooks are few, and most tools have none
 
-        return is_inside(caller.peer)
+        return is_inside(caller.peer, tool_pid)
 
     def _hear(self, caller: Caller) -> Iterator[tuple[Caller, dict[str, Any] | None]]:
         messages = caller.read()

@@ -25,10 +25,11 @@ def is_kindred(peer: Peer, tool_pid: int, doors: Path, own: Path) -> bool:
     return bool(decide_kin(line, homes))
 
 
-def is_inside(peer: Peer) -> bool:
-    """Whether it was started by this host's own tool; whoever is gone meanwhile is nobody's."""
-    line = trace_line(peer.pid, look_at) if peer.pid > 0 else ()
-    return any(process.pid == os.getpid() for process in line[1:])
+def is_inside(peer: Peer, tool_pid: int) -> bool:
+    """Whether it is this host's own tool, or was started by it and still hangs on it, as its hooks do.  What a command
+    of the tool left behind is the host's own child: it speaks for nobody, nor does whoever is gone meanwhile."""
+    line = [process.pid for process in (trace_line(peer.pid, look_at) if peer.pid > 0 else ())]
+    return tool_pid in line and os.getpid() in line[line.index(tool_pid) + 1 :]
 
 
 def _holder(door: Path) -> int:
