@@ -69,6 +69,7 @@ async def ruled_hub(text: str = RULES, **options: Any) -> AsyncIterator[LiveHub]
     async with live_hub(**options) as live:
         parser = ShellParser()
         live.hub.rules.use(HubRules(read_policy(text, parser), parser, "/home/x"))
+        live.hub.replies.person_of = lambda identity: identity.partition(":")[2]
         yield live
 
 
@@ -148,7 +149,7 @@ async def test_two_people_must_agree_and_one_alone_types_nothing() -> None:
         assert live.record(prompt_id).decided_by == ""
         live.people["other"].say(shown, "1", identity="other:bert")
         assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "1"}
-        assert live.record(prompt_id).decided_by == "memory:anna, other:bert"
+        assert live.record(prompt_id).decided_by == "anna, bert"
         host.close()
 
 
@@ -166,13 +167,31 @@ async def test_one_refusal_ends_what_two_people_should_have_agreed_to() -> None:
 
 async def test_people_count_and_not_the_channels_they_speak_through() -> None:
     async with ruled_hub(channels=(channel_named("memory"), channel_named("other"))) as live:
-        live.hub.replies.person_of = lambda identity: identity.partition(":")[2]
         host, prompt_id = await ask(live, asking("git push"))
         for name, person in live.people.items():
             await person.until(lambda person=person: person.shown)
             person.say(person.shown[0], "1", identity=f"{name}:anna")
             await person.until(lambda person=person: person.outcomes)
         assert live.record(prompt_id).decided_by == ""
+        host.close()
+
+
+async def test_two_devices_that_nobody_is_named_for_are_not_two_people() -> None:
+    """One person with two browsers, or a chat and a terminal, must not make up two."""
+    async with ruled_hub() as live:
+        live.hub.replies.person_of = live.hub._person_of
+        host, prompt_id = await ask(live, asking("git push"))
+        await live.person.until(lambda: live.person.shown)
+        for number, identity in enumerate(("memory:phone", "memory:laptop"), 1):
+            live.person.say(live.person.shown[0], "1", identity=identity)
+            await live.person.until(lambda number=number: len(live.person.outcomes) == number)
+        alone = await live.hub.replies.reply(local(prompt_id, "1"))
+        for refusal in (alone, *(outcome for _, outcome in live.person.outcomes)):
+            assert isinstance(refusal, Reject) and "[[people]]" in refusal.sentence, refusal
+        assert live.record(prompt_id).decided_by == ""
+        answering = asyncio.create_task(live.hub.replies.reply(local(prompt_id, "no")))
+        assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "3"}
+        assert isinstance(await answering, Receipt)
         host.close()
 
 

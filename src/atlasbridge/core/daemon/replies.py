@@ -36,7 +36,7 @@ class ReplyDesk:
         self._refusals = refusals
         self.settings = settings
         self._recent = RateWindow(settings.rate_limit_per_minute)
-        self.person_of: Callable[[str], str] = lambda identity: identity  # who speaks as that identity
+        self.person_of: Callable[[str], str] = lambda identity: identity  # who speaks as that identity; "": unknown
 
     async def reply(self, reply: InboundReply) -> Receipt | Reject:
         """Returns when the keys are typed, or with the reason why they are not."""
@@ -138,6 +138,8 @@ class ReplyDesk:
         if not agrees(record.prompt, answer):
             return self._write(record, reply, answer, _decider(reply))
         person = self.person_of(reply.identity)
+        if quorum.approvals > 1 and not person:
+            return Reject(Refusal.NOT_ALLOWED, _WHOSE.format(quorum.approvals, reply.identity))
         if not quorum.admits(person):
             allowed = ", ".join(quorum.person)
             return Reject(Refusal.NOT_ALLOWED, f"The rule {quorum.rule!r} wants the agreement of {allowed}.")
@@ -230,6 +232,10 @@ _NO_WORD = "Accepted and recorded, but the session has not yet said that it was 
 _LATE = Reject(Refusal.NOT_OPEN, "This prompt is no longer open.")
 
 _NO_LATER_CANCEL = Reject(Refusal.BAD_VALUE, "To leave it as it is needs no later moment: say so now.")
+_WHOSE = (
+    "{} different people must agree, and whose identity {} is cannot be told: two of them may be one person's. "
+    "Name it under [[people]] in config.toml; a refusal counts all the same."
+)
 _UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
 
 _GONE = Reject(Refusal.STALE, "It was accepted, but the prompt was gone before it could be typed.")

@@ -136,9 +136,13 @@ class Hub:
                 loop.remove_signal_handler(number)
 
     def _person_of(self, identity: str) -> str:
-        """Whom an identity means; a desk of many machines knows its people by name itself."""
-        found = self.router.policy.attention.people.person_of(identity)
-        return found.removeprefix(f"{CHANNEL}:") if found == identity else found
+        """Whom an identity means, "" where nobody is named for it: who has two devices is not two people.  A desk of
+        many machines knows its people by name itself."""
+        person = self.router.policy.attention.people.find(identity)
+        if person is not None:
+            return person.name
+        desk, _, name = identity.partition(":")
+        return name if desk == CHANNEL else ""
 
     def stop(self) -> None:
         if self._stopping.is_set():
