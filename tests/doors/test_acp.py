@@ -30,7 +30,12 @@ REQUEST: dict[str, Any] = {
     "method": "session/request_permission",
     "params": {
         "sessionId": "s1",
-        "toolCall": {"toolCallId": "c1", "title": "Run a command", "rawInput": {"command": "rm -rf /tmp/x | cat"}},
+        "toolCall": {
+            "toolCallId": "c1",
+            "title": "Run a command",
+            "kind": "execute",
+            "rawInput": {"command": "rm -rf /tmp/x | cat"},
+        },
         "options": [
             {"optionId": "go", "name": "Allow", "kind": "allow_once"},
             {"optionId": "ever", "name": "Allow for ever", "kind": "allow_always"},

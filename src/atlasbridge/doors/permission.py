@@ -11,8 +11,16 @@ from typing import Any
 
 from atlasbridge.core.prompt.model import Answer, Choice, Prompt
 from atlasbridge.core.prompt.question import BadQuestion, Question, prompt_of
+from atlasbridge.core.prompt.subject import SubjectKind
 from atlasbridge.core.values import frozen, replace
 from atlasbridge.doors.tool_use import about_tool, beside_command
+
+_KINDS = {  # the protocol's own word for what a tool does; without one nobody knows
+    "execute": SubjectKind.COMMAND,
+    "edit": SubjectKind.EDIT,
+    "fetch": SubjectKind.FETCH,
+    "switch_mode": SubjectKind.PLAN,
+}
 
 
 @frozen
@@ -58,7 +66,7 @@ def _prompt(params: Mapping[str, Any], options: list[tuple[str, str, str]]) -> P
     arguments = call.get("rawInput")
     about, kind, target, more = title, None, "", ""
     if isinstance(arguments, Mapping) and arguments:
-        kind, about, target = about_tool(arguments)
+        kind, about, target = about_tool(arguments, _KINDS.get(str(call.get("kind")), SubjectKind.TOOL))
         more = beside_command(kind, arguments)
     said = title if about == title else f"{title}\n{about}"
     question = Question(

@@ -1,6 +1,7 @@
 """An agent's wish to use one of its tools, as a question: which command, file or page it is about, whole.
 
-Pure.  The names of tools are those that AI CLIs give them; one that is not known is shown with all its arguments.
+Pure.  The names of tools are those that AI CLIs give them; one that is not known is shown with all its arguments: what
+another server's tool calls `command` or `path` need be no line for a shell here and no change of a file.
 """
 
 from __future__ import annotations
@@ -18,11 +19,32 @@ _HARMLESS = frozenset({"description", "timeout", "timeout_ms", "run_in_backgroun
 _FILE = ("file_path", "path", "filename", "notebook_path", "absolute_path")
 _ADDRESS = ("url", "uri")
 _PLAN = ("plan",)
+_KINDS = {
+    **dict.fromkeys(
+        (
+            "bash",
+            "shell",
+            "sh",
+            "local_shell",
+            "run_shell_command",
+            "run_command",
+            "execute_command",
+            "execute",
+            "exec",
+        ),
+        SubjectKind.COMMAND,
+    ),
+    **dict.fromkeys(("run_terminal_cmd", "terminal", "powershell"), SubjectKind.COMMAND),
+    **dict.fromkeys(("edit", "multiedit", "write", "notebookedit", "write_file", "edit_file"), SubjectKind.EDIT),
+    **dict.fromkeys(("replace", "create_file", "str_replace", "str_replace_editor", "patch"), SubjectKind.EDIT),
+    **dict.fromkeys(("webfetch", "web_fetch", "fetch"), SubjectKind.FETCH),
+    **dict.fromkeys(("exitplanmode", "exit_plan_mode"), SubjectKind.PLAN),
+}
 
 
 def question_of(tool: str, arguments: Mapping[str, Any], folder: str) -> Question:
     """Allow it once, or deny it; own words deny it and say why."""
-    kind, about, target = about_tool(arguments)
+    kind, about, target = about_tool(arguments, _KINDS.get(tool.lower(), SubjectKind.TOOL))
     verb = {
         SubjectKind.COMMAND: "wants to run a command",
         SubjectKind.EDIT: f"wants to change {target}",
@@ -43,23 +65,24 @@ def question_of(tool: str, arguments: Mapping[str, Any], folder: str) -> Questio
     )
 
 
-def about_tool(arguments: Mapping[str, Any]) -> tuple[SubjectKind, str, str]:
-    """The kind, the whole text, and the file or address it is about."""
+def about_tool(arguments: Mapping[str, Any], known: SubjectKind) -> tuple[SubjectKind, str, str]:
+    """The kind, the whole text, and the file or address it is about.  `known`: what the tool is for by its name; its
+    arguments must fit that, else it is any tool."""
     command = _first(arguments, _COMMAND)
     if isinstance(command, list):
         command = " ".join(map(str, command))  # as it will be run by whoever splits it again; shown with all its words
         return SubjectKind.TOOL, _whole(arguments), command
-    if isinstance(command, str):
-        return SubjectKind.COMMAND, command, ""
+    if known is SubjectKind.COMMAND and isinstance(command, str):
+        return known, command, ""
     plan = _first(arguments, _PLAN)
-    if isinstance(plan, str):
-        return SubjectKind.PLAN, plan, ""
+    if known is SubjectKind.PLAN and isinstance(plan, str):
+        return known, plan, ""
     path = _first(arguments, _FILE)
-    if isinstance(path, str) and len(arguments) > 1:
-        return SubjectKind.EDIT, _whole(arguments), path
+    if known is SubjectKind.EDIT and isinstance(path, str) and len(arguments) > 1:
+        return known, _whole(arguments), path
     address = _first(arguments, _ADDRESS)
-    if isinstance(address, str):
-        return SubjectKind.FETCH, _whole(arguments), address
+    if known is SubjectKind.FETCH and isinstance(address, str):
+        return known, _whole(arguments), address
     return SubjectKind.TOOL, _whole(arguments), ""
 
 

@@ -16,6 +16,8 @@ from atlasbridge.core.prompt.subject import SubjectKind
 from atlasbridge.doors.permission import read_permission
 from atlasbridge.doors.tool_use import question_of
 
+OPTIONS = [{"optionId": kind, "name": kind, "kind": kind} for kind in ("allow_once", "reject_once")]
+
 
 def answer_to(question: Question, value: str, **how: bool) -> tuple[str, bool]:
     prompt = prompt_of(question)
@@ -96,6 +98,29 @@ def test_a_tool_nobody_knows_is_shown_with_all_its_arguments() -> None:
     assert asked.kind is SubjectKind.TOOL and asked.about == "table: users\ncascade: true"
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"command": "npm test", "description": "on production", "timeout": 5},
+        {"path": "/src/app.py", "recursive": True},
+        {"url": "http://x/y", "method": "DELETE"},
+        {"plan": "drop it"},
+    ],
+)
+@pytest.mark.parametrize("tool", ["mcp__prod__run", "Read", "delete"])
+def test_what_another_tool_calls_a_command_or_a_path_is_neither_for_a_rule(
+    tool: str, arguments: dict[str, Any]
+) -> None:
+    """A rule that allows a command here, or changes of a file, says nothing of what that tool would do."""
+    asked = question_of(tool, arguments, "/src")
+    assert asked.kind is SubjectKind.TOOL
+    for name, value in arguments.items():
+        assert f"{name}: {value if isinstance(value, str) else json.dumps(value)}" in prompt_of(asked).asked
+    params = {"toolCall": {"title": tool, "kind": "other", "rawInput": arguments}, "options": OPTIONS}
+    told = read_permission(json.dumps({"id": 1, "method": "session/request_permission", "params": params}).encode())
+    assert told is not None and told.prompt.subject is not None and told.prompt.subject.kind is SubjectKind.TOOL
+
+
 def test_own_words_for_a_permission_deny_it() -> None:
     asked = question_of("Bash", {"command": "ls"}, "/")
     words, _ = answer_to(asked, "use rg instead", as_text=True)
@@ -120,8 +145,10 @@ def test_what_stands_beside_a_command_is_shown_and_no_rule_takes_the_command_for
     said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
     assert f"{next(iter(more))}:" in prompt.asked and said in prompt.asked
     assert prompt.subject is not None and prompt.subject.text == "ls" and not prompt.subject.complete
-    options = [{"optionId": kind, "name": kind, "kind": kind} for kind in ("allow_once", "reject_once")]
-    params = {"toolCall": {"title": "Shell", "rawInput": {"command": "ls", **more}}, "options": options}
+    params = {
+        "toolCall": {"title": "Shell", "kind": "execute", "rawInput": {"command": "ls", **more}},
+        "options": OPTIONS,
+    }
     asked = read_permission(json.dumps({"id": 1, "method": "session/request_permission", "params": params}).encode())
     assert asked is not None and asked.prompt.subject is not None
     assert said in asked.prompt.asked and not asked.prompt.subject.complete
