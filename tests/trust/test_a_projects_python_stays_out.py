@@ -74,6 +74,11 @@ def test_entries_of_the_search_path_that_mean_the_current_folder_are_dropped() -
     assert "PYTHONPATH" not in own_environ({"PYTHONPATH": ":."})
 
 
+def test_no_program_of_the_folder_we_happen_to_be_in_is_started_by_the_hub() -> None:
+    """What the hub starts has no session above it: it could answer in a person's place."""
+    assert own_environ({"PATH": "/usr/bin:.:node_modules/.bin::/bin"})["PATH"] == "/usr/bin:/bin"
+
+
 def test_nobody_starts_python_in_another_way() -> None:
     """Every start of a module of ours goes through the one function."""
     starts = re.compile(r"sys\.executable,\s*(?:\*\()?\"-m\"")

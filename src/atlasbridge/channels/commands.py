@@ -14,6 +14,7 @@ from atlasbridge.channels.listening import active
 from atlasbridge.channels.quoting import first_line
 from atlasbridge.channels.target import NOTHING_OPEN
 from atlasbridge.core.ids import short_id
+from atlasbridge.core.prompt.gate import SHORT_ID
 from atlasbridge.core.prompt.model import PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.visible import visible
@@ -121,13 +122,16 @@ def render_grant(made: dict[str, Any], sign: str) -> str:
 
 
 def find_session(sessions: list[SessionRecord], start: str) -> SessionRecord | None:
-    """The one active session that is called so, or whose id begins like this."""
+    """The one active session that is called so, or whose id begins like this; a tool that starts a session under the id
+    of another one as its name makes both of them doubtful."""
     wanted = start.strip().lower()
     running = active(sessions)
     labelled = [one for one in running if wanted and one.label.lower() == wanted]
     begun = [one for one in running if wanted and one.session_id.startswith(wanted)]
     named = [one for one in running if wanted and wording.session_name(one).lower() == wanted]
     found = labelled or begun or named
+    if len(wanted) >= SHORT_ID:
+        found += [one for one in begun if one not in found]
     return found[0] if len(found) == 1 else None
 
 

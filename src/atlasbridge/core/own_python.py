@@ -1,6 +1,7 @@
-"""How we start Python again: never with the folder that we happen to be in on its path.
+"""How we start Python again: never with the folder that we happen to be in on its path, or among its programs.
 
-That folder is a project's, and a project's `socket.py` or `atlasbridge/` must not run in a process of ours.
+That folder is a project's, and a project's `socket.py`, `atlasbridge/` or `notify-send` must not run in a process of
+ours, or as one that we started: nobody is above those, so they would count as a person's.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-_PATH = "PYTHONPATH"
+_PATHS = ("PYTHONPATH", "PATH")
 
 
 def own_python(module: str, *words: str) -> tuple[str, ...]:
@@ -18,11 +19,12 @@ def own_python(module: str, *words: str) -> tuple[str, ...]:
 
 
 def own_environ(environ: Mapping[str, str], **more: str) -> dict[str, str]:
-    """The environment for it.  Of the person's own search path only what names a folder for certain: an empty entry, as
+    """The environment for it.  Of the person's own search paths only what names a folder for certain: an empty entry, as
     a stray colon leaves it, and a relative one mean the current folder again."""
     out = {**environ, **more}
-    if _PATH in out:
-        out[_PATH] = os.pathsep.join(place for place in out[_PATH].split(os.pathsep) if os.path.isabs(place))
-        if not out[_PATH]:
-            del out[_PATH]
+    for name in _PATHS:
+        if name in out:
+            out[name] = os.pathsep.join(place for place in out[name].split(os.pathsep) if os.path.isabs(place))
+            if not out[name]:
+                del out[name]
     return out

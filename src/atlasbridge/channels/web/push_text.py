@@ -16,6 +16,7 @@ from atlasbridge.core.visible import visible
 BODY_LIMIT = 480
 WHOLE_LIMIT = 240  # what a phone shows of a message without opening it
 TITLE_LIMIT = 80
+BUTTON_LIMIT = 40
 NOT_WHOLE = "… open it to read all of it"
 
 
@@ -75,8 +76,14 @@ def _actions(record: PromptRecord, agree: bool) -> list[dict[str, Any]]:
         ]
         offered = [("refuse", refusing[0].label, refusing[0].value)] if len(refusing) == 1 else []
         offered += [("agree", agreeing[0].label, agreeing[0].value)] if agreeing and refusing else []
-    kept = [item for item in offered if agree or item[0] == "refuse"]
     return [
-        {"action": action, "title": visible(label, keep_lines=False)[:40], "value": value}
-        for action, label, value in kept
+        {"action": action, "title": title, "value": value}
+        for action, label, value in offered
+        if (title := _title(label)) and (action == "refuse" or (agree and not title.endswith("…")))
     ]
+
+
+def _title(label: str) -> str:
+    """What cannot be said whole on a button is not agreed to by it."""
+    flat = visible(label, keep_lines=False).strip()
+    return flat if len(flat) <= BUTTON_LIMIT else f"{flat[: BUTTON_LIMIT - 1]}…"
