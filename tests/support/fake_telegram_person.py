@@ -40,6 +40,10 @@ class Person:
         source = {"type": "hidden_user", "sender_user_name": origin, "date": 1}
         return self._say({"text": text, "forward_origin": source, "forward_date": 1}, None, None, None)
 
+    def write_marked(self, text: str, **marks: Any) -> Message:
+        """With what Telegram says of a message that was scheduled, came through a bot, or replies elsewhere."""
+        return self._say({"text": text, **marks}, None, None, None)
+
     def send_photo(self) -> Message:
         return self._say(
             {"photo": [{"file_id": "P", "file_unique_id": "P", "width": 1, "height": 1}]}, None, None, None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.channels import prompts
 from tests.channels.mini_hub import MiniHub
@@ -130,3 +132,23 @@ async def test_words_from_before_a_restart_are_asked_back(chat: str) -> None:
             on = Stage(hub, server, channel, person, clock)
             await on.reads("Which one")
             assert hub.replies == []
+
+
+@pytest.mark.parametrize(
+    ("marks", "said"),
+    [
+        ({"is_from_offline": True}, "scheduled"),
+        ({"via_bot": {"id": 7, "is_bot": True, "first_name": "b"}}, "a bot wrote"),
+        ({"external_reply": {"origin": {"type": "hidden_user", "sender_user_name": "x", "date": 1}}}, "Which one"),
+    ],
+)
+async def test_words_from_before_from_a_bot_or_about_something_elsewhere_are_no_plain_text(
+    marks: dict[str, Any], said: str
+) -> None:
+    """A message that Telegram sends later was written before the question, whatever time it carries."""
+    async with stage("telegram") as on:
+        await on.ask(prompts.YES_NO)
+        on.clock.advance(5)
+        on.person.write_marked("y", **marks)
+        await on.reads(said)
+        assert on.desk.replies == []

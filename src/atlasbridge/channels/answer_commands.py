@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol
 
 from atlasbridge.channels.commands import Command, parse_span
-from atlasbridge.channels.quoting import first_line
+from atlasbridge.channels.quoting import cut_to, first_line
 from atlasbridge.channels.wording import session_name
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import Desk
@@ -16,6 +16,7 @@ from atlasbridge.core.visible import visible
 MOST_WORDS = 3  # of a moment: "fri 12:00", "in 2 hours"
 MOST_AT_ONCE = 50
 LISTED = 12
+BEGINNING = 80  # characters of a question in a list
 
 
 class Speaker(Protocol):
@@ -102,14 +103,18 @@ class AnswerCommands:
         waiting = [record for record in self._desk.open_prompts() if not (record.prompt.secret or record.prompt.idle)]
         if not waiting:
             return "Nothing waits that could be answered together."
-        lines = [f"{short_id(one.prompt_id)} · {self._name(one)}: “{first_line(one.prompt)[:80]}”" for one in waiting]
-        ids = " ".join(short_id(one.prompt_id) for one in waiting[:MOST_AT_ONCE])
+        lines = [f"{short_id(one.prompt_id)} · {self._name(one)}: “{_begin(one)}”" for one in waiting]
+        ids = " ".join(short_id(one.prompt_id) for one in waiting[:LISTED])  # no more than are shown here
         more = [f"… and {len(lines) - LISTED} more"] if len(lines) > LISTED else []
         return "\n".join([*lines[:LISTED], *more, f"To answer these: {self._sign}all {value or 'VALUE'} {ids}"])
 
     def _name(self, record: PromptRecord) -> str:
         session = self._desk.session(record.session_id)
         return session_name(session) if session else "?"
+
+
+def _begin(record: PromptRecord) -> str:
+    return cut_to(first_line(record.prompt), BEGINNING, len)
 
 
 def _what(item: dict[str, Any]) -> str:

@@ -19,8 +19,8 @@ def own_python(module: str, *words: str) -> tuple[str, ...]:
 
 
 def own_environ(environ: Mapping[str, str], **more: str) -> dict[str, str]:
-    """The environment for it.  Of the person's own search paths only what names a folder for certain: an empty entry, as
-    a stray colon leaves it, and a relative one mean the current folder again."""
+    """The environment for it.  Of the person's own search paths only what names a folder for certain: an empty entry,
+    as a stray colon leaves it, and a relative one mean the current folder again."""
     out = {**environ, **more}
     for name in _PATHS:
         if name in out:

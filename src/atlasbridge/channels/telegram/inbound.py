@@ -43,7 +43,10 @@ from atlasbridge.core.session.model import SessionRecord
 
 log = logging.getLogger(__name__)
 NOT_OURS = "This button is not one of mine."
-FORWARDED = "A forwarded message is not taken as an answer. Write it yourself."
+FORWARDED = "A forwarded message, or one that a bot wrote, is not taken as an answer. Write it yourself."
+SCHEDULED = "A message that was scheduled or sent by itself answers nothing: it was written before. Write it now."
+NOT_WRITTEN = ("forward_origin", "forward_date", "via_bot", "sender_business_bot")  # somebody else's words
+REFERENCES = ("reply_to_message", "external_reply", "reply_to_story")  # to something, wherever it stands
 EDITED = "An edit changes nothing that was already taken. Send a new message instead."
 MARKED = "Marked. Send them with the button below the list."
 CHANGED = "The marks have changed since. Look again, then send."
@@ -269,8 +272,10 @@ class Inbound:
         if origin.chat_id < 0 and not replied and command is None:
             return False  # talk among people in a group
         user_id = int(message["from"]["id"])
-        if "forward_origin" in message or "forward_date" in message:
+        if any(mark in message for mark in NOT_WRITTEN):
             self._voice.say(origin, FORWARDED)
+        elif message.get("is_from_offline"):
+            self._voice.say(origin, SCHEDULED)
         elif not isinstance(text, str):
             self._on_other(message, origin, replied, user_id)
         elif command is not None and command.name == WHERE:
@@ -324,7 +329,7 @@ class Inbound:
         chat = str(origin.chat_id)
         if replied:
             return self._desk.prompt(replied) or Doubt(NOT_OPEN)
-        if message.get("reply_to_message"):
+        if any(mark in message for mark in REFERENCES):
             return offer(self._desk, self._shown, chat)
         chosen = self._desk.recall(f"telegram.switch.{chat}")
         return find_target(self._desk, self._shown, chat, origin.at, chosen, origin.seen_before)
