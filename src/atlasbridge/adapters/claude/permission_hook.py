@@ -16,6 +16,7 @@ LOOK_S = 5.0  # how often it looks whether Claude Code is still there
 WAITS_S = 3600.0  # then the keys answer
 LINE_LIMIT = 65536
 TEXT_LIMIT = 20_000
+APPS = ("qwen", "codex")  # who else has such a hook; the names of its tools are below
 # Qwen Code says the same things in its own names.
 ALSO = {
     "run_shell_command": "Bash",
@@ -28,6 +29,8 @@ ALSO = {
 NAMES = {"WebFetch": "Fetch", "ExitPlanMode": "Plan", "AskUserQuestion": "Question"}
 DENIED = {"behavior": "deny", "message": "A person refused this.", "interrupt": True}
 EDITS = ("Edit", "MultiEdit", "Write", "NotebookEdit")
+PATCH = "apply_patch"  # Codex's: one or several files
+PATCHES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
 def main(door: str, answers: bool = False, app: str = "claude-code") -> None:
@@ -82,15 +85,15 @@ def decision(word: str) -> dict:  # type: ignore[type-arg]
 def tell(payload: dict, app: str = "claude-code") -> dict:  # type: ignore[type-arg]
     """What the host is told: the kind of dialog, a short name for it, and its subject."""
     tool, given = str(payload["tool_name"]), dict(payload["tool_input"])
-    tool = ALSO.get(tool, tool)
-    kind, text, target = about(tool, given)
+    tool, folder = ALSO.get(tool, tool), str(payload.get("cwd") or "")
+    kind, text, target = about(tool, given, folder)
     subject = {
         "kind": kind,
         "text": text[:TEXT_LIMIT],
         "target": target,
-        "folder": str(payload.get("cwd") or ""),
+        "folder": folder,
         "source": "hook",
-        "complete": len(text) <= TEXT_LIMIT,
+        "complete": len(text) <= TEXT_LIMIT and (tool == PATCH or "\n" not in target),
     }
     return {
         "kind": "question" if kind == "question" else "permission",
@@ -100,8 +103,10 @@ def tell(payload: dict, app: str = "claude-code") -> dict:  # type: ignore[type-
     }
 
 
-def about(tool: str, given: dict) -> tuple:  # type: ignore[type-arg]
+def about(tool: str, given: dict, folder: str) -> tuple:  # type: ignore[type-arg]
     """Kind of subject, the whole text of it, and the file or address that it is about."""
+    if tool == PATCH:
+        return "edit", str(given["command"]), "\n".join(patched(str(given["command"]), folder))
     if tool == "Bash":
         return "command", str(given["command"]), ""
     if tool in EDITS:
@@ -129,10 +134,16 @@ def changes(given: dict) -> list:  # type: ignore[type-arg]
     ]
 
 
+def patched(patch: str, folder: str) -> list:  # type: ignore[type-arg]
+    """Every file that the patch makes, changes, removes or moves, one a line."""
+    lines = [(line, mark) for line in patch.split("\n") for mark in PATCHES if line.startswith(mark)]
+    return sorted({os.path.normpath(os.path.join(folder, line[len(mark) :].strip())) for line, mark in lines})
+
+
 def asked(question: dict) -> list:  # type: ignore[type-arg]
     options = [f"- {option['label']}: {option.get('description', '')}" for option in question.get("options", ())]
     return [str(question["question"]), *options]
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], "answers" in sys.argv[2:], "qwen" if "qwen" in sys.argv[2:] else "claude-code")
+    main(sys.argv[1], "answers" in sys.argv[2:], next((app for app in APPS if app in sys.argv[2:]), "claude-code"))
