@@ -27,7 +27,7 @@ ALSO = {
     "exit_plan_mode": "ExitPlanMode",
 }
 NAMES = {"WebFetch": "Fetch", "ExitPlanMode": "Plan", "AskUserQuestion": "Question"}
-DENIED = {"behavior": "deny", "message": "A person refused this.", "interrupt": True}
+REFUSED = "A person refused this."
 EDITS = ("Edit", "MultiEdit", "Write", "NotebookEdit")
 PATCH = "apply_patch"  # Codex's: one or several files
 PATCHES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
@@ -41,28 +41,28 @@ def main(door: str, answers: bool = False, app: str = "claude-code") -> None:
             connection.settimeout(TIMEOUT_S)
             connection.connect(door)
             connection.sendall(line)
-            word = hear(connection) if answers else wait_until_heard(connection)
-        if word:
-            print(json.dumps(decision(word)))
+            said = hear(connection) if answers else wait_until_heard(connection)
+        if said.get("behavior"):
+            print(json.dumps(decision(said)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return  # no session, or a hook of another version: the screen decides
 
 
-def wait_until_heard(connection: socket.socket) -> str:
+def wait_until_heard(connection: socket.socket) -> dict:  # type: ignore[type-arg]
     """The session asks the kernel who this is, so whoever speaks must still be there."""
     connection.shutdown(socket.SHUT_WR)
     while connection.recv(LINE_LIMIT):
         pass
-    return ""
+    return {}
 
 
-def hear(connection: socket.socket) -> str:
-    """The host's decision; "" when the dialog is over, the host is gone, or it takes too long."""
+def hear(connection: socket.socket) -> dict:  # type: ignore[type-arg]
+    """The host's decision; {} when the dialog is over, the host is gone, or it takes too long."""
     began, heard = os.getppid(), b""
     for _ in range(int(WAITS_S / LOOK_S)):
         ready, _, _ = select.select([connection], [], [], LOOK_S)
         if os.getppid() != began:
-            return ""
+            return {}
         if not ready:
             continue
         data = connection.recv(LINE_LIMIT)
@@ -70,15 +70,18 @@ def hear(connection: socket.socket) -> str:
         *lines, heard = heard.split(b"\n")
         for message in map(json.loads, lines):
             if message.get("m") in ("decide", "over", "ended"):
-                return str(message.get("behavior", ""))
+                return dict(message)
         if not data:
-            return ""
-    return ""
+            return {}
+    return {}
 
 
-def decision(word: str) -> dict:  # type: ignore[type-arg]
-    """As Claude Code wants it.  A refusal ends the turn, as the dialog's own No does."""
-    behaviour = {"behavior": "allow"} if word == "allow" else DENIED
+def decision(said: dict) -> dict:  # type: ignore[type-arg]
+    """As Claude Code wants it.  A refusal ends the turn, as the dialog's own No does; one with a reason lets the model
+    hear it and go on."""
+    why = str(said.get("reason", ""))
+    refused = {"behavior": "deny", "message": why or REFUSED, "interrupt": not why}
+    behaviour = {"behavior": "allow"} if said["behavior"] == "allow" else refused
     return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": behaviour}}
 
 
