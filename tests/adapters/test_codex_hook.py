@@ -198,7 +198,7 @@ def test_a_dialog_that_its_hook_has_announced_is_waited_for_and_the_box_meanwhil
 
 def test_what_was_announced_and_never_asked_does_not_hide_the_next_order_for_long() -> None:
     play = codex() >> runs("touch x") >> BOX >> 1.0 << Nothing()
-    play >> 4.0 << Raised("free_text")
+    play >> 1.0 << Raised("free_text")
 
 
 def test_a_hook_that_came_too_late_says_nothing_about_the_next_dialog() -> None:

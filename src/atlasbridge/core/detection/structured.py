@@ -16,7 +16,7 @@ from atlasbridge.core.prompt.subject import Subject
 from atlasbridge.core.values import frozen
 
 FRESH_S = 10.0  # a hook speaks when its dialog appears
-SOON_S = 3.0
+SOON_S = 1.5
 MOST_AT_ONCE = 16
 _STATES = {"idle": "idle", "done": "idle", "working": "working"}
 
