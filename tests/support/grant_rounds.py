@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.arena import Arena, exists
+from tests.support.arena import Arena
 from tests.support.fake_host import FakeHost
 from tests.support.waiting import wait_for
 
@@ -44,7 +44,8 @@ class GrantRounds:
         places = list(dict.fromkeys(told.read_text().splitlines()))
         used = next(at for at, place in enumerate(places) if USES in place)
         ends = next(at for at, place in enumerate(places) if at > used and ORDERS in place)
-        return places[next(at for at, place in enumerate(places) if BEGINS in place) : ends + 1]
+        begins = next(at for at, place in enumerate(places) if BEGINS in place)
+        return [place for place in places[begins : ends + 1] if "execute" in place or ORDERS in place]
 
     def die_at(self, where: str) -> None:
         self._round(where)
@@ -54,14 +55,16 @@ class GrantRounds:
         host = FakeHost(self.place.home)
         grant = self._grant_two(host)
         self.place.kill_hub()
-        victim = self.place.start_hub(die_at=where, tell=tell)
-        first = self._ask(host)
-        self.deaths += not exists(victim)
+        self.place.start_hub(die_at=where, tell=tell)
+        first = self._ask_a_mortal(host)
         self.place.kill_hub()
         self.place.start_hub()
         host.reconnect()
-        self._settle(host)
-        second = self._ask(host)
+        if host.open is not None and not self._type_what_was_decided(host, first):
+            host.withdraw(first)
+        second = host.raise_prompt(ASKED)
+        wait_for(lambda: self.place.entries(event="PROMPT_DETECTED", prompt_id=second), "the second question")
+        self._type_what_was_decided(host, second)
         self._judge(host, grant, first, second)
         host.end()
         host.close()
@@ -78,26 +81,22 @@ class GrantRounds:
         assert grant["uses_left"] == 1, grant
         return str(grant["grant_id"])
 
-    def _ask(self, host: FakeHost) -> str:
-        """Ask for it, and type what the hub says, if it lives to say so."""
-        asked = ""
+    def _ask_a_mortal(self, host: FakeHost) -> str:
+        """Ask for what is granted, and type what the hub says, if it lives to say so."""
+        host.reconnect()
+        asked = host.raise_prompt(ASKED)
         try:
-            host.reconnect()
-            asked = host.raise_prompt(ASKED)
-            host.be_patient(1.0)
             host.answer_typing()
-        except (OSError, AssertionError):
-            pass  # it died, or asks a person
+        except (ConnectionError, AssertionError):
+            self.deaths += 1
         return asked
 
-    def _settle(self, host: FakeHost) -> None:
-        """A decision that the dead hub left in the air is typed now."""
-        if host.open is not None:
-            host.be_patient(1.0)
-            try:
-                host.answer_typing()
-            except (OSError, AssertionError):
-                host.withdraw(host.open_id)
+    def _type_what_was_decided(self, host: FakeHost, prompt_id: str) -> bool:
+        """Also what a dead hub has left in the air; False: nobody decided it."""
+        if not self.place.entries(event="REPLY_RECEIVED", prompt_id=prompt_id):
+            return False
+        host.answer_typing()
+        return True
 
     def _judge(self, host: FakeHost, grant: str, first: str, second: str) -> None:
         typed = [prompt_id for prompt_id, _ in host.typed if prompt_id in (first, second)]
