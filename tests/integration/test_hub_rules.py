@@ -43,6 +43,9 @@ approvals = 2
 """
 
 
+REFUSED = {"kind": "choice", "value": "3", "reason": "use the bin"}
+
+
 def asking(text: str, *, certain: bool = True, words: bool = False, **changes: Any) -> Prompt:
     """As Claude Code asks: yes, yes for ever, no."""
     subject = Subject(SubjectKind.COMMAND, text, "/somewhere", SubjectSource.HOOK, certain, text)
@@ -178,7 +181,7 @@ async def test_how_an_answer_came_to_its_tool_is_counted() -> None:
 async def test_deny_types_the_refusing_choice() -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking("ls; rm -rf /"))
-        assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "3", "reason": "use the bin"}
+        assert (await in_thread(host.answer_typing))["answer"] == REFUSED
         assert live.record(prompt_id).decided_by == "rule:no-rm"
         host.close()
 
@@ -311,7 +314,7 @@ async def test_a_refusal_stands_against_a_grant() -> None:
         await grant(live, prompt_id, folder=True)
         await in_thread(host.answer_typing)
         _, second = await ask(live, asking("rm -rf x"), host)
-        assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "3", "reason": "use the bin"}
+        assert (await in_thread(host.answer_typing))["answer"] == REFUSED
         assert live.record(second).decided_by == "rule:no-rm"
         host.close()
 

@@ -35,7 +35,8 @@ def plan_rules(home: Home, config: Configuration) -> HubRules:
 
 def own_places(home: Home, rules: Path) -> tuple[str, ...]:
     """Where the hub's settings and rules stand, by name and by where links lead."""
-    return tuple(dict.fromkeys(os.path.abspath(place) for path in (home.root, rules) for place in (path, path.resolve())))
+    places = (home.root, home.root.resolve(), rules, rules.resolve())
+    return tuple(dict.fromkeys(map(os.path.abspath, places)))
 
 
 def policy_file(home: Home, config: Configuration) -> Path:
