@@ -48,6 +48,7 @@ LIT_ITEMS = 12
 LIT_OTHER_ROWS = 6
 LONGEST_LIT = 30
 LIT_BUTTONS = 4
+FIELD_ROWS = 3  # from one field of a form to the next
 BUTTON_ROWS = 6  # at the foot of a screen, in which a bar of buttons may stand
 APART_ROWS = 6  # at the foot of a screen, in which a line may ask by itself
 

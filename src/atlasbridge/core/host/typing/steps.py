@@ -200,7 +200,8 @@ class Walk:
             case When.REDRAWN:
                 return self._redrawn(before)
             case Stands(text):
-                return lambda: any(text in line for line in self.watch.screen.lines())
+                wide = self.watch.screen.cols + 1  # blanks behind a line stand there as well
+                return lambda: any(text in line.ljust(wide) for line in self.watch.screen.lines())
             case Shows(text):
                 return self._held(lambda: self._shows(text))
         assert_never(until)
