@@ -15,6 +15,7 @@ from atlasbridge.core.recognition.kinds import is_always, refuses
 from atlasbridge.core.recognition.widgets.list_rows import Menu
 from atlasbridge.core.recognition.widgets.list_steps import choose_steps, named_steps, own_words_steps, toggle_steps
 from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import replace
 
 _TOGGLE_HINT = lazy(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
 _MORE = lazy(
@@ -27,6 +28,8 @@ ARROWS_CHOOSE = MenuRule("arrow-menu", score=numbers.SURE)
 
 def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: Dialect) -> Finding:
     several = menu.several or (any(item.box for item in menu.items) and are_switched(view, menu))
+    if menu.how == "mark" and (menu.current < 0 or several):
+        return _unclear(rule, asked)  # nothing tells which row has the keys
     values = _values(menu, any(refuses(item.label, dialect, rule.refuse) for item in menu.items))
     choices = []
     for at, item in enumerate(menu.items):
@@ -67,6 +70,11 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
         words_end=named_steps(view, rule.text_submit, last=When.REDRAWN) if several else (),
         question=asked.text, whole=asked.whole,
     )  # fmt: skip
+
+
+def _unclear(rule: MenuRule, asked: Asked) -> Finding:
+    found = Finding(rule.id, PromptType.TYPE_UNKNOWN, rule.score, compact(asked.text), asked.text, asked.row)
+    return replace(found, line_mode=False, structural=True, question=asked.text, whole=asked.whole)
 
 
 def are_switched(view: View, menu: Menu) -> bool:

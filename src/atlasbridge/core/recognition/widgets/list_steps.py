@@ -25,7 +25,7 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
     moves = _seen_moves(menu, at, move_steps(view, menu.current, at, rule.across, item.label, menu.upwards))
     if menu.gaps and len(moves) > 0:
         moves = (Step(moves[-1].keys, Reach(item.label[:60])),)
-    if item.box.startswith("(") and not item.checked:
+    if item.box.startswith("(") and not item.checked and menu.how != "mark":
         return (
             *moves,
             Step(b" ", When.DRAINED),
