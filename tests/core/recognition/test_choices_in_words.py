@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import ONE_KEY, POLLING, RAW, TICKING, Nothing, Playbook, Raised
 
-from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
 from atlasbridge.core.prompt.step import Reach
 from atlasbridge.core.recognition.highlight import is_highlighted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.playbook import POLLING, RAW, Playbook, Raised
+from tests.support.playbook import POLLING, RAW, TICKING, Nothing, Playbook, Raised
 
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, Reject
@@ -107,3 +107,45 @@ def test_a_name_in_front_of_a_choice_is_not_needed_to_take_it() -> None:
     )
     play = Playbook(RAW) >> drawn >> 1.0 << Raised("multiple_choice")
     assert steps_of(play, "Gamma") == steps_of(play, "c") == steps_of(play, "3")
+
+
+DRAWN = [
+    "? Please provide:\n⊙  First name : Jon\n⊙   Last name : Doe\x1b[1;19H",
+    "? How good? …\n\n   1 - Bad\n   2 - Good\n        1    2\nSpeed   ◯ ───◯\x1b[1;16H",
+    "? Fill out ‣ 0% completed\n { name: <name>, v: <version> }\x1b[1;27H",
+    "? When? › 2026-11-16 22:15:40",
+    "? Sort these …  (Use <shift>+<up/down> to sort)\n  \x1b[36mone\x1b[0m\n  two\n  three\x1b[1;49H",
+]
+
+
+@pytest.mark.parametrize("drawn", DRAWN, ids=["form", "scale", "sheet", "date", "order"])
+def test_a_question_that_wants_more_than_a_line_gets_no_line(drawn: str) -> None:
+    play = Playbook(TICKING) >> (HIDE + drawn) >> 1.5 << Raised("unknown")
+    assert isinstance(decide_answer(play.prompt, "some words"), Reject) and not play.prompt.choices
+
+
+def test_a_remark_below_a_drawn_question_does_not_make_it_more() -> None:
+    Playbook(POLLING) >> (HIDE + "? Project name ›\n⚠ it must not be empty\x1b[1;17H") >> 1.0 << Raised("free_text")
+
+
+BLOCKS = "Name\n▊▔▔▔▔▔▔▔▎\n▊ \x1b[44m \x1b[0m     ▎\n▊▁▁▁▁▁▁▁▎\n      Save"
+LIT, UNLIT = "\x1b[3;3H\x1b[44m \x1b[0m", "\x1b[3;3H \x1b[0m"
+
+
+def test_a_field_with_a_caret_that_blinks_is_raised_and_one_beside_a_spinner_is_not() -> None:
+    play = Playbook(TICKING) >> (ALTERNATE + HIDE + BLOCKS)
+    for _ in range(4):
+        play >> 0.5 >> UNLIT >> 0.5 >> LIT
+    play << Raised("unknown", "Save")
+    play = Playbook(TICKING) >> (ALTERNATE + HIDE + BLOCKS)
+    for turn in "|/-\\" * 3:
+        play >> 0.4 >> f"\x1b[9;1H{turn} working"
+    play << Nothing()
+
+
+def test_boxes_above_a_button_are_sent_by_the_button() -> None:
+    drawn = ALTERNATE + "Which colours?\n[ ] red\n[ ] green\n[ ] blue\n< OK               >\x1b[2;2H"
+    play = Playbook(RAW) >> drawn >> 1.0 << Raised("multiple_choice", "Which colours?")
+    steps = steps_of(play, "1,3")
+    assert [step.keys for step in steps] == [b" ", b"\x1b[B", b"\x1b[B", b" ", b"\x1b[B", b"\r"]
+    assert steps[-2].until == Reach("OK"), "Enter in the list would mark one more"

@@ -32,7 +32,9 @@ def decide_form(fields: tuple[FormField, ...], text: str) -> str:
     values = form_values(fields, text)
     names = ", ".join(field.label for field in fields)
     if not values:
-        return f"This is a form; name its fields, such as `{fields[0].label}: …; {fields[-1].label}: …` (it has {names})."
+        return (
+            f"This is a form; name its fields, such as `{fields[0].label}: …; {fields[-1].label}: …` (it has {names})."
+        )
     unknown = [label for label in values if label not in {field.label for field in fields}]
     if unknown:
         return f"There is no field {unknown[0]!r}; it has {names}."

@@ -12,6 +12,7 @@ from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.prompt.subject import Subject
 from atlasbridge.core.values import field, frozen
 
+DRAWN_FIELD = "drawn-field"  # something to type into is on the screen, and nobody knows what for
 ASKS_ABROAD = "asks-abroad"  # yes or no in words alone: which key says it is a good guess, no more
 
 

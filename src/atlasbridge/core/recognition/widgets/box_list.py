@@ -68,7 +68,8 @@ def _current_row(view: View, group: list[Item]) -> int:
 def _list_item(at: int, column: int, text: str) -> Item:
     box = re.match(r"(\[[ xX*]\]|\([ xX*]\))\s*(.*)", text)
     label = _BRANCH.sub("", box[2] if box else text).strip()
-    return Item(at, column + 4, label, box=box[1]) if box else Item(at, column, label or text)
+    col = column + text.index(label) if label else column
+    return Item(at, col, label or text, box=box[1] if box else "")
 
 
 def _same_width(group: list[Item]) -> bool:

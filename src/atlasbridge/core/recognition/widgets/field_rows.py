@@ -19,15 +19,17 @@ from atlasbridge.core.prompt.step import Reach, Stands, Step
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import block, compact, question_above
 from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding
 from atlasbridge.core.recognition.secrecy import asks_for_secret
 from atlasbridge.core.recognition.widgets.odd_one import odd_one
+from atlasbridge.core.recognition.widgets.resting_screen import whole_screen
 from atlasbridge.core.screen.frames import find_frames, unframed
 from atlasbridge.core.screen.view import View
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import frozen, replace
 
 _FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*)$")
 _WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
+_SIDED = lazy(r"^\s*+[▊▌▐█].*[▎▌▐█]\s*+$")
 _SENDS = lazy(r"ok|okay|save|apply|submit|next|done|continue|create|log ?in|sign ?in", re.IGNORECASE)
 
 
@@ -54,9 +56,9 @@ def find_form(view: View) -> Form | None:
         here = [at for at, one in enumerate(group) if one.row == view.row and view.col > one.col + len(one.label)]
         if view.cursor_visible:
             if here:
-                return Form(tuple(group), here[0], _way_out(view, group[-1].row))
+                return Form(tuple(group), here[0], way_out(view, group[-1].row))
             continue
-        sends = _way_out(view, group[-1].row)
+        sends = way_out(view, group[-1].row)
         lit = odd_one(view, [(one.row, one.col) for one in group])
         lit = lit if lit >= 0 else odd_one(view, [(one.row, one.col + len(one.label) + 3) for one in group])
         if lit >= 0 and sends:
@@ -80,13 +82,26 @@ def _groups(view: View) -> list[list[FieldRow]]:
     return groups
 
 
-def _way_out(view: View, row: int) -> str:
+def way_out(view: View, row: int) -> str:
     for text in unframed(view.lines)[row + 1 :]:
         for match in _WAY_OUT.finditer(text):
             label = match[1] or match[2]
             if _SENDS.fullmatch(label) or vocabulary.begins("agree", label):
                 return label
     return ""
+
+
+def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """A field between two bars of blocks on a full screen: which keys lead from it to others is not known."""
+    lines = view.lines
+    fields = [
+        at
+        for at in range(1, len(lines) - 1)
+        if _SIDED.match(lines[at]) and "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]
+    ]
+    if not fields or not view.alternate:
+        return None
+    return replace(whole_screen(view, facts, dialect), rule=DRAWN_FIELD)
 
 
 def recognise_form(view: View, facts: Facts, dialect: Dialect) -> Finding | None:

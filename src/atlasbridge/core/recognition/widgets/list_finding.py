@@ -23,13 +23,14 @@ _MORE = lazy(
     r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣]\s*+$|[^\s│┃|]\s{2,}+[↓▼▮▒]\s*+[│┃|]?\s*+$",
     re.IGNORECASE,
 )
+_SORTED = lazy(r"\bto (?:sort|re-?order|rank)\b", re.IGNORECASE)
 ARROWS_CHOOSE = MenuRule("arrow-menu", score=numbers.SURE)
 
 
 def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: Dialect) -> Finding:
     several = menu.several or (any(item.box for item in menu.items) and are_switched(view, menu))
-    if menu.how == "mark" and (menu.current < 0 or several):
-        return _unclear(rule, asked)  # nothing tells which row has the keys
+    if (menu.how == "mark" and (menu.current < 0 or several)) or _SORTED.search(asked.text):
+        return _unclear(rule, asked)  # nothing tells which row has the keys, or more is asked than one of them
     values = _values(menu, any(refuses(item.label, dialect, rule.refuse) for item in menu.items))
     choices = []
     for at, item in enumerate(menu.items):
