@@ -197,7 +197,7 @@ def _dialect(recording: Recording, tool: str) -> Any:
 @click.argument("what")
 @click.option("--tool", default="", help="The dialect, for a recording.")
 def explain(what: str, tool: str) -> None:
-    """Why something is or is not asked: a recording (.cast), a scenario file (.json), a prompt's id, or a session's id or name."""
+    """Why something is or is not asked: a recording (.cast), a scenario (.json), a prompt, a session (id or name)."""
     if what.endswith(".cast"):
         _explain_recording(Path(what), tool)
     elif what.endswith(".json"):

@@ -78,7 +78,7 @@ class Eye:
         if self.screen.version == self._version:
             return False
         self._version = self.screen.version
-        if len(self._seen_views) < 2 or not blinks(*self._seen_views, view):
+        if len(self._seen_views) < 2 or not blinks(self._seen_views[0], self._seen_views[1], view):
             self._changes.append(self.last_output)
         self._seen_views.append(view)
         key = f"{picture_key(view, self.dialect)} {self.screen.scrolled}"
@@ -134,7 +134,7 @@ class Eye:
 
 
 def blinks(before: View, one: View, other: View) -> bool:
-    """A caret that the program draws by itself: one cell looks otherwise, or the blanks of one row go back and forth."""
+    """A caret that the program draws by itself: one cell looks otherwise, or blanks of one row go back and forth."""
     if one.lines != other.lines or (one.row, one.col) != (other.row, other.col):
         return False
     rows = [at for at, styles in enumerate(one.styles) if styles != other.styles[at]]

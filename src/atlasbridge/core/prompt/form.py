@@ -5,7 +5,7 @@ Every field is seen to have the keys before anything is typed into it, and seen 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from atlasbridge.core.patterns import lazy
@@ -32,9 +32,7 @@ def decide_form(fields: tuple[FormField, ...], text: str) -> str:
     values = form_values(fields, text)
     names = ", ".join(field.label for field in fields)
     if not values:
-        return (
-            f"This is a form; name its fields, such as `{fields[0].label}: …; {fields[-1].label}: …` (it has {names})."
-        )
+        return f"This is a form; name its fields, such as `{fields[0].label}: …; {fields[-1].label}: …` (of {names})."
     unknown = [label for label in values if label not in {field.label for field in fields}]
     if unknown:
         return f"There is no field {unknown[0]!r}; it has {names}."
@@ -73,10 +71,12 @@ def encode_form(fields: tuple[FormField, ...], text: str, ending: tuple[Step, ..
     return (*steps, *ending)
 
 
-def decode_fields(data: Iterable[Mapping[str, Any]], decode: Any) -> tuple[FormField, ...]:
+def decode_fields(
+    data: Iterable[Mapping[str, Any]], decode: Callable[[Any], tuple[Step, ...]]
+) -> tuple[FormField, ...]:
     return tuple(
         FormField(
-            str(item["label"]), *(decode(item[name]) for name in ("lead", "below", "clear")), before=str(item["before"])
+            str(item["label"]), decode(item["lead"]), decode(item["below"]), decode(item["clear"]), str(item["before"])
         )
         for item in data
     )

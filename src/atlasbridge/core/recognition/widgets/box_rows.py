@@ -1,7 +1,8 @@
 """Rows that begin with a box: check boxes and radio boxes.
 
-Sees rows of one column that begin with `[ ]`, `( )`, `☐`, `◉` …; for: a colour, the cursor, a star in front of one, else the only mark.
-Against: a single row, other columns.  Whether several may be marked is `Menu.several`; the keys are `list_steps`.
+Sees rows of one column that begin with `[ ]`, `( )`, `☐`, `◉` …; for: a colour, the cursor, a star in
+front of one, else the only mark.  Against: a single row, other columns.
+Whether several may be marked is `Menu.several`; the keys are `list_steps`.
 """
 
 from __future__ import annotations

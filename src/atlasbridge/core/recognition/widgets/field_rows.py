@@ -117,9 +117,10 @@ def recognise_form(view: View, facts: Facts, dialect: Dialect) -> Finding | None
     labels = [one.label for one in form.rows]
     leaves = NAMED["tab"] if frames > 1 else arrow("down", view.application_cursor)  # fields in a frame of their own
     core = "\0".join((above.text, *labels, form.sends))
+    kind = PromptType.TYPE_FREE_TEXT if certain else PromptType.TYPE_UNKNOWN
     return Finding(
-        "form", PromptType.TYPE_FREE_TEXT if certain else PromptType.TYPE_UNKNOWN, numbers.SURE, compact(question), core,
-        first, constraints={"fields": labels}, line_mode=False, filled="\n".join(one.value for one in form.rows),
+        "form", kind, numbers.SURE, compact(question), core, first,
+        constraints={"fields": labels}, line_mode=False, filled="\n".join(one.value for one in form.rows),
         structural=True, question=question, whole=above.whole,
         fields=tuple(_field(view, form, at) for at in range(len(form.rows))) if certain else (),
         end_steps=(Step(leaves, Reach(form.sends)), Step(ENTER)) if certain else (),
