@@ -111,6 +111,7 @@ export class Card {
     }
     const send = () => { const value = field.value; if (secret) field.value = ""; this.answer(value, true, secret ? "a secret" : value); };
     const label = secret ? "Secret (typed once, never stored)" : this.prompt.constraints.idle ? `Your next ${this.prompt.constraints.commands ? "command" : "instruction"}`
+      : this.prompt.constraints.fields?.length && this.prompt.type === "free_text" ? `Its fields, as in: ${this.prompt.constraints.fields.map((name) => `${name}: …`).join("; ")}`
       : this.prompt.choices.length ? "Or in your own words" : "Your answer";
     return el("div", { cls: "say" }, el("label", { for: id }, label),
       el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
