@@ -89,5 +89,7 @@ def test_which_prompts_take_words() -> None:
 
 def test_a_form_says_how_its_fields_are_named() -> None:
     fields = (FormField("Shell"), FormField("Group"))
-    form = Prompt(PromptType.TYPE_FREE_TEXT, 0.9, "Edit user", constraints={"fields": ["Shell", "Group"]}, fields=fields)
+    form = Prompt(
+        PromptType.TYPE_FREE_TEXT, 0.9, "Edit user", constraints={"fields": ["Shell", "Group"]}, fields=fields
+    )
     assert "“Shell: …; Group: …”" in render_hint(form, "a" * 36)

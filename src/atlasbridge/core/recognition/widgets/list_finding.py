@@ -24,6 +24,7 @@ _MORE = lazy(
     re.IGNORECASE,
 )
 _SORTED = lazy(r"\bto (?:sort|re-?order|rank)\b", re.IGNORECASE)
+_MORE_SIGN = lazy(r"more|MORE|[…▼▾↓⇣▮▒+]|\.\.\.")  # in every row that `_MORE` could find
 ARROWS_CHOOSE = MenuRule("arrow-menu", score=numbers.SURE)
 
 
@@ -55,7 +56,9 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
         choices.append(Choice("cancel", "Cancel", named_steps(view, rule.cancel), refuses=True))
     constraints: dict[str, object] = {"min_choice": 1, "max_choice": len(menu.items)}
     ending: tuple[Step, ...] = ()
-    if any(_MORE.search(line) for line in view.lines[max(0, menu.top - 2) : menu.bottom + 4]):
+    if any(
+        _MORE_SIGN.search(line) and _MORE.search(line) for line in view.lines[max(0, menu.top - 2) : menu.bottom + 4]
+    ):
         constraints["scrolls"] = True  # only what is visible can be chosen by a word
     if several:
         constraints["multi_select"] = True

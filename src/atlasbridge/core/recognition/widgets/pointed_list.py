@@ -168,7 +168,7 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
 
 def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     """A menu of no known tool: the end of the screen, or a hint that arrows choose (`hinted`: it must have one)."""
-    around = "\n".join(view.lines[max(0, menu.top - 4) : view.bottom() + 1])
+    around = "\n".join(" ".join(line.split()) for line in view.lines[max(0, menu.top - 4) : view.bottom() + 1])
     if hinted:
         return bool(ARROWS.search(around))
     below = [line for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
