@@ -9,6 +9,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "run": ("atlasbridge.cli.run:main", "Run a tool; be asked elsewhere when it waits for you."),
     "attach": ("atlasbridge.cli.attach:main", "Bring a running session to this terminal."),
     "ps": ("atlasbridge.cli.ps:command", "List sessions."),
+    "resume": ("atlasbridge.cli.resume:command", "Let a session that Ctrl-Z has stopped go on."),
     "rename": ("atlasbridge.cli.rename:command", "Give a session another name."),
     "kill": ("atlasbridge.cli.kill:command", "End a session."),
     "approvals": ("atlasbridge.cli.approvals:command", "Watch open prompts and answer them with a keystroke."),

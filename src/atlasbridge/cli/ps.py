@@ -24,7 +24,7 @@ def command(include_ended: bool, as_json: bool) -> None:
             item["session_id"][:8],
             item["label"] or item["tool"],
             item["pid"],
-            item["state"] if item["state"] != "active" else ("attached" if item["attached"] else "detached"),
+            _state(item),
             (item["open_prompt"] or "")[:8] or _left(item),
             ago(item["started_at"]),
             item["cwd"],
@@ -32,6 +32,12 @@ def command(include_ended: bool, as_json: bool) -> None:
         for item in sessions
     ]
     print_table(("session", "tool", "pid", "state", "prompt", "age", "folder"), rows, "no sessions")
+
+
+def _state(session: dict[str, Any]) -> str:
+    if session["state"] != "active":
+        return str(session["state"])
+    return "stopped" if session.get("stopped") else "attached" if session["attached"] else "detached"
 
 
 def _left(session: dict[str, Any]) -> str:
