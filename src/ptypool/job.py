@@ -13,7 +13,15 @@ from typing import NoReturn
 _SHELL = "/bin/sh"
 _WORDS = ("sh", "-c", "read -r word # holds a terminal's job")
 _HIGHEST_FD = 1 << 20
-_HEEDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCHLD, signal.SIGCONT, signal.SIGKILL, signal.SIGSTOP)
+_HEEDED = (
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGTSTP,
+    signal.SIGCHLD,
+    signal.SIGCONT,
+    signal.SIGKILL,
+    signal.SIGSTOP,
+)
 _IGNORED = tuple(set(signal.valid_signals()) - set(_HEEDED))
 
 

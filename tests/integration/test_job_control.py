@@ -1,4 +1,4 @@
-"""Ctrl-Z under `run` as without it: the tool stops, the person's shell has its terminal back, `fg` goes on with both."""
+"""Ctrl-Z under `run` as without it: the tool stops, the shell has its terminal back, `fg` goes on with both."""
 
 from __future__ import annotations
 
@@ -95,7 +95,8 @@ def test_a_plain_program_stops_at_ctrl_z_and_goes_on_with_fg(home: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("program", "shown", "leave"), [(("less", "text"), "line 3", b"q"), (("vim", "-u", "NONE", "text"), "line 3", b":q\r")]
+    ("program", "shown", "leave"),
+    [(("less", "text"), "line 3", b"q"), (("vim", "-u", "NONE", "text"), "line 3", b":q\r")],
 )
 def test_a_full_screen_program_that_stops_itself_at_ctrl_z_is_drawn_again_by_fg(
     home: Path, tmp_path: Path, program: Sequence[str], shown: str, leave: bytes
@@ -129,15 +130,14 @@ def test_a_tool_that_handles_ctrl_z_itself_keeps_the_terminal(home: Path) -> Non
 def test_a_shell_in_a_session_has_job_control_of_its_own(home: Path) -> None:
     with shell(home) as terminal:
         terminal.type(f"PS1='inner$ ' {RUN} bash --norc --noprofile -i\r")
-        terminal.wait_for("inner$ ")
+        terminal.wait_until(lambda: terminal.text().endswith("\ninner$"), "the inner prompt")
         terminal.type(b"sleep 99\r")
         terminal.wait_for("sleep 99")
         wait_for(lambda: names_of_children(tool_pid(home)) == ["sleep"])
         terminal.type(b"\x1a")
         terminal.wait_for("Stopped                 sleep 99")
         terminal.wait_until(lambda: terminal.text().rstrip().endswith("inner$"), "the inner prompt")
-        terminal.type(b"kill %1; exit\r")
-        terminal.wait_until(lambda: terminal.text().rstrip().endswith("shell$"), "the outer prompt")
+        assert state_of(tool_pid(home)) == "S"
 
 
 def test_a_script_around_the_client_stops_with_it(home: Path) -> None:
@@ -185,7 +185,7 @@ def test_in_the_background_the_tool_works_and_its_screen_comes_with_fg(home: Pat
 def test_a_signal_to_a_client_without_a_terminal_of_its_own_stops_the_tool_too(home: Path) -> None:
     with shell(home) as terminal:
         terminal.type(f"{RUN} sh -c 'echo on; sleep 77; echo off' </dev/null | cat\r")
-        terminal.wait_for("on\n")
+        terminal.wait_until(lambda: terminal.text().endswith("\non"), "its output")
         suspend(terminal)
         wait_for(lambda: state_of(tool_pid(home)) == "T")
         terminal.type(b"fg\r")
@@ -203,11 +203,21 @@ def test_the_tool_has_no_strange_child_and_leads_its_session(home: Path) -> None
 
 
 def test_nothing_stays_of_what_holds_the_tools_job_and_no_open_file_is_held(home: Path) -> None:
-    """`9>…` of the person's shell ends with the tool: whoever reads it must see the end."""
+    """A pipe that the person's shell gave to the tool ends with the tool: whoever reads it must see the end."""
     with shell(home) as terminal:
-        terminal.type(f"{{ {RUN} sleep 0.3; }} 9> >(cat; echo pipe closed) 9>&9; wait; echo over\r")
-        terminal.wait_for("pipe closed")
+        terminal.type(f"{RUN} sh -c 'read word' 9> >(cat; echo pipe $((40 + 2)))\r")
+        terminal.wait_raw()
+        wait_for(lambda: len(members(tool_pid(home))) == 3, "the tool and the two that hold its job")
+        found = members(tool_pid(home))
+        terminal.type(b"\r")
+        terminal.wait_for("pipe 42")
     wait_no_session(home)
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in found), "all of them to end")
+
+
+def members(session: int) -> list[int]:
+    found = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+    return [pid for pid in found if Path(f"/proc/{pid}").exists() and os.getsid(pid) == session]
 
 
 def test_a_stopped_session_that_nobody_holds_says_so_and_goes_on_when_somebody_comes(home: Path) -> None:
@@ -240,13 +250,24 @@ def test_a_client_that_is_killed_while_it_is_stopped_leaves_a_session_to_attach_
         terminal.type(b"one\r")
         terminal.wait_until(lambda: terminal.text().count("one") == 2, "cat's echo")
         suspend(terminal)
-        terminal.type(b"kill -9 %1\r")
-        terminal.wait_for("Killed")
+        terminal.type(b"kill -9 %1; wait; echo $((40 + 2))\r")
+        terminal.wait_for("42")
         terminal.type(f"clear; {sys.executable} -m atlasbridge attach\r")
         terminal.wait_raw()
         terminal.type(b"two\r")
         terminal.wait_until(lambda: terminal.text().count("two") == 2, "cat's echo")
         terminal.type(b"\x04")
+
+
+def test_a_question_of_a_stopped_tool_is_taken_back_and_asked_again_when_it_goes_on(home: Path) -> None:
+    ask = "read -p 'Go on? [y/n] ' word; echo got $word; sleep 99"
+    with Terminal((*ATLASBRIDGE, "run", "--detach", "--channel", "none", "--", "bash", "-c", ask), home) as starter:
+        assert starter.wait_exit() == 0
+    first = wait_for(lambda: listed(home)["open_prompt"], "the question")
+    os.killpg(tool_pid(home), signal.SIGTSTP)
+    wait_for(lambda: listed(home)["open_prompt"] is None, "the question to be taken back")
+    os.killpg(tool_pid(home), signal.SIGCONT)
+    assert wait_for(lambda: listed(home)["open_prompt"], "the question again") != first
 
 
 def listed(home: Path) -> dict[str, object]:

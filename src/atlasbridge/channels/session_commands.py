@@ -27,7 +27,7 @@ NO_ANSWER = "That session does not answer."
 class SessionCommands:
     """`chosen` is the session that plain texts of a chat go to."""
 
-    NAMES: ClassVar[tuple[str, ...]] = ("screen", "last", "transcript", "get", "queue", "new", "esc", "stop")
+    NAMES: ClassVar[tuple[str, ...]] = ("screen", "last", "transcript", "get", "queue", "new", "esc", "resume", "stop")
 
     def __init__(self, desk: Desk, sign: str, chosen: Callable[[str], str], speaker: Speaker) -> None:
         self._desk, self._sign, self._chosen, self._speaker = desk, sign, chosen, speaker
@@ -47,6 +47,9 @@ class SessionCommands:
             return Spoken(self._which(command.name))
         if command.name == "esc":
             return Spoken(await self._esc(session, identity))
+        if command.name == "resume":
+            resumed = await self._desk.resume(session.session_id)
+            return Spoken(f"{session_name(session)} goes on." if resumed else NO_ANSWER)
         return await self._read(command.name, session)
 
     def meant(self, chat: str, rest: str) -> SessionRecord | None:

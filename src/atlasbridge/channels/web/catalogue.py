@@ -176,6 +176,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         thing(typed=FLAG, next={"type": "integer"}), body=body.KeysBody, errors=(403, 404, 409),
     ),
     Operation(
+        "POST", "/sessions/{session_id}/resume", session_api.resume, "admin", "Let a stopped session go on.",
+        thing(resumed=FLAG), errors=(404, 409),
+    ),
+    Operation(
         "POST", "/sessions/{session_id}/end", session_api.end, "admin", "End the session's tool.",
         thing(ending=FLAG), body=body.EndBody, errors=(404, 409),
     ),

@@ -13,7 +13,7 @@ SCHEMAS: dict[str, Any] = {
     "Error": thing(error=TEXT, message=TEXT),
     "Session": thing(
         session_id=TEXT, tool=TEXT, command={"type": "array", "items": TEXT}, pid={"type": "integer"}, state=TEXT,
-        attached=FLAG, cwd=TEXT, label=TEXT, started_at=TEXT, open_prompt=TEXT,
+        attached=FLAG, stopped=FLAG, cwd=TEXT, label=TEXT, started_at=TEXT, open_prompt=TEXT,
     ),
     "Prompt": thing(
         prompt_id=TEXT, session_id=TEXT, confidence=TEXT, excerpt=TEXT, screen=TEXT, state=TEXT, created_at=TEXT,

@@ -68,7 +68,9 @@ class HubDesk(DeskAttention, DeskOutbox):
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         opened = {record.session_id: record.prompt_id for record in self.ledger.open_prompts()}
         return [
-            replace(session, open_prompt=opened.get(session.session_id, ""), stopped=self._is_stopped(session.session_id))
+            replace(
+                session, open_prompt=opened.get(session.session_id, ""), stopped=self._is_stopped(session.session_id)
+            )
             for session in self.ledger.sessions(include_ended)
         ]
 
@@ -78,7 +80,8 @@ class HubDesk(DeskAttention, DeskOutbox):
 
     def session(self, session_id: str) -> SessionRecord | None:
         """By full or short id."""
-        return self.ledger.session(session_id)
+        found = self.ledger.session(session_id)
+        return found and replace(found, stopped=self._is_stopped(found.session_id))
 
     def open_prompts(self) -> list[PromptRecord]:
         return self.ledger.open_prompts()

@@ -247,8 +247,8 @@ class SessionHost:
         match message.get("m"):
             case "attach" if (fds := caller.take_terminal()) is not None:
                 self._seat.take(caller, fds, _size_of(message), bool(message.get("past")))
-                if self._pty.poll() is None and self._pty.stopped():
-                    self.continue_tool()  # somebody is there again
+                if caller.peer is not None and self._pty.poll() is None and self._pty.stopped():
+                    self.continue_tool()  # somebody came in: nobody else would continue it
             case "size" if caller.attachment is not None and caller.attachment is self._seat.attachment:
                 self._seat.resize(_size_of(message))
             case "leave":
