@@ -15,6 +15,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "approvals": ("atlasbridge.cli.approvals:command", "Watch open prompts and answer them with a keystroke."),
     "reply": ("atlasbridge.cli.reply:command", "Answer a prompt."),
     "later": ("atlasbridge.cli.later:command", "Answers that were given for a later moment: list, revoke."),
+    "queue": ("atlasbridge.cli.queue:command", "Instructions for when a tool is done: list, add, take back."),
     "ask": ("atlasbridge.cli.ask:command", "Ask a person from a script, and wait for the answer."),
     "away": ("atlasbridge.cli.away:command", "Say that nobody is at the desk: be asked elsewhere at once."),
     "here": ("atlasbridge.cli.here:command", "Say that somebody is at the desk again."),

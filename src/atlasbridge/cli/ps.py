@@ -25,7 +25,7 @@ def command(include_ended: bool, as_json: bool) -> None:
             item["label"] or item["tool"],
             item["pid"],
             _state(item),
-            (item["open_prompt"] or "")[:8] or _left(item),
+            _waits(item),
             ago(item["started_at"]),
             item["cwd"],
         )
@@ -40,7 +40,8 @@ def _state(session: dict[str, Any]) -> str:
     return "stopped" if session.get("stopped") else "attached" if session["attached"] else "detached"
 
 
-def _left(session: dict[str, Any]) -> str:
-    """A question whose time is over and that still stands on the screen."""
-    left = session.get("still_waiting")
-    return f"{left[:8]} still waiting" if left else ""
+def _waits(session: dict[str, Any]) -> str:
+    """Its open question, or one whose time is over and that still stands on the screen; and what is queued for it."""
+    left, queued = session.get("still_waiting"), session.get("queued")
+    waits = [(session["open_prompt"] or "")[:8] or (f"{left[:8]} still waiting" if left else "")]
+    return ", ".join(filter(None, [*waits, f"{queued} queued" if queued else ""]))

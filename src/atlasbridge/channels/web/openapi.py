@@ -97,7 +97,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
 
 def _content(answer: dict[str, Any]) -> dict[str, Any]:
     if "stream" in answer:
-        return {"text/event-stream": {"schema": TEXT}}
+        return {"text/event-stream": {"schema": {}}}  # what stands in an event is told in the page of the API
     if "text" in answer:
         return {"text/plain": {"schema": TEXT}}
     return {"application/json": {"schema": answer}}

@@ -194,8 +194,13 @@ class Operations:
         oldest = iso(self._clock.wall() - self._desk.settings.retention.listed_s)
         found = self._desk.sessions(include_ended)
         waiting = {record.session_id: record.prompt_id for record in self._desk.still_waiting()}
+        queued = [item["session_id"] for item in self._desk.queued()]
         return [
-            {**session.to_json(), "still_waiting": waiting.get(session.session_id)}
+            {
+                **session.to_json(),
+                "still_waiting": waiting.get(session.session_id),
+                "queued": queued.count(session.session_id),
+            }
             for session in found
             if not session.ended_at or session.ended_at >= oldest
         ]
