@@ -119,8 +119,8 @@ class FakeDesk(BareDesk):
 
     def queued(self, session_id: str = "") -> list[dict[str, Any]]:
         return [
-            {"queue_id": queue_id, "session_id": reply.session_id, "text": reply.value, "name": "shop", "by_name": "Ada",
-             "by": reply.identity, "created_at": iso(self.clock.wall())}
+            {"queue_id": queue_id, "session_id": reply.session_id, "text": reply.value, "name": "shop",
+             "by_name": "Ada", "by": reply.identity, "created_at": iso(self.clock.wall())}
             for queue_id, reply in self.queue
         ]  # fmt: skip
 

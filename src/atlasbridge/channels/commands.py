@@ -22,6 +22,7 @@ COMMANDS = {
     "status": "what waits for an answer",
     "sessions": "what runs",
     "screen": "show a session's screen: {sign}screen NAME",
+    "picture": "a session's screen as a picture: {sign}picture NAME",
     "last": "a session's last answer in full: {sign}last NAME",
     "transcript": "all that a session said since the last prompt: {sign}transcript NAME",
     "queue": "an instruction for when it is done: {sign}queue TEXT; what waits: {sign}queue; back: {sign}queue off ID",
@@ -68,6 +69,7 @@ class Spoken:
     name: str = "screen.txt"
     split: bool = False
     file: bytes | None = None
+    picture: bool = False
 
 
 def parse_command(text: str, bot_name: str, sign: str = "/") -> Command | None:
