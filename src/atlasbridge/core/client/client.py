@@ -104,10 +104,11 @@ class Client:
             signal.signal(number, _noted)
         signal.set_wakeup_fd(self._signals.write_fd, warn_on_full_buffer=False)
 
-    def _attach(self) -> None:
+    def _attach(self, back: bool = False) -> None:
+        """`back`: this terminal left because the tool had stopped; it goes on as soon as its terminal is there."""
         if self._terminal is not None:
             self._terminal.enter()
-        greeting = {"m": "attach", "past": self._past, **_size_fields(terminal_size())}
+        greeting = {"m": "attach", "past": self._past, "back": back, **_size_fields(terminal_size())}
         send_with_terminal(self._connection, greeting, (0, 1))
         self._past = False
         self._attached = True
@@ -167,7 +168,10 @@ class Client:
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(0, signal.SIGTSTP)
         signal.signal(signal.SIGTSTP, _noted)
-        self._say({"m": "continue"})
+        if self._in_background():
+            self._say({"m": "continue"})
+        else:
+            self._attach(back=True)
 
     def _in_background(self) -> bool:
         """A shell continued us with `bg`: the terminal is not ours, the tool works on without it."""

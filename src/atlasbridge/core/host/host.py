@@ -236,6 +236,13 @@ class SessionHost:
         if self._stopped and self._seat.taken:
             self._seat.vacate(self._seat.attachment, "stopped")
 
+    def _show(self, caller: Caller, fds: tuple[int, int], message: dict[str, Any]) -> None:
+        """A stopped tool goes on for the terminal that it had left, and for one that comes in: nobody else is there."""
+        back = bool(message.get("back"))
+        self._seat.take(caller, fds, _size_of(message), bool(message.get("past")), back)
+        if back or (caller.peer is not None and self._pty.poll() is None and self._pty.stopped()):
+            self.continue_tool()
+
     def continue_tool(self) -> None:
         """A stopped tool goes on: its terminal is back, or a person said so."""
         self._pty.signal(signal.SIGCONT)
@@ -246,9 +253,7 @@ class SessionHost:
             return
         match message.get("m"):
             case "attach" if (fds := caller.take_terminal()) is not None:
-                self._seat.take(caller, fds, _size_of(message), bool(message.get("past")))
-                if caller.peer is not None and self._pty.poll() is None and self._pty.stopped():
-                    self.continue_tool()  # somebody came in: nobody else would continue it
+                self._show(caller, fds, message)
             case "size" if caller.attachment is not None and caller.attachment is self._seat.attachment:
                 self._seat.resize(_size_of(message))
             case "leave":

@@ -105,11 +105,14 @@ class Judgement:
                 return
         self._parts[1].stop_changed(stopped)
 
-    def picture(self, past: bool = False) -> bytes:
-        """The screen as it is, for a terminal that joins; `past`: what scrolled off comes before it."""
-        from atlasbridge.core.screen.redraw import render_past, render_screen
+    def picture(self, past: bool = False, back: bool = False) -> bytes:
+        """The screen as it is, for a terminal that joins; `past`: what scrolled off comes before it; `back`: it left
+        only while the tool was stopped."""
+        from atlasbridge.core.screen.redraw import render_past, render_return, render_screen
         from atlasbridge.core.screen.style import render_sgr
 
+        if back:
+            return self._look(lambda screen: render_return(screen, render_sgr), b"")
         return self._look(
             lambda screen: (render_past(screen) if past else b"") + render_screen(screen, render_sgr), b""
         )
