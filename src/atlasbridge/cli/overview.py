@@ -66,7 +66,7 @@ def render_overview(prompts: list[dict[str, Any]], sessions: list[dict[str, Any]
         lines.append(_row(item["session_id"], _name(item), f"{where}, {item['cwd']}", cols))
     lines += [f"  and {len(others) - LISTED} more"] if len(others) > LISTED else []
     answer = "answer: atlasbridge approvals · " if prompts else "start: atlasbridge run TOOL · "
-    return [*lines, "", f"{answer}go there: atlasbridge attach NAME · all commands: atlasbridge --help"]
+    return [*lines, "", f"{answer}go there: atlasbridge attach NAME", "all commands: atlasbridge --help"]
 
 
 def _row(full_id: str, name: str, text: str, cols: int) -> str:
