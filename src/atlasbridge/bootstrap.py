@@ -9,13 +9,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
 from atlasbridge.core.values import replace
 
 if TYPE_CHECKING:
+    import socket
+
     from atlasbridge.adapters.tool_start import ToolStart
     from atlasbridge.channels.introduction import Introduction
     from atlasbridge.config.load import Configuration
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
     from atlasbridge.core.recognition.dialect import Dialect
     from atlasbridge.core.session.plan import Plan
+    from atlasbridge.core.session.settings import SessionSettings
     from atlasbridge.core.tty import Ending, Pty, Size
 
 CHANNEL_SETTINGS = {
@@ -37,6 +40,16 @@ CHANNEL_SETTINGS = {
     "tell": "atlasbridge.channels.tell.settings:TellSettings",
     "desktop": "atlasbridge.channels.desktop.settings:DesktopSettings",
 }
+
+
+class Prepared(NamedTuple):
+    """What a host is made of, besides its plan."""
+
+    home: Home
+    parts: HostParts
+    settings: SessionSettings
+    size: Size
+    attributes: list[Any] | None
 
 
 def channel_settings(name: str) -> type | None:
@@ -200,11 +213,34 @@ def run_session(plan: Plan) -> Ending:
     """Start the session host and lend it this terminal until the session ends or leaves it."""
     if plan.backend == "conpty" or sys.platform == "win32":
         return _run_on_console(plan)
-    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
-    from atlasbridge.core.client.client import Client, terminal_size
+    from atlasbridge.core.client.client import Client
     from atlasbridge.core.host.launch import launch
-    from atlasbridge.core.host.terminal.detach_key import DetachKey
+    from atlasbridge.core.host.zygote.start import start_zygote
     from atlasbridge.core.tty import Ending
+
+    prepared = prepare_session(plan)
+    client = Client(launch(plan, *prepared))
+    refused = client.await_start()
+    if refused is None and prepared.settings.zygote:
+        start_zygote(prepared.home, os.environ)  # for the sessions after this one
+    if refused is not None or plan.detach:
+        client.close()
+        return refused or Ending(0)
+    return client.run()
+
+
+def host_session(plan: Plan, client: socket.socket) -> NoReturn:
+    """In a process that the zygote has forked: the session's host, with the caller's terminal at the other end."""
+    from atlasbridge.core.host.launch import host_here
+
+    host_here(plan, *prepare_session(plan), client)
+
+
+def prepare_session(plan: Plan) -> Prepared:
+    """Everything that can be wrong before a tool starts is said here, as an exception."""
+    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
+    from atlasbridge.core.client.client import terminal_size
+    from atlasbridge.core.host.terminal.detach_key import DetachKey
     from atlasbridge.os.tty.posix import own_line_settings
 
     home = Home.find(os.environ)
@@ -214,13 +250,8 @@ def run_session(plan: Plan) -> Ending:
     check_dialect(home, plan)
     if plan.channels and plan.hub:
         refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
-    parts = host_parts(home, detection)
-    client = Client(launch(plan, home, parts, settings, terminal_size(), None if plan.detach else own_line_settings()))
-    refused = client.await_start()
-    if refused is not None or plan.detach:
-        client.close()
-        return refused or Ending(0)
-    return client.run()
+    attributes = None if plan.detach else own_line_settings()
+    return Prepared(home, host_parts(home, detection), settings, terminal_size(), attributes)
 
 
 def _run_on_console(plan: Plan) -> Ending:

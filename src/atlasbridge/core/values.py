@@ -6,11 +6,18 @@ felt at each start.  Here one function is compiled for a class, when it is first
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, Never, TypeVar, dataclass_transform
 
-T = TypeVar("T")
+TYPE_CHECKING = False  # a checker knows the name; `typing` alone would double the time in which a client starts
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Never, TypeVar, dataclass_transform
+
+    T = TypeVar("T")
+else:
+
+    def dataclass_transform(**_):
+        return lambda decorator: decorator
 
 
 class _Made:
