@@ -5,10 +5,10 @@ What it does for a caller is what `atlasbridge run` does: the same words are rea
 
 from __future__ import annotations
 
-import gc
 import os
 import socket
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import NoReturn
 
@@ -19,10 +19,12 @@ from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
+from atlasbridge.core.host.launch import keep_one_heap
 from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.host.zygote.nursery import Nursery
+from atlasbridge.core.host.zygote.rehearsal import rehearse
+from atlasbridge.core.host.zygote.sharing import share_everything
 from atlasbridge.core.host.zygote.surroundings import FOLDER, address, read_surroundings
-from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.shield import hide_memory
 
 _NEEDED = (  # all that a session imports while it lives; `tests` compare the list with a real one
@@ -34,6 +36,7 @@ _NEEDED = (  # all that a session imports while it lives; `tests` compare the li
     "atlasbridge.config.secrets",
     "atlasbridge.config.session",
     "atlasbridge.core.client.client",
+    "atlasbridge.core.daemon.age",
     "atlasbridge.core.detection.detector",
     "atlasbridge.core.host.host",
     "atlasbridge.core.host.hub.hubside",
@@ -61,23 +64,23 @@ def main() -> int:
     hide_memory()
     home = Home.find(os.environ)
     home.prepare()
+    (home.root / FOLDER).mkdir(mode=0o700, exist_ok=True)
     for name in _NEEDED:
         import_module(name)
-    while compile_next():
-        pass
-    sources = _sources()
+    rehearse(bootstrap.find_dialect(home, "", "sh"))
+    is_fresh = watch_sources()
     clock = SystemClock()
     nursery = Nursery(
         address(str(home.root), surroundings),
         surroundings,
         host_session,
-        lambda: _sources() == sources,
+        is_fresh,
         lambda: lock_holder(home.lock) is not None,
         clock,
         Logbook(home.root / FOLDER / "zygote.log", clock),
     )
-    gc.collect()
-    gc.freeze()  # what is there stays where it is: its pages are shared by all hosts
+    keep_one_heap()
+    share_everything()
     nursery.run()
     return 0
 
@@ -97,18 +100,23 @@ def host_session(words: list[str], client: socket.socket) -> NoReturn:
     os._exit(0)
 
 
-def _sources() -> dict[str, tuple[int, int]]:
-    """When each file of ours that was imported was last written: a host of older code must not be forked."""
-    found = {}
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if file and name.partition(".")[0] in ("atlasbridge", "ptypool"):
-            try:
-                told = os.stat(file)
-            except OSError:
-                continue
-            found[file] = (told.st_mtime_ns, told.st_size)
-    return found
+def watch_sources() -> Callable[[], bool]:
+    """Whether the files of ours that were imported are still the same: a host of older code must not be forked."""
+    ours = [module for name, module in sys.modules.items() if name.partition(".")[0] in ("atlasbridge", "ptypool")]
+    files = [file for module in ours if (file := getattr(module, "__file__", None))]
+
+    def look() -> list[tuple[int, int]]:
+        return [(told.st_mtime_ns, told.st_size) for told in map(os.stat, files)]
+
+    first = look()
+
+    def is_fresh() -> bool:
+        try:
+            return look() == first
+        except OSError:
+            return False  # an update is just being written
+
+    return is_fresh
 
 
 if __name__ == "__main__":

@@ -20,6 +20,9 @@ else:
         return lambda decorator: decorator
 
 
+_waiting: list[Callable[[], None]] = []
+
+
 class _Made:
     """A default that is made anew for each object."""
 
@@ -108,10 +111,20 @@ def _first_initialiser(made: Any, defaults: dict[str, Any]) -> Callable[..., Non
     """For the first object only: many a class is never used, and compiling costs more than making it."""
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:
-        made.__init__ = _initialiser(made, defaults)
+        compile_it()
         made.__init__(self, *values, **named)
 
+    def compile_it() -> None:
+        made.__init__ = _initialiser(made, defaults)
+
+    _waiting.append(compile_it)
     return __init__
+
+
+def compile_initialisers() -> None:
+    """Those of all classes so far: for a process whose children should find them done."""
+    while _waiting:
+        _waiting.pop()()
 
 
 def _initialiser(made: Any, defaults: dict[str, Any]) -> Callable[..., None]:

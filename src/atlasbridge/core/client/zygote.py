@@ -67,6 +67,8 @@ def _hand_over(connection: socket.socket, surroundings: bytes, words: Sequence[s
         send_with_fds(connection, letter, (folder, *numbers))
     finally:
         os.close(folder)
+    import atlasbridge.core.client.client  # noqa: F401  # needed next: while the host is being forked it costs nothing
+
     if connection.recv(len(HERE)) != HERE:
         return False
     connection.sendall(GO)  # not before: who gave up waiting must not start it twice

@@ -135,7 +135,7 @@ def _host_session(
     from atlasbridge.core.host.host import SessionHost  # not before the fork: the client never needs it
 
     _leave_tool()
-    _keep_one_heap()
+    keep_one_heap()
     journal.note("session started", tool=plan.tool, pid=pty.pid)
     host = SessionHost(plan, pty, size, parts, settings, clock, journal)
     host.listen(home.sessions / f"{short_id(plan.session_id)}.sock")
@@ -159,7 +159,7 @@ def _leave_tool() -> None:
             continue  # the listing's own descriptor
 
 
-def _keep_one_heap() -> None:
+def keep_one_heap() -> None:
     """The C library gives every thread a heap of its own, and a flood leaves each of them large."""
     try:
         import ctypes

@@ -1,29 +1,31 @@
 """The zygote itself: waits at its socket, forks a host for whoever knocks, and ends when nobody needs it.
 
 It reads nothing of what callers write: that is the child's business (`takeover`), and so nobody can keep it waiting.
+It does as little as can be: whatever it touches between two forks is no longer shared with the host before.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-import select
 import signal
-import socket
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.host.logbook import Logbook
-from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.host.zygote.takeover import NotForUs, become, begin, leave_zygote, refuse_strangers, take_letter
+from atlasbridge.core.lean import socket
 
 IDLE_S = 600.0  # without a session of its own, while a hub runs
-_LOOK_S = 15.0
-_STALE = 3  # the exit status of a child that found other code on the disk than it was made of
-_IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTTIN, signal.SIGTTOU, signal.SIGTSTP)
+LOOK_S = 15.0  # how often it looks whether it is needed
+_FRESH_S = 1.0  # how long a look at the program's files is good for
+_IGNORED = (
+    *(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTTIN, signal.SIGTTOU, signal.SIGTSTP),
+    signal.SIGCHLD,  # the kernel buries the hosts
+)
 
-HostSession = Callable[[list[str], socket.socket], NoReturn]
+HostSession = Callable[[list[str], Any], NoReturn]
 
 
 class Nursery:
@@ -36,6 +38,8 @@ class Nursery:
         hub_runs: Callable[[], bool],
         clock: Clock,
         journal: Logbook,
+        idle_s: float = IDLE_S,
+        look_s: float = LOOK_S,
     ) -> None:
         self._path = path
         self._surroundings = surroundings
@@ -44,34 +48,28 @@ class Nursery:
         self._hub_runs = hub_runs
         self._clock = clock
         self._journal = journal
-        self._signals = Wakeup()
-        self._hosts: set[int] = set()
+        self._idle_s = idle_s
+        self._look_s = look_s
+        self._inode = 0
         self._used_at = clock.now()
-        self._over = ""  # why it ends
+        self._looked_at = self._used_at
 
     def run(self) -> None:
         """Until nobody needs it; at once where another zygote has this address."""
-        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
         lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return
-        self._take_signals()
-        listener = self._listen()
-        self._journal.note("zygote started", pid=os.getpid(), address=os.path.basename(self._path))
-        self._serve(listener)
-        self._journal.note("zygote ends", pid=os.getpid(), why=self._over)
-        if self._is_ours(listener):
-            os.unlink(self._path)
-        os.close(lock)
-
-    def _take_signals(self) -> None:
         for number in _IGNORED:
             signal.signal(number, signal.SIG_IGN)
-        for number in (signal.SIGCHLD, signal.SIGTERM):
-            signal.signal(number, lambda *_: None)
-        signal.set_wakeup_fd(self._signals.write_fd, warn_on_full_buffer=False)
+        listener = self._listen()
+        self._journal.note("zygote started", pid=os.getpid(), address=os.path.basename(self._path))
+        why = self._serve(listener)
+        self._journal.note("zygote ends", pid=os.getpid(), why=why)
+        if self._is_ours():
+            os.unlink(self._path)
+        os.close(lock)
 
     def _listen(self) -> socket.socket:
         try:
@@ -84,81 +82,69 @@ class Nursery:
         os.umask(old)
         self._inode = os.stat(self._path).st_ino
         listener.listen(128)
-        listener.setblocking(False)
+        listener.settimeout(self._look_s)
         return listener
 
-    def _is_ours(self, listener: socket.socket) -> bool:
+    def _is_ours(self) -> bool:
         try:
             return os.stat(self._path).st_ino == self._inode
         except OSError:
             return False
 
-    def _serve(self, listener: socket.socket) -> None:
-        waiter = select.poll()
-        waiter.register(listener, select.POLLIN)
-        waiter.register(self._signals.fileno(), select.POLLIN)
-        while not self._over:
-            ready = {fd for fd, _ in waiter.poll(_LOOK_S * 1000)}
-            if signal.SIGTERM in self._signals.take():
-                self._over = "it was told to"
-            self._reap()
-            if listener.fileno() in ready and not self._over:
-                self._accept(listener)
-            self._over = self._over or self._why_end(listener)
-
-    def _why_end(self, listener: socket.socket) -> str:
-        if not self._is_ours(listener):
-            return "its socket is gone"
-        idle_s = self._clock.now() - self._used_at
-        if self._hosts or idle_s < _LOOK_S:
-            return ""
-        return "nobody came" if idle_s > IDLE_S else "" if self._hub_runs() else "the hub is gone"
-
-    def _reap(self) -> None:
+    def _serve(self, listener: Any) -> str:
+        """Returns why it ends."""
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            self._hosts.discard(pid)
+                fd, _ = listener._accept()  # what `accept` makes of it would be thrown away
+            except TimeoutError:
+                if why := self._why_end():
+                    return why
+                continue
+            except OSError:
+                continue  # gone again, or no descriptor to be had
+            now = self._clock.now()
+            if now > self._looked_at + _FRESH_S:
+                self._looked_at = now
+                if not self._is_fresh():
+                    return "the program has changed"
+            self._used_at = now
+            try:
+                if os.fork() == 0:
+                    self._host(listener, fd)
+            except OSError:
+                pass  # its caller takes the plain way, and hears there what is wrong
+            os.close(fd)
+
+    def _why_end(self) -> str:
+        if not self._is_ours():
+            return "its socket is gone"
+        if self._has_hosts():
             self._used_at = self._clock.now()
-            if os.waitstatus_to_exitcode(status) == _STALE:
-                self._over = "the program has changed"
+            return ""
+        if self._clock.now() - self._used_at > self._idle_s:
+            return "nobody came"
+        return "" if self._hub_runs() else "the hub is gone"
 
-    def _accept(self, listener: socket.socket) -> None:
+    def _has_hosts(self) -> bool:
         try:
-            connection, _ = listener.accept()
-        except OSError:
-            return  # gone again, or no descriptor to be had
-        try:
-            pid = os.fork()
-        except OSError:
-            pid = -1  # its caller takes the plain way, and hears there what is wrong
-        if pid == 0:
-            self._host(listener, connection)
-        connection.close()
-        if pid > 0:
-            self._hosts.add(pid)
-        self._used_at = self._clock.now()
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return False
+        return True
 
-    def _host(self, listener: socket.socket, connection: socket.socket) -> NoReturn:
+    def _host(self, listener: socket.socket, fd: int) -> NoReturn:
         """In the child.  Never returns: its stack is the zygote's."""
-        status = 1
         try:
-            leave_zygote(listener, connection)
+            leave_zygote(listener, fd)
+            connection = socket.socket(fileno=fd)
             refuse_strangers(connection)
             letter, fds = take_letter(connection)
             if letter.surroundings != self._surroundings:
                 raise NotForUs("other surroundings")
-            if not self._is_fresh():
-                status = _STALE
-                raise NotForUs("the program has changed")
             line = become(letter, fds, connection)
             begin(line)
             self._host_session([os.fsdecode(word) for word in letter.words], line)
         except NotForUs:
             pass  # the caller sees the connection close, and takes the plain way
         finally:
-            os._exit(status)
+            os._exit(1)

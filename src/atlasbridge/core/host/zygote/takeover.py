@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-import signal
-import socket
+import socket as public
 import time
 from collections.abc import Sequence
 
 from atlasbridge.core.host.terminal.lending import unpack_fds
 from atlasbridge.core.host.zygote.letter import CWD, GO, HERE, MOST_FDS, Letter, read_letter, whole_length
 from atlasbridge.core.kin import is_inside, look_at, trace_line
+from atlasbridge.core.lean import signal, socket
 from atlasbridge.core.peer import read_peer
 
 _PATIENCE_S = 2.0
@@ -59,12 +59,12 @@ def refuse_strangers(connection: socket.socket) -> None:
         raise NotForUs("from inside a session")
 
 
-def become(letter: Letter, fds: Sequence[int], connection: socket.socket) -> socket.socket:
+def become(letter: Letter, fds: Sequence[int], connection: socket.socket) -> public.socket:
     """Its descriptors, folder, umask and environment.  Returns the connection, which has moved out of their way."""
     numbers = [-1 if name == CWD else int(name) for name in letter.fds]
     above = max(numbers) + 1
     moved = [_move(fd, above) for fd in fds]
-    line = socket.socket(fileno=_move(connection.detach(), above))
+    line = public.socket(fileno=_move(connection.detach(), above))
     for fd, number in zip(moved, numbers, strict=True):
         if number < 0:
             os.fchdir(fd)
@@ -72,8 +72,10 @@ def become(letter: Letter, fds: Sequence[int], connection: socket.socket) -> soc
             os.dup2(fd, number, inheritable=True)
         os.close(fd)
     os.umask(letter.umask)
-    os.environb.clear()
-    os.environb.update(letter.environ)
+    for name in list(os.environb):
+        del os.environb[name]
+    for name, value in letter.environ.items():
+        os.environb[name] = value
     time.tzset()
     return line
 
@@ -96,17 +98,10 @@ def begin(connection: socket.socket) -> None:
     connection.settimeout(None)
 
 
-def leave_zygote(listener: socket.socket, connection: socket.socket) -> None:
-    """Nothing of the zygote's stays open here, above all not its lock; and no signal is meant for it any more."""
-    signal.set_wakeup_fd(-1)
-    for number in (signal.SIGCHLD, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-    listener.detach()
-    keep = connection.fileno()
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) != keep:
-            try:
-                os.close(int(name))
-            except OSError:
-                continue  # the listing's own descriptor
+def leave_zygote(listener: socket.socket, keep: int) -> None:
+    """Nothing of the zygote's stays open here, above all not its lock; children are ours to wait for again."""
     os.setsid()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    listener.detach()
+    os.closerange(3, keep)
+    os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX"))  # one system call each, where close_range(2) is
