@@ -44,7 +44,7 @@ def _open_what_is_closed() -> None:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free: this one
-            setattr(sys, name, open(number, "w" if number else "r", closefd=False))
+            setattr(sys, name, os.fdopen(number, "w" if number else "r"))
 
 
 def _overview(line: bool = False) -> int:

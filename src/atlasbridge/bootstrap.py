@@ -215,7 +215,7 @@ def run_session(plan: Plan) -> Ending:
         return _run_on_console(plan)
     from atlasbridge.core.client.client import Client
     from atlasbridge.core.host.launch import launch
-    from atlasbridge.core.host.zygote.start import start_zygote
+    from atlasbridge.core.host.zygote.bring_up import start_zygote
     from atlasbridge.core.tty import Ending
 
     prepared = prepare_session(plan)

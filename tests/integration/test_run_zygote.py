@@ -1,4 +1,4 @@
-"""Sessions whose host a zygote has forked: they are what they would be without it, and without it they are all the same."""
+"""Sessions whose host a zygote has forked: they are what they are without it."""
 
 from __future__ import annotations
 
@@ -237,5 +237,7 @@ def test_a_zygote_has_imported_all_that_a_host_needs(home: Path, tmp_path: Path)
 
 
 def _open_prompts(environ: dict[str, str]) -> list[str]:
-    done = subprocess.run([*ATLASBRIDGE, "approvals", "--json"], env=environ, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [*ATLASBRIDGE, "approvals", "--json"], env=environ, capture_output=True, text=True, timeout=60
+    )
     return [prompt["prompt_id"] for prompt in json.loads(done.stdout or "[]")]

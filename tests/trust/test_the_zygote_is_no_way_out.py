@@ -35,7 +35,7 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 # A client that does not keep to the rules: it hides that it is inside a session.
 ASKS = """
 import os, sys
-from atlasbridge.core.client.zygote import ask_zygote
+from atlasbridge.core.client.host_request import ask_zygote
 os.environ.pop("ATLASBRIDGE_SESSION", None)
 os.environ["ATLASBRIDGE_HOME"] = sys.argv[1]
 got = ask_zygote(["--no-hub", "--detach", "--", "touch", sys.argv[2]], os.environ)
@@ -74,7 +74,9 @@ def script(tmp_path: Path, text: str) -> str:
 def test_a_person_gets_a_host_and_a_sessions_tool_gets_none(home: Path, tmp_path: Path) -> None:
     start_zygote(home)
     words = [sys.executable, "-P", script(tmp_path, ASKS), str(home)]
-    subprocess.run([*words, str(tmp_path / "by-person"), str(tmp_path / "one")], env=environ_with_zygote(home), timeout=60)
+    subprocess.run(
+        [*words, str(tmp_path / "by-person"), str(tmp_path / "one")], env=environ_with_zygote(home), timeout=60
+    )
     assert (tmp_path / "one").read_text() == "obeyed"
     wait_for((tmp_path / "by-person").exists, "the person's tool")
     in_session(home, *words, str(tmp_path / "by-tool"), str(tmp_path / "two"))
@@ -108,7 +110,9 @@ def test_nobody_hands_a_session_to_a_zygote_of_a_tools(home: Path, tmp_path: Pat
     in_session(home, sys.executable, "-P", script(tmp_path, POSES), str(home), str(ready), str(heard))
     wait_for(lambda: ready.exists() and ready.read_text(), "the false zygote")
     words = [*ATLASBRIDGE, "run", "--no-hub", "echo", "all is well"]
-    done = subprocess.run(words, env=environ_with_zygote(home, SECRET="sk-1"), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        words, env=environ_with_zygote(home, SECRET="sk-1"), capture_output=True, text=True, timeout=60
+    )
     assert done.stdout.strip() == "all is well"
     wait_for(heard.exists, "the false zygote's caller")
     assert heard.read_bytes().strip(b"|") == b"", "it was told something"

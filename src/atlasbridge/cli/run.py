@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from atlasbridge.core.client.zygote import ask_zygote
+from atlasbridge.core.client.host_request import ask_zygote
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.values import field, mutable
 

@@ -81,7 +81,9 @@ def encode(message: dict[str, Any]) -> bytes:
 
 def encode_plain(message: dict[str, str | int]) -> bytes:
     """The same for plain words and numbers: all that a client has to say."""
-    items = (f'"{name}":"{item}"' if isinstance(item, str) else f'"{name}":{int(item)}' for name, item in message.items())
+    items = (
+        f'"{name}":"{item}"' if isinstance(item, str) else f'"{name}":{int(item)}' for name, item in message.items()
+    )
     return ("{" + ",".join(items) + "}\n").encode("ascii")
 
 

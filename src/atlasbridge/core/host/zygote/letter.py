@@ -68,4 +68,6 @@ def read_letter(data: bytes) -> Letter:
     if any(not name or not equals for name, equals, _ in pairs):
         raise ValueError("a variable without a name")
     environ = {name: value for name, _, value in pairs}
-    return Letter(surroundings, int(umask, 8) & 0o777, tuple(fds.decode("ascii").split()), tuple(rest[:number]), environ)
+    return Letter(
+        surroundings, int(umask, 8) & 0o777, tuple(fds.decode("ascii").split()), tuple(rest[:number]), environ
+    )
