@@ -82,7 +82,7 @@ async def test_people_are_told_once_of_many_attempts_and_hear_it_in_every_channe
 
 async def test_a_peer_that_is_gone_or_was_replaced_is_nobody() -> None:
     async with live_hub() as live:
-        parts = live.hub.replies._hub
+        parts = live.hub.replies.hub
         refusals = RefusalLog(live.hub.ledger, live.clock, live.hub.scheduler)
         alive = {5: Process(5, 1, 100), 1: Process(1, 0, 1)}
         kinship = Kinship(parts, refusals, alive.get)
