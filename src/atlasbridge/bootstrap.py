@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
     from atlasbridge.config.load import Configuration
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.detection.settings import DetectorSettings
-    from atlasbridge.core.host.edges import HostParts
+    from atlasbridge.core.host.edges import HostParts, Prepared
     from atlasbridge.core.host.opened import DetectorLike
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
     from atlasbridge.core.recognition.dialect import Dialect
     from atlasbridge.core.session.plan import Plan
-    from atlasbridge.core.session.settings import SessionSettings
     from atlasbridge.core.tty import Ending, Pty, Size
 
 CHANNEL_SETTINGS = {
@@ -40,16 +39,6 @@ CHANNEL_SETTINGS = {
     "tell": "atlasbridge.channels.tell.settings:TellSettings",
     "desktop": "atlasbridge.channels.desktop.settings:DesktopSettings",
 }
-
-
-class Prepared(NamedTuple):
-    """What a host is made of, besides its plan."""
-
-    home: Home
-    parts: HostParts
-    settings: SessionSettings
-    size: Size
-    attributes: list[Any] | None
 
 
 def channel_settings(name: str) -> type | None:
@@ -240,6 +229,7 @@ def prepare_session(plan: Plan) -> Prepared:
     """Everything that can be wrong before a tool starts is said here, as an exception."""
     from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
     from atlasbridge.core.client.client import terminal_size
+    from atlasbridge.core.host.edges import Prepared
     from atlasbridge.core.host.terminal.detach_key import DetachKey
     from atlasbridge.os.tty.posix import own_line_settings
 

@@ -63,7 +63,8 @@ def _make_scanner() -> Any:
     try:
         from _json import make_scanner
 
-        return make_scanner(_Usual)
+        how: Any = _Usual
+        return make_scanner(how)
     except (ImportError, AttributeError, TypeError):  # another interpreter, or a later one
         from json import JSONDecoder
 

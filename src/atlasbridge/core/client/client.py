@@ -112,7 +112,7 @@ class Client:
     def _attach(self) -> None:
         if self._terminal is not None:
             self._terminal.enter()
-        greeting = {"m": "attach", "past": self._past, **_size_fields(terminal_size())}
+        greeting: dict[str, str | int] = {"m": "attach", "past": self._past, **_size_fields(terminal_size())}
         send_with_fds(self._connection, wire.encode_plain(greeting), (0, 1))
         self._past = False
         self._attached = True
