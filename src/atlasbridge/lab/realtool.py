@@ -26,6 +26,7 @@ BINARIES = {
     "copilot": "node_modules/.bin/copilot",
     "vibe": "bin/vibe",
     "grok": "node_modules/.bin/grok",
+    "cline": "node_modules/.bin/cline",
 }
 
 

@@ -185,6 +185,17 @@ def _grok(binary: Path, home: Path, folder: Path, address: str, first_run: str) 
     return ("-k", "none", "-u", f"{address}/v1", "-m", "lab-model"), {}
 
 
+def _cline(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    if first_run == "virgin":
+        return ("--auto-approve", "false", "-i"), {}
+    settings = {"provider": "openai-compatible", "apiKey": "none", "model": "lab-model", "baseUrl": f"{address}/v1"}
+    known = {"settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}
+    wanted = {"version": 1, "lastUsedProvider": "openai-compatible", "providers": {"openai-compatible": known}}
+    (home / ".cline" / "data" / "settings").mkdir(parents=True, exist_ok=True)
+    (home / ".cline" / "data" / "settings" / "providers.json").write_text(json.dumps(wanted))
+    return ("--auto-approve", "false", "-i"), {"CLINE_NO_AUTO_UPDATE": "1"}
+
+
 SEEDS: dict[str, Callable[[Path, Path, Path, str, str], Seeded]] = {
     "claude": _claude,
     "claude-2.1.197": _claude,
@@ -198,4 +209,5 @@ SEEDS: dict[str, Callable[[Path, Path, Path, str, str], Seeded]] = {
     "copilot": _copilot,
     "vibe": _vibe,
     "grok": _grok,
+    "cline": _cline,
 }

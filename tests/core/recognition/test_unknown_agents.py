@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import POLLING, TICKING, Nothing, Playbook, Raised
 
+from atlasbridge.core.detection.commands import RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer
 from atlasbridge.core.prompt.step import Shows
@@ -263,3 +264,22 @@ def test_a_dialog_that_ignores_the_first_keys_is_raised_when_it_hears_them() -> 
     play = Playbook(TICKING, dialect="vibe") >> HIDE + VIBE >> 0.5 << Nothing()
     play = play >> 0.5 << Raised("multiple_choice")
     assert [choice.refuses for choice in play.prompt.choices] == [False, False, True]
+
+
+STATUS = " lab-model (10) $0.00                                        ○ Plan ● Act (Tab)\n work\n Auto-approve disabled"
+
+
+def test_a_mode_that_is_shown_in_a_status_row_is_no_choice() -> None:
+    """Whoever is asked whether to plan or to act would press Enter in the dialog above."""
+    dialog = "\n Approve tool call?\n\n editor\n   /tmp/seed.txt\n\n  [y] Approve   [n] Deny\n\n"
+    play = Playbook(TICKING) >> HIDE + dialog + STATUS >> 12.0
+    raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
+    assert not any("Plan" in choice.label for prompt in raised for choice in prompt.choices)
+    assert Playbook(TICKING) >> HIDE + f"{BAR}\n❯ Ask anything...\n{BAR}\n{STATUS}" >> 3.0 << Raised("free_text")
+
+
+@pytest.mark.parametrize("row", ["● Yes / ○ No", "│  ○ Yes / ● No", "Go on? ● Yes  ○ No", "Mode: ○ Plan ● Act"])
+def test_choices_with_marks_in_a_row_of_their_own_or_behind_their_question_are_a_menu(row: str) -> None:
+    play = Playbook(TICKING) >> HIDE + f"◆  Shall it go on?\n{row}\n" >> 3.0
+    (raised,) = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
+    assert len(raised.choices) == 2

@@ -214,6 +214,7 @@ def shell(command: str) -> Spellings:
         "shell": {"command": ["bash", "-lc", command]},
         "run_shell_command": {"command": command, "description": note},
         "bash": {"command": command, "description": note},
+        "run_commands": {"commands": [command]},
     }
 
 
@@ -225,6 +226,7 @@ def write(path: str, content: str, patch: str) -> Spellings:
         "write": {"filePath": path, "path": path, "content": content},
         "create": {"path": path, "file_text": content},
         "create_file": {"path": path, "content": content},
+        "editor": {"path": path, "new_text": content},
         "exec_command": {"cmd": f"apply_patch <<'END'\n{patch}END"},
     }
 
@@ -236,6 +238,7 @@ def read(path: str) -> Spellings:
         "read": {"filePath": path},
         "view": {"path": path},
         "view_file": {"path": path},
+        "read_files": {"files": [{"path": path}]},
         "exec_command": {"cmd": "cat seed.txt"},
         "shell_command": {"command": "cat seed.txt"},
     }
@@ -259,6 +262,7 @@ def edit(path: str) -> Spellings:
             "new_str": new,
         },
         "str_replace_editor": {"path": path, "old_str": old, "new_str": new},
+        "editor": {"path": path, "old_text": old, "new_text": new},
         "exec_command": {"cmd": f"apply_patch <<'END'\n{CHANGE_FILE}END"},
     }
 
@@ -270,6 +274,7 @@ def fetch(page: str) -> Spellings:
         "FetchURL": {"url": page},
         "Fetch": {"url": page},
         "webfetch": {"url": page, "format": "text"},
+        "fetch_web_content": {"requests": [{"url": page, "prompt": "What does it say?"}]},
     }
 
 
@@ -281,6 +286,7 @@ def ask(questions: list[tuple[str, str, list[dict[str, str]]]], multi: bool = Fa
         "AskUserQuestion": {"questions": several},
         "ask_user_question": {"questions": [{**q, "multiSelect": multi} for q in plain]},
         "AskQuestion": {"question": words, "options": labels},
+        "ask_question": {"question": words, "options": labels},
         "request_user_input": {"questions": [{**q, "id": str(q["header"]).lower()} for q in plain]},
         "ask_user": {
             "questions": [{**q, "type": "choice", "multiSelect": multi} for q in plain],
