@@ -3,6 +3,8 @@ names."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.support.playbook import POLLING, TICKING, Nothing, Playbook, Raised
 
@@ -266,7 +268,9 @@ def test_a_dialog_that_ignores_the_first_keys_is_raised_when_it_hears_them() -> 
     assert [choice.refuses for choice in play.prompt.choices] == [False, False, True]
 
 
-STATUS = " lab-model (10) $0.00                                        ○ Plan ● Act (Tab)\n work\n Auto-approve disabled"
+STATUS = (
+    " lab-model (10) $0.00                                        ○ Plan ● Act (Tab)\n work\n Auto-approve disabled"
+)
 
 
 def test_a_mode_that_is_shown_in_a_status_row_is_no_choice() -> None:
@@ -283,3 +287,24 @@ def test_choices_with_marks_in_a_row_of_their_own_or_behind_their_question_are_a
     play = Playbook(TICKING) >> HIDE + f"◆  Shall it go on?\n{row}\n" >> 3.0
     (raised,) = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
     assert len(raised.choices) == 2
+
+
+@pytest.mark.parametrize(
+    "keys", ["[y] Approve   [n] Deny", "(a) Allow  (d) Don't allow", "│ <y> Yes   <s> Skip   <esc> Cancel  │"]
+)
+@pytest.mark.parametrize("below", ["", STATUS])
+def test_keys_in_one_row_below_a_question_are_choices_of_one_key_each(keys: str, below: str) -> None:
+    play = Playbook(POLLING) >> HIDE + f"\n Run this command?\n\n   touch it\n\n {keys}\n\n{below}" >> 3.0
+    play = play << Raised("multiple_choice", "Run this command?")
+    pressed = [step.keys for choice in play.prompt.choices for step in choice.steps]
+    assert pressed == [one.encode().replace(b"esc", b"\x1b") for one in re.findall(r"[\[(<](\w+)[\])>]", keys)]
+    assert play.prompt.choices[0].refuses is False
+    assert play.prompt.choices[-1].refuses is True
+
+
+def test_keys_that_a_display_explains_in_its_last_row_ask_nothing() -> None:
+    play = (
+        Playbook(TICKING) >> HIDE + "\x1b[?1049h\n  load 0.20\n  tasks 81\n\n [q] Quit   [r] Refresh   [h] Help" >> 3.0
+    )
+    raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
+    assert not any(prompt.choices for prompt in raised)
