@@ -27,6 +27,8 @@ BINARIES = {
     "vibe": "bin/vibe",
     "grok": "node_modules/.bin/grok",
     "cline": "node_modules/.bin/cline",
+    "goose": "bin/goose",
+    "gptme": "bin/gptme",
 }
 
 

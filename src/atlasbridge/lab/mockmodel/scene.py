@@ -138,6 +138,8 @@ def choose(spellings: Spellings, request: Request) -> tuple[str, Call | None]:
 
 def _fitting(value: Any, schema: Mapping[str, Any] | None) -> Any:
     """Tools share names but not the names of arguments: only those that are offered are sent."""
+    if isinstance(value, list) and (schema or {}).get("type") == "string":
+        return value[-1]  # a command as words, and this tool takes it as a line
     if isinstance(value, list):
         return [_fitting(one, (schema or {}).get("items")) for one in value]
     known = (schema or {}).get("properties")
@@ -227,6 +229,7 @@ def write(path: str, content: str, patch: str) -> Spellings:
         "create": {"path": path, "file_text": content},
         "create_file": {"path": path, "content": content},
         "editor": {"path": path, "new_text": content},
+        "save": {"path": path, "content": content},
         "exec_command": {"cmd": f"apply_patch <<'END'\n{patch}END"},
     }
 
@@ -263,6 +266,7 @@ def edit(path: str) -> Spellings:
         },
         "str_replace_editor": {"path": path, "old_str": old, "new_str": new},
         "editor": {"path": path, "old_text": old, "new_text": new},
+        "patch": {"path": path, "patch": f"<<<<<<< ORIGINAL\n{old}\n=======\n{new}\n>>>>>>> UPDATED"},
         "exec_command": {"cmd": f"apply_patch <<'END'\n{CHANGE_FILE}END"},
     }
 

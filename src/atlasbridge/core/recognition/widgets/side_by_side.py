@@ -31,10 +31,17 @@ _ROW_RULE = MenuRule("side-by-side", across=True)
 def find_across(view: View, labels: str) -> Menu | None:
     """The lowest row with two or more of these labels side by side."""
     for at in range(view.bottom(), -1, -1):
-        found = [Item(at, match.start(), match.group()) for match in compiled(labels).finditer(view.lines[at])]
+        found = [_labelled(at, match) for match in compiled(labels).finditer(view.lines[at])]
         if len(found) >= 2:
             return Menu(tuple(found), odd_one(view, [(at, item.col) for item in found]), "colour")
     return None
+
+
+def _labelled(at: int, match: re.Match[str]) -> Item:
+    """The groups `label` and `key`, where the pattern has them: `[y] Approve`."""
+    named = match.groupdict()
+    start = match.start("label") if "label" in named else match.start()
+    return Item(at, start, named.get("label") or match.group(), named.get("key") or "")
 
 
 def find_row(view: View) -> Menu | None:
