@@ -314,6 +314,30 @@ CLINE = (
     ),
     Walk("offer: n", (Dialog("offer: n", "", ("n",), asks="ClinePass"),), first_run="folder"),
 )
+GPTME = (
+    Walk(
+        "main",
+        (
+            Dialog("conversation: a new one", "", ("1",), asks="New conversation"),
+            *permissions(many="of many"),
+            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
+            *QUIET,
+            RUNNING,
+            Dialog("bash: for ever, by letter", "bash", ("a",), made=(BASH,)),
+        ),
+    ),
+)
+GOOSE = (
+    Walk(
+        "main",
+        (
+            *permissions(edit_reads=True, many="of many"),
+            *QUIET,
+            RUNNING,
+            Dialog("bash: for ever, by number", "bash", ("2",), made=(BASH,)),
+        ),
+    ),
+)
 WALKS: dict[str, tuple[Walk, ...]] = {
     "claude": CLAUDE,
     "claude-2.1.197": CLAUDE_BEFORE,
@@ -328,4 +352,6 @@ WALKS: dict[str, tuple[Walk, ...]] = {
     "vibe": VIBE,
     "grok": GROK,
     "cline": CLINE,
+    "gptme": GPTME,
+    "goose": GOOSE,
 }

@@ -216,7 +216,7 @@ def _goose(binary: Path, home: Path, folder: Path, address: str, first_run: str)
 
 def _gptme(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
     env = {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "none", "GPTME_TIKTOKEN_TIMEOUT": "0"}
-    return ("-m", "local/lab-model", "--tool-format", "tool", "-t", "+choice,form,elicit"), env
+    return ("-m", "local/lab-model", "--tool-format", "tool", "-t", "+choice"), env
 
 
 SEEDS: dict[str, Callable[[Path, Path, Path, str, str], Seeded]] = {

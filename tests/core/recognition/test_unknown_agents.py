@@ -308,3 +308,12 @@ def test_keys_that_a_display_explains_in_its_last_row_ask_nothing() -> None:
     )
     raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
     assert not any(prompt.choices for prompt in raised)
+
+
+def test_an_arrow_in_what_was_said_does_not_hide_the_list_below_it() -> None:
+    said = "I will use shell.\n  ────────────\n  ▸ shell\n    command: touch it\n\n\n  Tool approval request\n\n"
+    asked = "◆  Goose would like to call the above tool, do you allow?\n│  ● Allow (Allow the tool call once)\n"
+    play = Playbook(POLLING) >> said + asked + "│  ○ Always Allow\n│  ○ Deny\n│  ○ Cancel\n└\n" >> 3.0
+    play = play << Raised("multiple_choice", "do you allow?")
+    assert [choice.label for choice in play.prompt.choices][1:] == ["Always Allow", "Deny", "Cancel"]
+    assert [choice.refuses for choice in play.prompt.choices] == [False, False, True, True]

@@ -244,6 +244,7 @@ def read(path: str) -> Spellings:
         "read_files": {"files": [{"path": path}]},
         "exec_command": {"cmd": "cat seed.txt"},
         "shell_command": {"command": "cat seed.txt"},
+        "shell": {"command": ["bash", "-lc", "cat seed.txt"]},
     }
 
 
@@ -263,6 +264,8 @@ def edit(path: str) -> Spellings:
             "path": path,
             "old_str": old,
             "new_str": new,
+            "before": old,
+            "after": new,
         },
         "str_replace_editor": {"path": path, "old_str": old, "new_str": new},
         "editor": {"path": path, "old_text": old, "new_text": new},
@@ -298,6 +301,7 @@ def ask(questions: list[tuple[str, str, list[dict[str, str]]]], multi: bool = Fa
             "requestedSchema": _form(questions, multi),
         },
         "question": {"questions": [{**q, "multiple": multi} for q in plain]},
+        "choice": {"question": words, "options": "\n".join(labels)},
     }
 
 
