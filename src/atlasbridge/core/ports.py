@@ -79,6 +79,15 @@ class Desk(Protocol):
     def name_of(self, identity: str) -> str:
         """The one name of whoever has this identity; "": nobody gave them one."""
 
+    def seen_by(self, identity: str) -> Desk:
+        """The same, as far as this person may see it: what a command shows is asked there."""
+
+    def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
+        """The identities there that may hear of this session; None: everybody who takes part."""
+
+    def folder(self, session_id: str) -> str:
+        """Where files of this session can be read and put; "": that is on another machine."""
+
     def tone(self, prompt_id: str, channel: str) -> Tone:
         """To whom this channel is to show that prompt, and for whom without a sound."""
 

@@ -41,7 +41,7 @@ class Received:
         about, name = _file_of(message)
         try:
             content = await self._fetch(about)
-            path = await asyncio.to_thread(save_inside, session.cwd, name, content)
+            path = await asyncio.to_thread(save_inside, self._desk.folder(session.session_id), name, content)
         except NotHanded as why:
             self._voice.say(origin, str(why))
             return

@@ -76,6 +76,17 @@ class HubDesk(DeskAttention, DeskOutbox):
         """By full or short id."""
         return self.ledger.session(session_id)
 
+    def seen_by(self, identity: str) -> HubDesk:
+        """Who may answer here may see everything here."""
+        return self
+
+    def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
+        return None
+
+    def folder(self, session_id: str) -> str:
+        session = self.ledger.session(session_id)
+        return session.cwd if session else ""
+
     def open_prompts(self) -> list[PromptRecord]:
         return self.ledger.open_prompts()
 

@@ -34,6 +34,7 @@ class SessionRecord:
     open_prompt: str = ""
     exit_code: int | None = None
     ended_at: str = ""
+    machine: str = ""  # its name where several machines are spoken of; "": this one
 
     def to_json(self) -> dict[str, Any]:
         return {
