@@ -11,12 +11,14 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import uvicorn
 
+from atlasbridge.bootstrap import plan_desk_chats
 from atlasbridge.core.clock import Clock, ManualClock
 from atlasbridge.core.daemon.service import Hub, HubPlan
 from atlasbridge.core.daemon.settings import HubSettings
@@ -30,6 +32,7 @@ from atlasbridge.core.routing.courier import CourierSettings
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.desk import machines, people
+from atlasbridge.desk.chats.service import Chats
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.office import Office
 from atlasbridge.desk.schema import migrate
@@ -63,6 +66,14 @@ class Desk:
             await people.allow(self.database, name, given["machine"], given["folder"], given["may"], "test")
         return await self.visitor(name)
 
+    async def in_chat(self, name: str, identity: str, role: str = "member", **right: str) -> None:
+        """Somebody who is known in a chat, too."""
+        await people.add(self.database, name, role, "test")
+        await people.set_identity(self.database, name, identity, True, "test")
+        if right:
+            given = {"machine": "*", "folder": "*", "may": "answer", **right}
+            await people.allow(self.database, name, given["machine"], given["folder"], given["may"], "test")
+
     async def visitor(self, name: str) -> Visitor:
         visitor = Visitor(self.url)
         self._visitors.append(visitor)
@@ -89,8 +100,11 @@ class Desk:
 
 
 @contextlib.asynccontextmanager
-async def desk_on(url: str, clock: Clock | None = None, port: int = 0) -> AsyncIterator[Desk]:
-    desk = await start_desk(url, clock, port)
+async def desk_on(
+    url: str, clock: Clock | None = None, port: int = 0, chats: Path | None = None
+) -> AsyncIterator[Desk]:
+    """`chats`: the file of its channels."""
+    desk = await start_desk(url, clock, port, chats)
     try:
         yield desk
     finally:
@@ -98,7 +112,7 @@ async def desk_on(url: str, clock: Clock | None = None, port: int = 0) -> AsyncI
         await desk.database.close()
 
 
-async def start_desk(url: str, clock: Clock | None = None, port: int = 0) -> Desk:
+async def start_desk(url: str, clock: Clock | None = None, port: int = 0, chats: Path | None = None) -> Desk:
     database = Database(url, clock)
     await database.open()
     await migrate(database)
@@ -106,6 +120,8 @@ async def start_desk(url: str, clock: Clock | None = None, port: int = 0) -> Des
     address = Address(port=listener.getsockname()[1])
     office = Office(database, address.known_as)
     await office.open()
+    if chats is not None:
+        office.chats = Chats(office, partial(plan_desk_chats, chats, {}))
     server = _Server(_settings(office, address))
     tasks = [asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(office.run())]
     await until(lambda: server.started)
