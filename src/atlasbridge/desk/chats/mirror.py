@@ -108,11 +108,20 @@ class Mirror:
         return changed
 
     def _keep(self, found: Iterable[Asked]) -> None:
-        for asked in found:
+        for given in sorted(found, key=lambda one: one.raised_at):
+            asked = self._named(given)
             self._prompts.pop(asked.chat_id, None)  # behind all others: the first are those that changed long ago
             self._prompts[asked.chat_id] = asked
             self._by_key[asked.key] = asked.chat_id
             self._short.setdefault(short_id(asked.chat_id), set()).add(asked.chat_id)
+
+    def _named(self, asked: Asked) -> Asked:
+        """Who was asked first keeps the beginning of its id: another machine's prompt cannot make it ambiguous."""
+        known = self._by_key.get(asked.key)
+        taken = self._short.get(short_id(asked.chat_id), set()) - {asked.chat_id}
+        if known is None and not taken:
+            return asked
+        return replace(asked, record=replace(asked.record, prompt_id=known or chat_id(asked.key, own=False)))
 
     def _forget_old(self) -> None:
         ended = [one for one in self._prompts.values() if one.record.state not in OPEN]

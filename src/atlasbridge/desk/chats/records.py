@@ -46,11 +46,11 @@ class Asked:
         return self.record.prompt_id
 
 
-def chat_id(key: Key) -> str:
+def chat_id(key: Key, own: bool = True) -> str:
     """The beginning is the machine's own, so that what a chat shows can be typed there; the rest nobody can forge."""
     digest = hashlib.sha256("\0".join(key).encode()).hexdigest()
     first = key[1][:8].lower()
-    text = (first if _HEX.fullmatch(first) else digest[:8]) + digest[8:32]
+    text = (first if own and _HEX.fullmatch(first) else digest[:8]) + digest[8:32]
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
