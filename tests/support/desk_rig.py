@@ -140,8 +140,8 @@ class Rig:
     def start_desk(self, port: int) -> None:
         words = [sys.executable, "-m", "atlasbridge", "desk", "serve", "--database", self.url, "--port", str(port)]
         words += ["--config", str(self.chats)] if self.chats else []
-        log = (self.root / f"desk-{port}.log").open("ab")
-        self.desks[port] = subprocess.Popen(words, cwd=ROOT, env=self.environ, stdout=log, stderr=log)
+        with (self.root / f"desk-{port}.log").open("ab") as log:
+            self.desks[port] = subprocess.Popen(words, cwd=ROOT, env=self.environ, stdout=log, stderr=log)
 
     async def add_member(self, name: str, sessions: int, pause_s: float) -> None:
         home = Home(self.root / name)
@@ -158,8 +158,8 @@ class Rig:
     def start_member(self, name: str) -> None:
         sessions, pause_s = self._plans[name]
         words = [sys.executable, "-m", "tests.support.member", str(self.root / name), str(sessions), str(pause_s)]
-        log = (self.root / f"{name}.log").open("ab")
-        self.members[name] = subprocess.Popen(words, cwd=ROOT, env=self.environ, stdout=log, stderr=log)
+        with (self.root / f"{name}.log").open("ab") as log:
+            self.members[name] = subprocess.Popen(words, cwd=ROOT, env=self.environ, stdout=log, stderr=log)
 
     def kill_member(self, name: str) -> None:
         self.members[name].kill()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -232,6 +232,12 @@ class LinkDesk(Desk, Protocol):
     def backlog(self) -> int: ...
     def audit_head(self) -> tuple[int, str]: ...
     def audit_lines(self, after: int, limit: int) -> list[str]: ...
+
+    def heard_of_desk(self, carries: bool | None = None) -> None:
+        """A word of the desk came; `carries`: whether it asks people in chats."""
+
+    def desk_asks(self, prompt_ids: Iterable[str]) -> None:
+        """For these the desk asks somebody in a chat: this hub need not."""
 
     def told(self, prompt_id: str) -> bool:
         """Whether the desk may know of this prompt, and decide about it."""

@@ -91,7 +91,7 @@ class Chats:
                     await self._use(self._plan(mirror), ladder, desk, replies)
                 ladder.changed(changed)
                 for machine_id in await ladder.look():
-                    self._office.wakeups.tell(f"machine:{machine_id}")
+                    self._office.wakeups.tell(f"asks:{machine_id}")
                 await asyncio.sleep(CALM_S)
                 try:
                     async with asyncio.timeout(LOOK_S):

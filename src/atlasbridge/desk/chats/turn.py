@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 
 from atlasbridge.core.errors import StoreError
-from atlasbridge.desk.database import WAIT_S
+from atlasbridge.desk.database import WAIT_S, Database
 
 LOCK = 0x61746C63
 BEAT_S = 3.0
@@ -61,3 +61,13 @@ async def turn(url: str) -> AsyncIterator[Turn | None]:
         except psycopg.Error as error:
             raise StoreError(f"PostgreSQL is away: {error}".splitlines()[0], "it is tried again") from None
         yield Turn(connection) if found and found[0] else None
+
+
+async def carried(database: Database) -> bool:
+    """Whether any process carries the chats just now."""
+    found = await database.rows(
+        "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = 0 AND objid = %s"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+        LOCK,
+    )
+    return bool(found)
