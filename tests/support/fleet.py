@@ -20,7 +20,7 @@ import uvicorn
 
 from atlasbridge.bootstrap import plan_desk_chats
 from atlasbridge.core.clock import Clock, ManualClock
-from atlasbridge.core.daemon.service import Hub, HubPlan
+from atlasbridge.core.daemon.service import ChannelPlan, Hub, HubPlan
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.fleet_wire import Invitation
@@ -54,6 +54,10 @@ class Desk:
         self._server = server
         self._tasks = tasks
         self._visitors: list[Visitor] = []
+
+    @property
+    def carries(self) -> bool:
+        return self.office.chats is not None and bool(self.office.chats.health()["carried_here"])
 
     async def invite(self, **given: Any) -> Invitation:
         token = await machines.invite(self.database, "test", **given)
@@ -121,7 +125,7 @@ async def start_desk(url: str, clock: Clock | None = None, port: int = 0, chats:
     office = Office(database, address.known_as)
     await office.open()
     if chats is not None:
-        office.chats = Chats(office, partial(plan_desk_chats, chats, {}))
+        office.chats = Chats(office, partial(plan_desk_chats, chats, {}), clock)
     server = _Server(_settings(office, address))
     tasks = [asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(office.run())]
     await until(lambda: server.started)
@@ -189,10 +193,10 @@ class Sitter:
         known = [[prompt_id, "taken"] for prompt_id in self.typed]
         hub.sessions.hello(self, {"session": self.record.to_wire(), "open": self.open, "typed": known})  # type: ignore[arg-type]
 
-    def ask(self, prompt: Prompt = YES_NO) -> str:
+    def ask(self, prompt: Prompt = YES_NO, **more: Any) -> str:
         prompt_id = new_id()
         self.open = {"prompt_id": prompt_id, "prompt": encode_prompt(prompt)}
-        self._hub.sessions.handle(self, {"m": "raise", **self.open})  # type: ignore[arg-type]
+        self._hub.sessions.handle(self, {"m": "raise", **self.open, **more})  # type: ignore[arg-type]
         return prompt_id
 
     def answer_here(self, prompt_id: str) -> None:
@@ -237,8 +241,9 @@ class Sitter:
 class Machine:
     """A hub that belongs to a desk, inside the test; it can end and start again in the same home."""
 
-    def __init__(self, home: Home, belonging: Belonging, clock: Clock) -> None:
+    def __init__(self, home: Home, belonging: Belonging, clock: Clock, channels: tuple[ChannelPlan, ...] = ()) -> None:
         self.home = home
+        self.channels = channels  # of its own, besides the desk
         self.belonging = belonging
         self.clock = clock
         self.hub: Hub = None  # type: ignore[assignment]  # see start
@@ -253,7 +258,7 @@ class Machine:
     def _plan(self) -> HubPlan:
         courier = CourierSettings(call_timeout_s=5.0, first_retry_s=0.01, last_retry_s=0.05)
         settings = HubSettings(courier=courier, type_timeout_s=5.0, host_patience_s=0.2, graceful_timeout_s=0.2)
-        return with_desk(self.home, HubPlan(settings, ()))
+        return with_desk(self.home, HubPlan(settings, self.channels))
 
     async def start(self) -> Machine:
         self._ledger = Ledger.open(self.home.root, self.clock, "this-boot")
@@ -290,13 +295,20 @@ class Machine:
         await until(lambda: self.hub.desk.backlog() == 0)
 
 
-async def new_machine(desk: Desk, root: Path, name: str = "box", clock: Clock | None = None, **given: Any) -> Machine:
+async def new_machine(
+    desk: Desk,
+    root: Path,
+    name: str = "box",
+    clock: Clock | None = None,
+    channels: tuple[ChannelPlan, ...] = (),
+    **given: Any,
+) -> Machine:
     home = Home(root / name)
     home.prepare()
     options: dict[str, Any] = {"ca": "", "screens": True, "rules": "tighten", "ephemeral": False, **given}
     belonging = await join(await desk.invite(), name, **options)
     write_belonging(home.root, belonging)
-    return await (await Machine(home, belonging, clock or ManualClock()).start()).connected()
+    return await (await Machine(home, belonging, clock or ManualClock(), channels).start()).connected()
 
 
 @contextlib.contextmanager
