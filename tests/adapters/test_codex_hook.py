@@ -131,9 +131,7 @@ def command_dialog(command: str) -> str:
 
 def edit_dialog(*paths: str) -> str:
     rows = "\n".join(f"  Destination: {path}" for path in paths)
-    return (
-        f"  Would you like to make the following edits?\n\n  Description: Apply proposed file edits\n{rows}\n\n{CHOICES}"
-    )
+    return f"  Would you like to make the following edits?\n\n  Description: Apply proposed file edits\n{rows}\n\n{CHOICES}"
 
 
 def hook(payload: dict[str, object]) -> StructuredEventReceived:

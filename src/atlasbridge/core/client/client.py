@@ -113,7 +113,12 @@ class Client:
         """`back`: this terminal left because the tool had stopped; it goes on as soon as its terminal is there."""
         if self._terminal is not None:
             self._terminal.enter()
-        greeting: dict[str, str | int] = {"m": "attach", "past": self._past, "back": back, **_size_fields(terminal_size())}
+        greeting: dict[str, str | int] = {
+            "m": "attach",
+            "past": self._past,
+            "back": back,
+            **_size_fields(terminal_size()),
+        }
         send_with_fds(self._connection, wire.encode_plain(greeting), (0, 1))
         self._past = False
         self._attached = True
