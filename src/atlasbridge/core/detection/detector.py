@@ -299,6 +299,8 @@ class Detector:
             verdict, why = False, "its hook has announced a dialog"
         if verdict and found is not None and moment.settled_s < found.deaf_s:
             verdict, why = False, "the tool ignores keys that come so soon"
+        if verdict and self._keys_at > self.eye.last_output and now - self._keys_at < _REACTS_S:
+            verdict, why = False, "somebody has typed, and the tool has not answered yet"
         self._why = [f"the probe says {probe.state.value}" + (f": {probe.why}" if probe.why else ""), why]
         if found is not None:
             self._why.insert(1, f"rule {found.rule} sees {found.type.value}: {found.excerpt!r}")

@@ -25,7 +25,7 @@ from atlasbridge.core.tty import LineFlags, Pty
 from atlasbridge.core.values import frozen
 
 LOOK_S = 0.003
-_MOST_MOVES = 30
+_MOST_MOVES = 60
 _HIDDEN_S = 0.6  # for a tool to draw what was typed, if it ever does
 _TAKEN_S = 0.4  # for a tool that waits again to take a single key without Enter; one that works gets its whole time
 _RESTS_S = 0.5  # behind a paste: some programs take an Enter that comes sooner for a part of it
@@ -207,7 +207,8 @@ class Walk:
             case When.REDRAWN:
                 return self._redrawn(before)
             case Stands(text):
-                return lambda: any(text in line for line in self.watch.screen.lines())
+                wide = self.watch.screen.cols + 1  # blanks behind a line stand there as well
+                return lambda: any(text in line.ljust(wide) for line in self.watch.screen.lines())
             case Shows(text):
                 return self._held(lambda: self._shows(text))
         assert_never(until)
