@@ -102,10 +102,10 @@ class Archive:
         }
 
     def figures(self) -> dict[str, Any]:
-        return read_figures(self.journal.database.rows)
+        return {**read_figures(self.journal.database.rows), "answered_ways": self.ways()}
 
     def ways(self) -> dict[str, int]:
-        return read_ways(self._journal.database.rows)
+        return read_ways(self.journal.database.rows)
 
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         with self.journal.reading() as connection:

@@ -33,7 +33,6 @@ def read_figures(rows: Rows) -> dict[str, Any]:
         "days": [{"day": day, "raised": raised, "answered": answered} for day, raised, answered in reversed(days)],
         "answer_s": summarise_waits([max(0.0, seconds) for (seconds,) in waits]),
         "answered_by": dict(people),
-        "answered_ways": read_ways(rows),
     }
 
 
