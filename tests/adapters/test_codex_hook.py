@@ -167,6 +167,7 @@ def test_an_edit_is_whole_where_exactly_its_files_are_named() -> None:
     assert play.prompt.subject is not None and play.prompt.subject.certain
     assert play.prompt.subject.targets == (f"{FOLDER}/one.txt", f"{FOLDER}/two.txt")
     assert "+1" in play.prompt.subject.text
+    assert "one.txt" in play.prompt.excerpt and "two.txt" in play.prompt.excerpt
 
 
 @pytest.mark.parametrize("paths", [("/etc/one.txt",), (f"{FOLDER}/one.txt", "/etc/hosts"), (f"{FOLDER}/one.txt.bak",)])
