@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.support.hubs import LiveHub, channel_named, live_hub
 from tests.support.waiting import in_thread, until
 
 from atlasbridge.core.daemon.rule_desk import HubRules
+from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
@@ -160,6 +162,30 @@ async def test_a_trusted_projects_rules_hold_for_what_runs_in_it_wherever_the_se
         host, prompt_id = await ask(live, inside)
         assert (await in_thread(host.answer_typing))["answer"]["value"] == "3"
         assert live.record(prompt_id).decided_by == "rule:calm"
+        host.close()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "link to itself"])
+async def test_a_project_file_that_is_none_does_not_hold_the_hub_up(tmp_path: Path, kind: str) -> None:
+    """Whoever works in the folder can put anything there."""
+    place = tmp_path / ".atlasbridge" / "policy.toml"
+    place.parent.mkdir()
+    match kind:
+        case "pipe":
+            os.mkfifo(place)
+        case "device":
+            place.symlink_to("/dev/zero")
+        case "folder":
+            place.mkdir()
+        case _:
+            place.symlink_to(place)
+    async with ruled_hub() as live:
+        inside = asking("npm run test", subject=replace(asking("npm run test").subject, folder=str(tmp_path)))
+        host, _ = await ask(live, inside)
+        assert (await in_thread(host.answer_typing))["answer"]["value"] == "1"
+        with pytest.raises(ConfigError):
+            live.hub.rules.trust(tmp_path, "cli:local")
         host.close()
 
 

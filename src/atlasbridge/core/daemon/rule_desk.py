@@ -5,8 +5,10 @@ It judges a question and says which answer a rule may type; the verdict itself i
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -194,8 +196,15 @@ class RuleDesk:
 
 
 def _read_small(path: Path) -> str:
-    with path.open("rb") as file:
-        data = file.read(LONGEST_FILE + 1)
+    """A tool may put anything there: only a file is read, and a pipe holds nobody up."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
+        with open(fd, "rb", closefd=False) as file:
+            data = file.read(LONGEST_FILE + 1)
+    finally:
+        os.close(fd)
     if len(data) > LONGEST_FILE:
-        raise OSError(27, "the file is too large")
+        raise OSError(errno.EFBIG, "the file is too large")
     return data.decode("utf-8", "replace")
