@@ -117,6 +117,7 @@ def test_one_path_that_pretends_to_be_several_is_not_taken_for_whole() -> None:
 
 # ---------------------------------------------------------------- and what that is worth: the screen is the check
 
+EDITS = "  Would you like to make the following edits?\n\n  Description: Apply proposed file edits"
 CHOICES = (
     "\n\n› 1. Yes, proceed (y)\n  2. Yes, and don't ask again (p)\n"
     "  3. No, and tell Codex what to do differently (esc)\n\n  Press enter to confirm or esc to cancel\x1b[?25l"
@@ -131,7 +132,7 @@ def command_dialog(command: str) -> str:
 
 def edit_dialog(*paths: str) -> str:
     rows = "\n".join(f"  Destination: {path}" for path in paths)
-    return f"  Would you like to make the following edits?\n\n  Description: Apply proposed file edits\n{rows}\n\n{CHOICES}"
+    return f"{EDITS}\n{rows}\n\n{CHOICES}"
 
 
 def hook(payload: dict[str, object]) -> StructuredEventReceived:

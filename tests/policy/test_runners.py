@@ -1,4 +1,4 @@
-"""A wildcard never stands for a program: not behind one that runs what it is given, not by an option, not by an alias."""
+"""A wildcard never stands for a program: behind one that runs what it is given, by an option or by an alias."""
 
 from __future__ import annotations
 
