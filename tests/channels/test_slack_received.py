@@ -122,7 +122,10 @@ async def test_each_session_has_a_thread_in_a_channel_and_what_is_written_there_
             ended = replace(web, state=SessionState.COMPLETED)
             desk.session_records[web.session_id] = ended
             await channel.notify("Session ended", ended)
-            told = lambda: [one for one in ada.sees(TEAM_ROOM) if "Session ended" in text_of(one)]  # noqa: E731
+
+            def told() -> list[Any]:
+                return [one for one in ada.sees(TEAM_ROOM) if "Session ended" in text_of(one)]
+
             await slack.until(told, "the notice")
             assert told()[0]["thread_ts"] == roots[0]["ts"]
 
