@@ -188,7 +188,7 @@ class TelegramChannel(ChatChannel):
     def keep_file(self, origin: Origin, message: dict[str, Any], replied: str, identity: str) -> None:
         record = self.desk.prompt(replied) if replied else None
         meant = self._commands.meant(self._room(origin), identity)
-        session = self.desk.session(record.session_id) if record else meant
+        session = self.desk.seen_by(identity).session(record.session_id) if record else meant
         if session is None:
             self._voice.say(origin, WHICH.format(sign=self.sign))
         else:

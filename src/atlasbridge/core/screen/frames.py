@@ -183,7 +183,8 @@ def _ascii_cells(line: str, at: int, frame: Frame) -> set[int]:
 def _blanked(line: str, gone: set[int]) -> str:
     if not gone:
         return line
-    out, last = [], 0
+    out: list[str] = []
+    last = 0
     for index in sorted(gone):
         out += (line[last:index], " ")
         last = index + 1
