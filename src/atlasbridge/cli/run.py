@@ -224,7 +224,9 @@ def announce_page() -> None:
         shown.write_text(this_start)
     except (OSError, ValueError):
         return  # the page is off, or not up yet: nothing to say
-    sys.stderr.write(f"atlasbridge: answer also at {record['url']} (open it with: atlasbridge web)\n")
+    from atlasbridge.cli.own_name import own_name
+
+    sys.stderr.write(f"atlasbridge: answer also at {record['url']} (open it: {own_name()} web)\n")
 
 
 def _cwd() -> str:
