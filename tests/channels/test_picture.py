@@ -51,7 +51,10 @@ async def test_the_picture_of_a_session_comes_into_the_chat(name: str) -> None:
         session = on.desk.add_session(label="web")
         on.desk.screens[session.session_id] = screen([RED_ON_WHITE])
         on.command("picture web")
-        shown = lambda: [one for one in on.person.sees() if one.get("photo") or one.get("files")]  # noqa: E731
+
+        def shown() -> list[Any]:
+            return [one for one in on.person.sees() if one.get("photo") or one.get("files")]
+
         await on.until(shown, "the picture")
         content = shown()[0].get("_content") or next(iter(on.server.files.values()))
         assert content.startswith(b"\x89PNG")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.channels import prompts
 from tests.channels.conftest import serving, slack_settings
@@ -102,7 +103,10 @@ async def test_each_session_has_a_thread_in_a_channel_and_what_is_written_there_
             slack.pass_time(5)
             desk.screens[api.session_id] = {"text": "all is well"}
             ada.write("!screen", TEAM_ROOM, roots[1])
-            answered = lambda: [one for one in ada.sees(TEAM_ROOM) if "all is well" in text_of(one)]  # noqa: E731
+
+            def answered() -> list[Any]:
+                return [one for one in ada.sees(TEAM_ROOM) if "all is well" in text_of(one)]
+
             await slack.until(answered, "the screen")
             assert answered()[0]["thread_ts"] == roots[1]["ts"]
             ada.write("blue", TEAM_ROOM, roots[0])
@@ -118,7 +122,10 @@ async def test_each_session_has_a_thread_in_a_channel_and_what_is_written_there_
             ended = replace(web, state=SessionState.COMPLETED)
             desk.session_records[web.session_id] = ended
             await channel.notify("Session ended", ended)
-            told = lambda: [one for one in ada.sees(TEAM_ROOM) if "Session ended" in text_of(one)]  # noqa: E731
+
+            def told() -> list[Any]:
+                return [one for one in ada.sees(TEAM_ROOM) if "Session ended" in text_of(one)]
+
             await slack.until(told, "the notice")
             assert told()[0]["thread_ts"] == roots[0]["ts"]
 

@@ -156,7 +156,7 @@ def test_a_request_and_its_answer_survive_the_hub(tmp_path: Path) -> None:
     record = ask(ledger)
     won = ledger.claim(record.prompt_id, record.session_id, None, YES, Decider("web:ada", "phone", request="w/a/1"))
     assert not isinstance(won, Reject) and won.state is PromptState.REPLY_RECEIVED
-    ledger._journal.abandon()
+    ledger.journal.abandon()
     after = open_ledger(tmp_path)
     known = after.request("w/a/1")
     assert known is not None and known.prompt_id == record.prompt_id and known.refusal is None

@@ -53,7 +53,7 @@ class Received:
         """With a caption, that is an instruction about it, typed at the next idle box."""
         try:
             content = await _fetch(sent)
-            path = await asyncio.to_thread(save_inside, session.cwd, sent.name, content)
+            path = await asyncio.to_thread(save_inside, self._desk.folder(session.session_id), sent.name, content)
         except NotHanded as why:
             self._say(origin, str(why))
             return

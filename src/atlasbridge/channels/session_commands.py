@@ -109,7 +109,7 @@ class SessionCommands:
         if session is None or not path:
             return Spoken(f"Say {self._sign}get PATH, or {self._sign}get NAME PATH; {self._sign}sessions lists names.")
         try:
-            name, content = await asyncio.to_thread(read_inside, session.cwd, path)
+            name, content = await asyncio.to_thread(read_inside, self._desk.folder(session.session_id), path)
         except NotHanded as why:
             return Spoken(str(why))
         self._desk.note(

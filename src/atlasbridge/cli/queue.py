@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from atlasbridge.cli.by_name import find_session_id, sessions_of
@@ -38,7 +40,7 @@ def command(context: click.Context, as_json: bool) -> None:
 @json_option
 def add(session: str, text: str, as_json: bool) -> int:
     """Have TEXT typed when SESSION is done; `-` reads it from standard input."""
-    words = click.get_text_stream("stdin").read().rstrip("\n") if text == "-" else text
+    words = sys.stdin.read().rstrip("\n") if text == "-" else text
     with hub_client() as hub:
         session_id = find_session_id(session, sessions_of(hub))
         return report(hub.request("queue.add", session_id=session_id, value=words), as_json)

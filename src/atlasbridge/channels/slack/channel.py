@@ -226,12 +226,12 @@ class SlackChannel(ChatChannel):
         return self._threads.session_at(room, thread)
 
     def keep_file(self, origin: Origin, file: dict[str, Any], caption: str, session_id: str) -> None:
-        meant = self._commands.about_session.meant(origin.room, "")
-        session = self.desk.session(session_id) if session_id else meant
+        identity = f"slack:{self._own.team_id}/{origin.user}"
+        meant = self._commands.meant(origin.room, identity)
+        session = self.desk.seen_by(identity).session(session_id) if session_id else meant
         if session is None:
             self.say(origin, WHICH.format(sign=SIGN))
             return
-        identity = f"slack:{self._own.team_id}/{origin.user}"
         self._tasks.hold(self._received.keep_file(origin, self._sent(file), caption, session, identity))
 
     def hear(self, origin: Origin, file: dict[str, Any], then: Callable[[str], None]) -> None:

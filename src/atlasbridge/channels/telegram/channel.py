@@ -187,8 +187,8 @@ class TelegramChannel(ChatChannel):
 
     def keep_file(self, origin: Origin, message: dict[str, Any], replied: str, identity: str) -> None:
         record = self.desk.prompt(replied) if replied else None
-        meant = self._commands.about_session.meant(self._room(origin), "")
-        session = self.desk.session(record.session_id) if record else meant
+        meant = self._commands.meant(self._room(origin), identity)
+        session = self.desk.seen_by(identity).session(record.session_id) if record else meant
         if session is None:
             self._voice.say(origin, WHICH.format(sign=self.sign))
         else:
@@ -241,7 +241,8 @@ class TelegramChannel(ChatChannel):
             return
         self._outbox.gone.discard(chat)
         for record in self.desk.open_prompts():
-            if all(place[0] != chat for place in self._shown.places(record.prompt_id)):
+            unseen = all(place[0] != chat for place in self._shown.places(record.prompt_id))
+            if unseen and self._addressed(record, [chat]):
                 self._tasks.hold(self._show_late(chat, record))
 
     async def _show_late(self, chat: str, record: PromptRecord) -> None:

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import os
 import select
-import signal
-import socket
-from typing import Any
 
 from atlasbridge.core import wire
 from atlasbridge.core.client.raw_mode import RawTerminal, window_size
-from atlasbridge.core.host.terminal.caller import send_with_terminal
+from atlasbridge.core.host.terminal.lending import send_with_fds
 from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.screen.redraw import SAFE_RESET
+from atlasbridge.core.lean import signal, socket
 from atlasbridge.core.shield import hide_memory
 from atlasbridge.core.tty import Ending, Size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _HANDLED = (
     signal.SIGWINCH,
@@ -54,10 +55,14 @@ class Client:
         self._terminal: RawTerminal | None = None
         self._session_id = ""
         self._attached = False
+        self.plan: dict[str, Any] = {}  # what a host of the zygote read on the command line
 
     def await_start(self) -> Ending | None:
         """Until the host says that the tool runs (None) or why it does not."""
         message = self._next()
+        while message is not None and message["m"] == "plan":
+            self.plan = message
+            message = self._next()
         if message is None:
             return Ending(1, "the session host ended before it could start the tool", "look into the log folder")
         if message["m"] == "failed":
@@ -108,8 +113,13 @@ class Client:
         """`back`: this terminal left because the tool had stopped; it goes on as soon as its terminal is there."""
         if self._terminal is not None:
             self._terminal.enter()
-        greeting = {"m": "attach", "past": self._past, "back": back, **_size_fields(terminal_size())}
-        send_with_terminal(self._connection, greeting, (0, 1))
+        greeting: dict[str, str | int] = {
+            "m": "attach",
+            "past": self._past,
+            "back": back,
+            **_size_fields(terminal_size()),
+        }
+        send_with_fds(self._connection, wire.encode_plain(greeting), (0, 1))
         self._past = False
         self._attached = True
 
@@ -209,11 +219,13 @@ class Client:
     def _reset_terminal(self) -> None:
         """The host cannot take back what the tool has switched on: do what is safe without knowing."""
         if self._terminal is not None:
+            from atlasbridge.core.screen.redraw import SAFE_RESET  # seldom needed, and slow to import
+
             os.write(1, SAFE_RESET)
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _say(self, message: dict[str, str | int]) -> None:
         try:
-            self._connection.sendall(wire.encode(message))
+            self._connection.sendall(wire.encode_plain(message))
         except OSError:
             pass  # the host is gone: the next read says so
 

@@ -83,6 +83,17 @@ class HubDesk(DeskAttention, DeskOutbox):
         found = self.ledger.session(session_id)
         return found and replace(found, stopped=self._is_stopped(found.session_id))
 
+    def seen_by(self, identity: str) -> HubDesk:
+        """Who may answer here may see everything here."""
+        return self
+
+    def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
+        return None
+
+    def folder(self, session_id: str) -> str:
+        session = self.ledger.session(session_id)
+        return session.cwd if session else ""
+
     def open_prompts(self) -> list[PromptRecord]:
         return self.ledger.open_prompts()
 

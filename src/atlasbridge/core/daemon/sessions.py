@@ -139,7 +139,8 @@ class SessionLife:
         action(record.prompt_id, *(str(message.get(name, "")) for name in names))
 
     def _changed(self, link: HostLink, message: dict[str, Any]) -> None:
-        fields = {name: message[name] for name in ("attached", "rows", "cols", "pid") if name in message}
+        known = ("attached", "rows", "cols", "pid")
+        fields: dict[str, Any] = {name: message[name] for name in known if name in message}
         if "pid" in fields:
             fields["pid"] = own_tool(int(fields["pid"]), link.host_pid)
         if fields:

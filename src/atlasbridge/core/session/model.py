@@ -35,6 +35,7 @@ class SessionRecord:
     stopped: bool = False  # by job control (Ctrl-Z), as its host says now; not stored
     exit_code: int | None = None
     ended_at: str = ""
+    machine: str = ""  # its name where several machines are spoken of; "": this one
 
     def to_json(self) -> dict[str, Any]:
         return {
