@@ -61,12 +61,12 @@ class Kinship:
         return f"in session {short_id(kin)}{name}{': ' + label if label else ''}"
 
     def _households(self) -> list[Household]:
-        return [self._household(session) for session in self._hub.ledger.sessions()]
-
-    def _household(self, session: SessionRecord) -> Household:
-        link = self._hub.hosts.get(session.session_id)
-        started, tty = (0, "") if link is None else (link.host_started, link.tty)
-        return Household(session.session_id, session.host_pid, session.pid, started, tty)
+        found = []
+        for session_id, host_pid, tool_pid in self._hub.ledger.processes():
+            link = self._hub.hosts.get(session_id)
+            started, tty = (0, "") if link is None else (link.host_started, link.tty)
+            found.append(Household(session_id, host_pid, tool_pid, started, tty))
+        return found
 
     def refuse(self, kin: str, op: str, prompt_id: str = "", pid: int = 0) -> Reject:
         """Audited, told to people, and said to whoever tried."""

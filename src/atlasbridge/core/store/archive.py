@@ -77,6 +77,11 @@ class Archive:
         with self.journal.reading() as connection:
             return sessions.select(connection, "1" if include_ended else "status = 'active'")
 
+    def processes(self) -> list[tuple[str, int, int]]:
+        """Of each session that runs its id, its host's process and its tool's."""
+        with self.journal.reading() as connection:
+            return sessions.processes(connection)
+
     def history(
         self, search: str = "", limit: int = 50, before: str | None = None, session_id: str = "", state: str = ""
     ) -> list[PromptRecord]:

@@ -73,6 +73,12 @@ def select(connection: sqlite3.Connection, where: str = "1", parameters: tuple[A
     return [_record(row) for row in rows]
 
 
+def processes(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
+    """Of each session that runs its id, its host and its tool: asked for at every reply, and there may be many."""
+    query = "SELECT id, host_pid, pid FROM sessions WHERE status = 'active' ORDER BY started_at, rowid"
+    return connection.execute(query).fetchall()
+
+
 def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
     """Only sessions that no prompt refers to any more."""
     return connection.execute(
