@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from atlasbridge.core.host.opened import DetectorLike
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
     from atlasbridge.core.recognition.dialect import Dialect
+    from atlasbridge.core.routing.chat_plan import ChatPlan
     from atlasbridge.core.session.plan import Plan
     from atlasbridge.core.tty import Ending, Pty, Size
 
@@ -117,6 +118,25 @@ def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
         if name != "local":
             plans.append(ChannelPlan(name, _is_remote(name), partial(build_channel, name, settings)))
     return tuple(plans)
+
+
+def plan_desk_chats(path: Path, environ: Mapping[str, str], identities: Mapping[str, tuple[str, ...]]) -> ChatPlan:
+    """The channels that a desk of many machines carries, by its file and for who takes part.  Raises ConfigError."""
+    from atlasbridge.channels.registry import ChannelRegistry
+    from atlasbridge.config.desk import load_desk_config, plan_chats
+    from atlasbridge.core.routing.chat_plan import ChatLane
+
+    config, idle = load_desk_config(path, environ, channel_settings, channel_names(), identities)
+    lanes = tuple(
+        ChatLane(
+            name,
+            getattr(ChannelRegistry.get(name), "personal", False),
+            partial(build_channel, name, settings),
+            repr(settings),
+        )
+        for name, settings in config.channels.items()
+    )
+    return plan_chats(config, lanes, idle, path)
 
 
 def _is_remote(channel: str) -> bool:

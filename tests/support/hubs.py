@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,17 @@ from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 
 NO_WEB = "[channels.web]\nenabled = false\n"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def with_page() -> str:
+    """A page whose port stays the same over restarts, as a configured one does."""
+    return f"[channels.web]\nport = {free_port()}\n"
 
 
 @contextmanager

@@ -11,7 +11,8 @@ host -> hub
     withdraw  prompt_id, reason                       it is no longer there
     typed     prompt_id, outcome, detail              outcome: "typed", "stale" or "failed"; answers `type` and `ask`
     effect    prompt_id, outcome                      "taken": it left the screen; "still_there": it did not in time
-    state     attached, rows, cols                    something about the session changed
+    state     attached, rows, cols, stopped           something about the session changed; stopped: by job control,
+                                                      also in `hello`
     screen    request, rows, cols, cursor: [row, col], cursor_visible, title, lines: [...] or styled: [[run, ...], ...]
                                                       answers `capture`; also sent by itself while watched (styled)
     end       exit_code, status, typed                the tool has ended; a negative status is the signal's number;
@@ -26,6 +27,7 @@ hub -> host
     keys      data (latin-1)                          type into the session, outside any prompt (web, opted in)
     capture   request, styled                         one look at the screen
     watch     on, fps                                 send `screen` when it changes, at most `fps` times a second
+    continue                                          let a tool that job control has stopped go on
     kill      force                                   end the tool
     goodbye                                           the hub ends on purpose; without it, a host starts a new one
 

@@ -68,13 +68,19 @@ class RawTerminal:
         self._fd = fd
         self._saved: list[Any] = termios.tcgetattr(fd)
         self._janitor = -1
+        self._entered = False
 
     def enter(self) -> None:
         if self._janitor < 0:
             self._janitor = _start_janitor(self._fd, _stty_words(self._saved))
         termios.tcsetattr(self._fd, termios.TCSADRAIN, raw_attributes(self._saved))
+        self._entered = True
 
     def leave(self) -> None:
+        """What is not raw is not touched: in the background it is somebody else's."""
+        if not self._entered:
+            return
+        self._entered = False
         try:
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._saved)
         except (termios.error, OSError):
