@@ -58,7 +58,7 @@ class HubProcess:
         home.config.write_text(config)
         home.config.chmod(0o600)
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ATLASBRIDGE_")}
-        self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root)}
+        self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root), "ATLASBRIDGE_SESSION_ZYGOTE": "0"}
 
     def cli(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -62,10 +62,16 @@ def tool_name(session: SessionRecord) -> str:
 
 
 def session_name(session: SessionRecord) -> str:
-    """What a person calls it: its label, else its folder, else its tool."""
+    """What a person calls it: its label, else its folder, else its tool; with its machine where there are several."""
     folder = visible(session.cwd, keep_lines=False).rstrip("/").rpartition("/")[2]
     label = visible(session.label, keep_lines=False).strip()
-    return (label or folder or tool_name(session))[:LABEL_LIMIT]
+    name = (label or folder or tool_name(session))[:LABEL_LIMIT]
+    return f"{name}@{visible(session.machine, keep_lines=False)[:LABEL_LIMIT]}" if session.machine else name
+
+
+def host_name(session: SessionRecord, host: str) -> str:
+    """The machine, where the session's name does not say it."""
+    return "" if session.machine else host
 
 
 def wanted_next(prompt: Prompt) -> str:
@@ -99,7 +105,7 @@ def render_header(prompt: Prompt, session: SessionRecord, host: str) -> str:
     """Where it comes from.  All of it is ours: nothing the tool printed can stand here."""
     folder = visible(session.cwd, keep_lines=False)
     where = folder if len(folder) <= 60 else f"…{folder[-59:]}"
-    parts = [tool_name(session), session_name(session), host, where, short_id(session.session_id)]
+    parts = [tool_name(session), session_name(session), host_name(session, host), where, short_id(session.session_id)]
     return " · ".join(dict.fromkeys(part for part in parts if part))
 
 

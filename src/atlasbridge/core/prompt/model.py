@@ -173,13 +173,15 @@ class Answer:
 
     kind: AnswerKind
     value: str = ""
+    reason: str = ""  # of a refusal: told where the tool itself takes the answer, never typed
 
     def to_json(self) -> dict[str, str]:
-        return {"kind": self.kind.value, "value": self.value}
+        why = {"reason": self.reason} if self.reason else {}
+        return {"kind": self.kind.value, "value": self.value, **why}
 
     @classmethod
     def from_json(cls, data: Mapping[str, str]) -> Answer:
-        return cls(AnswerKind(data["kind"]), data["value"])
+        return cls(AnswerKind(data["kind"]), data["value"], str(data.get("reason", "")))
 
 
 class Refusal(StrEnum):

@@ -14,7 +14,7 @@ from atlasbridge.core.recognition.widgets.field_rows import recognise_drawn_fiel
 from atlasbridge.core.recognition.widgets.filtered_list import recognise_filtered
 from atlasbridge.core.recognition.widgets.framed_dialog import recognise_box
 from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
-from atlasbridge.core.recognition.widgets.key_rows import recognise_key_rows
+from atlasbridge.core.recognition.widgets.key_rows import recognise_key_row, recognise_key_rows
 from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog
 from atlasbridge.core.recognition.widgets.lit_list import recognise_lit_list
 from atlasbridge.core.recognition.widgets.lit_numbers import recognise_lit_numbers
@@ -54,6 +54,7 @@ FINDERS: tuple[Finder, ...] = (
     Finder("pointed list", recognise_pointed, chats=True),
     Finder("filtered list", recognise_filtered, chats=True),
     Finder("bulleted list", recognise_bulleted),
+    Finder("keys in one row", recognise_key_row),
     Finder("keys in rows", recognise_key_rows),
     Finder("lit list", recognise_lit_list),
     Finder("drawn field", recognise_drawn_field),

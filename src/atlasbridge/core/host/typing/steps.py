@@ -15,6 +15,7 @@ from atlasbridge.core.host.terminal.inlet import Inlet
 from atlasbridge.core.host.typing.rest import Rest
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.watchdog import StallWatchdog
+from atlasbridge.core.prompt.keys import ESC
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.step import Only, Reach, Shows, Stands, Step, When, encode_until
 from atlasbridge.core.recognition.highlight import is_highlighted
@@ -87,7 +88,7 @@ class Walk:
             case When.MAY_LEAVE:
                 return self._leaves(typing, number, count)
             case Only(text):
-                return None if self._came_to(text, before) else Outcome("typed")
+                return None if self._came_to(text, before) and self._closed(step, typing) else Outcome("typed")
             case Reach(text):
                 reached = self._reach(step.keys, text, before)
             case until:
@@ -159,6 +160,12 @@ class Walk:
         """Whether TEXT stands on the screen that the key has led to; what is drawn may still be from the key before."""
         self._await(When.REDRAWN, before)
         return self._await(Stands(text), before, _ARRIVES_S)
+
+    def _closed(self, step: Step, typing: Typing) -> bool:
+        """Esc has closed the dialog: while it stands there, words that follow would be keys of its menu."""
+        with self.watch.lock:
+            self.watch.absorb()
+            return step.keys != ESC or self.watch.has_left(typing.prompt.digest)
 
     def _reach(self, keys: bytes, text: str, before: int) -> bool:
         """The same key until TEXT is highlighted: a list that scrolls does not tell how far it is.  Each key is seen to

@@ -105,7 +105,7 @@ def own_words_steps(view: View, menu: Menu, rule: MenuRule) -> tuple[Step, ...]:
     for at, item in enumerate(menu.items):
         if compiled(rule.text_choice).search(item.label):
             if rule.text_keys:
-                moves = move_steps(view, menu.current, at, rule.across, item.label)
+                moves = move_steps(view, menu.current, at, rule.across, item.label) if rule.choose != "hotkey" else ()
                 return (*moves, *named_steps(view, rule.text_keys, last=When.REDRAWN))
             *lead, last = choose_steps(view, menu, at, rule)
             return (*lead, replace(last, until=When.REDRAWN))

@@ -62,9 +62,15 @@ def find_menu(view: View, pointers: str) -> Menu | None:
         if start and start["pointer"]:
             menu = _around(view, rows, pattern, at, start)
             if menu:
-                return verbatim(view, menu)
+                return verbatim(view, _lower_radios(view, rows, pattern, menu) or menu)
     found = _framed(view, rows, pointers) or _starred(view, rows, pointers) or find_box_rows(view, rows, pattern)
     return verbatim(view, found)
+
+
+def _lower_radios(view: View, rows: list[str], pattern: re.Pattern[str], menu: Menu) -> Menu | None:
+    """Rows with boxes further down: what points above them, as an arrow before the name of a tool, was said before."""
+    boxes = find_box_rows(view, rows, pattern)
+    return boxes if boxes and boxes.top > menu.bottom else None
 
 
 def _framed(view: View, rows: list[str], pointers: str) -> Menu | None:
