@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import ONE_KEY, POLLING, RAW, TICKING, Nothing, Playbook, Raised
 
+from atlasbridge.core.detection.commands import RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
 from atlasbridge.core.prompt.step import Reach
@@ -252,4 +253,5 @@ def test_what_enter_does_is_told_without_a_word_for_pressing_it(asked: str) -> N
 def test_a_number_behind_the_brackets_is_no_question_of_a_full_screen() -> None:
     shown = "\x1b[?1049h\x1b[H\x1b[?25lContinue? [y/N] 1794867429.26"
     play = Playbook(POLLING) >> shown >> 1.0
-    assert not any(getattr(command, "prompt").choices for _, command in play.heard)
+    raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
+    assert not any(prompt.choices for prompt in raised)
