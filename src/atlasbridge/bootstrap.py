@@ -9,22 +9,25 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
 from atlasbridge.core.values import replace
 
 if TYPE_CHECKING:
+    import socket
+
     from atlasbridge.adapters.tool_start import ToolStart
     from atlasbridge.channels.introduction import Introduction
     from atlasbridge.config.load import Configuration
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.detection.settings import DetectorSettings
-    from atlasbridge.core.host.edges import HostParts
+    from atlasbridge.core.host.edges import HostParts, Prepared
     from atlasbridge.core.host.opened import DetectorLike
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
     from atlasbridge.core.recognition.dialect import Dialect
+    from atlasbridge.core.routing.chat_plan import ChatPlan
     from atlasbridge.core.session.plan import Plan
     from atlasbridge.core.tty import Ending, Pty, Size
 
@@ -117,6 +120,25 @@ def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
     return tuple(plans)
 
 
+def plan_desk_chats(path: Path, environ: Mapping[str, str], identities: Mapping[str, tuple[str, ...]]) -> ChatPlan:
+    """The channels that a desk of many machines carries, by its file and for who takes part.  Raises ConfigError."""
+    from atlasbridge.channels.registry import ChannelRegistry
+    from atlasbridge.config.desk import load_desk_config, plan_chats
+    from atlasbridge.core.routing.chat_plan import ChatLane
+
+    config, idle = load_desk_config(path, environ, channel_settings, channel_names(), identities)
+    lanes = tuple(
+        ChatLane(
+            name,
+            getattr(ChannelRegistry.get(name), "personal", False),
+            partial(build_channel, name, settings),
+            repr(settings),
+        )
+        for name, settings in config.channels.items()
+    )
+    return plan_chats(config, lanes, idle, path)
+
+
 def _is_remote(channel: str) -> bool:
     """As the channel's class says of itself; one that cannot be loaded is not trusted with a secret."""
     from atlasbridge.channels.registry import ChannelRegistry
@@ -200,11 +222,35 @@ def run_session(plan: Plan) -> Ending:
     """Start the session host and lend it this terminal until the session ends or leaves it."""
     if plan.backend == "conpty" or sys.platform == "win32":
         return _run_on_console(plan)
-    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
-    from atlasbridge.core.client.client import Client, terminal_size
+    from atlasbridge.core.client.client import Client
     from atlasbridge.core.host.launch import launch
-    from atlasbridge.core.host.terminal.detach_key import DetachKey
+    from atlasbridge.core.host.zygote.bring_up import start_zygote
     from atlasbridge.core.tty import Ending
+
+    prepared = prepare_session(plan)
+    client = Client(launch(plan, *prepared))
+    refused = client.await_start()
+    if refused is None and prepared.settings.zygote:
+        start_zygote(prepared.home, os.environ)  # for the sessions after this one
+    if refused is not None or plan.detach:
+        client.close()
+        return refused or Ending(0)
+    return client.run()
+
+
+def host_session(plan: Plan, client: socket.socket) -> NoReturn:
+    """In a process that the zygote has forked: the session's host, with the caller's terminal at the other end."""
+    from atlasbridge.core.host.launch import host_here
+
+    host_here(plan, *prepare_session(plan), client)
+
+
+def prepare_session(plan: Plan) -> Prepared:
+    """Everything that can be wrong before a tool starts is said here, as an exception."""
+    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
+    from atlasbridge.core.client.client import terminal_size
+    from atlasbridge.core.host.edges import Prepared
+    from atlasbridge.core.host.terminal.detach_key import DetachKey
     from atlasbridge.os.tty.posix import own_line_settings
 
     home = Home.find(os.environ)
@@ -214,13 +260,8 @@ def run_session(plan: Plan) -> Ending:
     check_dialect(home, plan)
     if plan.channels and plan.hub:
         refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
-    parts = host_parts(home, detection)
-    client = Client(launch(plan, home, parts, settings, terminal_size(), None if plan.detach else own_line_settings()))
-    refused = client.await_start()
-    if refused is not None or plan.detach:
-        client.close()
-        return refused or Ending(0)
-    return client.run()
+    attributes = None if plan.detach else own_line_settings()
+    return Prepared(home, host_parts(home, detection), settings, terminal_size(), attributes)
 
 
 def _run_on_console(plan: Plan) -> Ending:

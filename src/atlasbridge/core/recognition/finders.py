@@ -10,6 +10,7 @@ from collections.abc import Callable
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.bulleted_list import recognise_bulleted
+from atlasbridge.core.recognition.widgets.field_rows import recognise_drawn_field, recognise_form
 from atlasbridge.core.recognition.widgets.filtered_list import recognise_filtered
 from atlasbridge.core.recognition.widgets.framed_dialog import recognise_box
 from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
@@ -47,6 +48,7 @@ FINDERS: tuple[Finder, ...] = (
     Finder("input box of an AI CLI", recognise_input_box),
     Finder("dialog of a dialect", recognise_dialog, chats=True),
     Finder("counted list with a bar", recognise_lit_numbers, chats=True),
+    Finder("form", recognise_form),
     Finder("framed dialog", recognise_box),
     Finder("choices side by side", recognise_side_by_side, chats=True),
     Finder("pointed list", recognise_pointed, chats=True),
@@ -55,4 +57,5 @@ FINDERS: tuple[Finder, ...] = (
     Finder("keys in one row", recognise_key_row),
     Finder("keys in rows", recognise_key_rows),
     Finder("lit list", recognise_lit_list),
+    Finder("drawn field", recognise_drawn_field),
 )

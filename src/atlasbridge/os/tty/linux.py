@@ -9,12 +9,12 @@ from __future__ import annotations
 import array
 import fcntl
 import os
-import termios
 import time
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.values import replace
 from atlasbridge.os.tty import procfs
+from atlasbridge.os.tty.attributes import echo_and_canon, foreground_group
 from atlasbridge.os.tty.effort import Share, Stillness
 from atlasbridge.os.tty.members import Member, examine, group_members
 from atlasbridge.os.tty.procfs import Process
@@ -43,8 +43,8 @@ class LinuxProbe:
 
     def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
         """`quiet_s` is left to the detector, which weighs it; the kernel's answer does not depend on it."""
-        self._mode = echo, canonical = _flags(self._master)
-        group = _foreground_group(self._master)
+        self._mode = echo, canonical = echo_and_canon(self._master)
+        group = foreground_group(self._master)
         answer = self._judge(self._line, group, self._child, input_age_s, canonical is True and echo is False, 0)
         if answer.echo is None:
             answer = replace(answer, echo=echo, canonical=canonical)
@@ -151,24 +151,6 @@ def _terminal_number(master_fd: int) -> int:
     return number[0]
 
 
-def _foreground_group(master_fd: int) -> int:
-    group = array.array("i", [0])
-    try:
-        fcntl.ioctl(master_fd, termios.TIOCGPGRP, group)
-    except OSError:
-        return 0
-    return group[0]
-
-
-def _flags(fd: int) -> tuple[bool | None, bool | None]:
-    """Echo and canonical mode of a terminal."""
-    try:
-        local = termios.tcgetattr(fd)[3]
-    except (termios.error, OSError):
-        return None, None
-    return bool(local & termios.ECHO), bool(local & termios.ICANON)
-
-
 def _judge_absent(members: list[Member], secret: bool) -> ProbeAnswer:
     """Nobody in the group is seen to wait for the terminal."""
     denied = [member for member in members if member.denied]
@@ -220,7 +202,7 @@ def _inner_state(index: int) -> tuple[bool | None, bool | None, int]:
     except OSError:
         return None, None, 0
     try:
-        return *_flags(fd), os.get_terminal_size(fd).lines
+        return *echo_and_canon(fd), os.get_terminal_size(fd).lines
     except OSError:
         return None, None, 0
     finally:

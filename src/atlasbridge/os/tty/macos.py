@@ -6,17 +6,15 @@ group is stopped, it computes) and recognise a secret; everything else is `unkno
 
 from __future__ import annotations
 
-import array
 import ctypes
 import ctypes.util
-import fcntl
 import struct
-import termios
 import time
 from typing import Protocol
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.values import frozen, replace
+from atlasbridge.os.tty.attributes import echo_and_canon, foreground_group
 
 _PROC_PGRP_ONLY = 2
 _BSD_INFO, _TASK_INFO = 3, 4
@@ -99,8 +97,8 @@ class MacProbe:
 
     def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
         """`quiet_s` is left to the detector; without start times of children `input_age_s` has no use here."""
-        echo, canonical = _flags(self._master)
-        answer = self._judge(_foreground_group(self._master), secret=canonical is True and echo is False)
+        echo, canonical = echo_and_canon(self._master)
+        answer = self._judge(foreground_group(self._master), secret=canonical is True and echo is False)
         return replace(answer, echo=echo, canonical=canonical)
 
     def _judge(self, group: int, secret: bool) -> ProbeAnswer:
@@ -138,20 +136,3 @@ class MacProbe:
             return 0.0
         self._used = (group, used, now)
         return (used - last_used) / (now - then) if group == last_group else 0.0
-
-
-def _foreground_group(master_fd: int) -> int:
-    group = array.array("i", [0])
-    try:
-        fcntl.ioctl(master_fd, termios.TIOCGPGRP, group)
-    except OSError:
-        return 0
-    return group[0]
-
-
-def _flags(fd: int) -> tuple[bool | None, bool | None]:
-    try:
-        local = termios.tcgetattr(fd)[3]
-    except (termios.error, OSError):
-        return None, None
-    return bool(local & termios.ECHO), bool(local & termios.ICANON)
