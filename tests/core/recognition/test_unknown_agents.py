@@ -325,3 +325,11 @@ def test_an_arrow_in_what_was_said_does_not_hide_the_list_below_it() -> None:
     play = play << Raised("multiple_choice", "do you allow?")
     assert [choice.label for choice in play.prompt.choices][1:] == ["Always Allow", "Deny", "Cancel"]
     assert [choice.refuses for choice in play.prompt.choices] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(("above", "asks"), [("Which database should it use?", True), ("These were found:", False)])
+def test_a_list_above_some_rows_of_status_asks_where_a_question_stands_right_above_it(above: str, asks: bool) -> None:
+    rows = f"\n Agent is asking\n\n {above}\n\n  > PostgreSQL\n    SQLite\n    Redis\n\n\n{STATUS}"
+    play = Playbook(POLLING) >> "\x1b[?1049h" + HIDE + rows >> 3.0
+    raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
+    assert any(prompt.choices for prompt in raised) is asks
