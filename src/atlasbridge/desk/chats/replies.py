@@ -22,7 +22,7 @@ from atlasbridge.desk.machines import Refused
 from atlasbridge.desk.office import Office
 from atlasbridge.desk.wakeups import BOARD
 
-WAIT_S = 15.0
+WAIT_S = 8.0  # a toast that comes later is lost
 LOOK_S = 2.0
 SECRET = "A secret is never taken in a chat: answer at the machine itself."
 _UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
