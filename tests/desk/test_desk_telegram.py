@@ -216,6 +216,23 @@ async def test_the_desk_that_had_the_chats_is_killed_and_another_goes_on_without
         assert fleet.typed()[0][first["prompt_id"]] == "yes" and fleet.typed()[1] == 0
 
 
+async def test_the_database_dies_and_comes_back_and_nothing_is_asked_twice_or_lost(telegram: FakeTelegram) -> None:
+    ada = telegram.person(1001)
+    async with rig(desks=1, chats=lambda root: chat_file(root, telegram=telegram_table(telegram))) as fleet:
+        await people.set_identity(fleet.database, "alice", "telegram:1001", True, "test")
+        await fleet.add_member("box", sessions=1, pause_s=0.0)
+        card = await sees(ada, "Continue with")
+        await until(lambda: _rows(fleet.database, "SELECT 1 FROM chat_deliveries"))
+        fleet.server.kill_9()
+        ada.tap(card, "Yes")
+        fleet.server.start()
+        await until(lambda: _rows(fleet.database, "SELECT 1 FROM decisions WHERE ok"), 60)
+        await until(lambda: with_words(ada, "✅ Yes · alice"), 60)
+        (first,) = await fleet.database.rows("SELECT prompt_id FROM decisions WHERE ok")
+        assert len(with_words(ada, f"Continue with {first['prompt_id'][:8]}?")) == 1
+        assert fleet.typed()[0][first["prompt_id"]] == "yes" and fleet.typed()[1] == 0
+
+
 async def _rows(database: Database, query: str) -> bool:
     return bool(await database.rows(query))
 
