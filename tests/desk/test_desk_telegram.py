@@ -168,6 +168,33 @@ async def test_a_file_of_a_machine_is_never_read_from_the_desks_own_disk(
         await machine.stop()
 
 
+async def test_a_screen_is_asked_of_its_machine_by_right_and_in_a_group_only_what_all_may_see_is_told(
+    database: str, root: Path, telegram: FakeTelegram, tmp_path: Path
+) -> None:
+    ada, bob = telegram.person(1001), telegram.person(1002)
+    telegram.group(-100)
+    chats = chat_file(tmp_path, "[[channels.telegram.groups]]\nchat_id = -100", telegram=telegram_table(telegram))
+    async with desk_on(database, chats=chats) as desk:
+        await desk.in_chat("ada", "telegram:1001", "admin")
+        await desk.in_chat("bob", "telegram:1002", machine="shared")
+        machine, shared = await new_machine(desk, root), await new_machine(desk, root, "shared")
+        machine.sit(label="payroll").ask()
+        shared.sit(label="docs").ask()
+        await sees(ada, "payroll@box")
+        await sees(bob, "docs@shared")
+        ada.write("/screen payroll@box")
+        await sees(ada, "$ ls")
+        bob.write("/screen payroll@box")
+        await sees(bob, "Which session?")
+        ada.write("/status", chat_id=-100)
+        await until(lambda: any("docs@shared:" in str(one.get("text")) for one in ada.sees(-100)))
+        told = "".join(str(one.get("text")) for one in ada.sees(-100))
+        assert "payroll" not in told and "docs@shared" in told
+        assert "SCREEN_WATCHED" in await desk.events()
+        await machine.stop()
+        await shared.stop()
+
+
 async def test_the_same_ids_on_two_machines_are_two_prompts(
     database: str, root: Path, telegram: FakeTelegram, chats: Path
 ) -> None:

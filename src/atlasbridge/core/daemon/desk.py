@@ -76,7 +76,7 @@ class HubDesk(DeskAttention, DeskOutbox):
         """By full or short id."""
         return self.ledger.session(session_id)
 
-    def seen_by(self, identity: str) -> HubDesk:
+    def seen_by(self, identity: str, alone: bool = True) -> HubDesk:
         """Who may answer here may see everything here."""
         return self
 

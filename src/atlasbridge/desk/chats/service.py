@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any
 
 from atlasbridge.core.clock import Clock, SystemClock
@@ -11,6 +12,7 @@ from atlasbridge.core.errors import AtlasBridgeError, StoreError
 from atlasbridge.core.ports import Channel
 from atlasbridge.core.routing.chat_plan import ChatPlan, ReadPlan
 from atlasbridge.core.routing.courier import Courier, Errand
+from atlasbridge.desk.chats.glance import glance
 from atlasbridge.desk.chats.ladder import ChatLadder
 from atlasbridge.desk.chats.memory import Memory
 from atlasbridge.desk.chats.mirror import Mirror
@@ -61,6 +63,7 @@ class Chats:
         desk = ChatDesk(mirror, memory, self._clock)
         ladder = self._ladder = ChatLadder(mirror, memory, desk, self._clock)
         replies = ChatReplies(self._office, mirror, self._clock)
+        desk.show_screen = partial(glance, self._office)
         desk.tell_people = lambda message: _notify(ladder, message)
         try:
             await memory.load()
