@@ -22,9 +22,10 @@ KEPT_ENDED = 1000  # prompts that are over and may still be asked about: who com
 _PROMPTS = """
 SELECT p.machine_id, p.prompt_id, p.seq, p.state, m.name AS machine,
        CASE WHEN d.settled_at IS NULL THEN coalesce(d.person, '') ELSE '' END AS deciding
-FROM prompts p JOIN machines m ON m.id = p.machine_id LEFT JOIN decisions d ON d.id = p.decision_id
-WHERE p.is_open OR EXISTS (SELECT 1 FROM chat_deliveries c
-                           WHERE (c.machine_id, c.prompt_id) = (p.machine_id, p.prompt_id) AND NOT c.over)
+FROM (SELECT machine_id, prompt_id FROM prompts WHERE is_open
+      UNION SELECT machine_id, prompt_id FROM chat_deliveries WHERE NOT over) AS live
+JOIN prompts p USING (machine_id, prompt_id) JOIN machines m ON m.id = p.machine_id
+LEFT JOIN decisions d ON d.id = p.decision_id
 """
 _BODIES = """
 SELECT p.machine_id, p.prompt_id, p.session_id, p.seq, p.state, p.body, p.folder, p.raised_at, p.expires_at,
@@ -33,10 +34,10 @@ FROM prompts p JOIN machines m ON m.id = p.machine_id
 JOIN unnest(%s::text[], %s::text[]) AS w (machine, name) ON (w.machine, w.name) = (p.machine_id, p.prompt_id)
 """
 _SESSIONS = """
-SELECT s.machine_id, s.session_id, s.seq, s.state, m.name AS machine FROM sessions s
-JOIN machines m ON m.id = s.machine_id AND m.gone_at IS NULL
-WHERE s.state = 'active' OR EXISTS (SELECT 1 FROM prompts p WHERE p.is_open AND p.machine_id = s.machine_id
-                                    AND p.session_id = s.session_id)
+SELECT s.machine_id, s.session_id, s.seq, s.state, m.name AS machine
+FROM (SELECT machine_id, session_id FROM sessions WHERE state = 'active'
+      UNION SELECT machine_id, session_id FROM prompts WHERE is_open) AS live
+JOIN sessions s USING (machine_id, session_id) JOIN machines m ON m.id = s.machine_id AND m.gone_at IS NULL
 """
 _SESSION_BODIES = """
 SELECT s.machine_id, s.session_id, s.body, s.state, m.name AS machine
