@@ -24,7 +24,7 @@ from atlasbridge.core.values import replace
 from atlasbridge.desk.chats.crowd import Crowd
 from atlasbridge.desk.chats.endings import receipt_of
 from atlasbridge.desk.chats.outlets import outlets_for
-from atlasbridge.desk.chats.records import Asked, chat_id, nonce_of, read_asked, read_session
+from atlasbridge.desk.chats.readout import FleetPrompt, chat_id, nonce_of, read_asked, read_session
 
 NOW = datetime.fromtimestamp(1_700_000_000, UTC)
 JSON = st.recursive(
@@ -52,7 +52,7 @@ def row(body: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {**ids, **times, "state": "awaiting_reply", "body": body, "folder": "", "machine": "box", **more}
 
 
-def read(body: dict[str, Any], **more: Any) -> Asked:
+def read(body: dict[str, Any], **more: Any) -> FleetPrompt:
     return read_asked(row(body, **more), "secret", ManualClock())
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from atlasbridge.core.errors import StoreError
 from atlasbridge.core.policy.people import PeopleBook, Person, parse_quiet
 from atlasbridge.core.values import frozen
-from atlasbridge.desk.chats.records import Key
+from atlasbridge.desk.chats.readout import Key
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.people import ALLOWED
 
@@ -64,7 +65,10 @@ async def load_crowd(database: Database) -> Crowd:
     )
     teams = await database.rows("SELECT team, person FROM team_members ORDER BY team, person")
     mark = (await database.rows(_RIGHTS))[0]["mark"]
-    book = PeopleBook.of(*(_person(one) for one in people))
+    try:
+        book = PeopleBook.of(*(_person(one) for one in people))
+    except ValueError as error:  # somebody changed the rows by hand
+        raise StoreError(f"the people of the desk make no sense: {error}", "see: desk people list") from None
     return Crowd(book, tuple((one["team"], one["person"]) for one in teams), str(mark))
 
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from atlasbridge.desk import screens
-from atlasbridge.desk.chats.records import Key
+from atlasbridge.desk.chats.readout import Key
 from atlasbridge.desk.office import Office
 
 PATIENCE_S = 4.0

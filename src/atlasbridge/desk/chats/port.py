@@ -16,10 +16,10 @@ from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
-from atlasbridge.desk.chats.elsewhere import Elsewhere
-from atlasbridge.desk.chats.memory import Memory
+from atlasbridge.desk.chats.at_machine import AtMachine
 from atlasbridge.desk.chats.mirror import Mirror
-from atlasbridge.desk.chats.records import Asked, Key, chat_id
+from atlasbridge.desk.chats.notebook import Notebook
+from atlasbridge.desk.chats.readout import FleetPrompt, Key, chat_id
 
 AWAY = "desk.away."
 SHORTEST_SNOOZE_S = 60.0
@@ -29,17 +29,17 @@ async def _no_screen(session: Key, person: str) -> dict[str, Any] | None:
     return None
 
 
-class ChatDesk(Elsewhere):
+class ChatDesk(AtMachine):
     """`tell_people` says something in every channel; `look_again` has the ladder look at a prompt; `show_screen` asks
     a machine what a session shows, for a person."""
 
-    def __init__(self, mirror: Mirror, memory: Memory, clock: Clock) -> None:
+    def __init__(self, mirror: Mirror, memory: Notebook, clock: Clock) -> None:
         self._mirror = mirror
         self._memory = memory
         self._clock = clock
         self.tones: dict[tuple[str, str], Tone] = {}
         self.tell_people: Callable[[str], None] = lambda message: None
-        self.look_again: Callable[[Asked], None] = lambda asked: None
+        self.look_again: Callable[[FleetPrompt], None] = lambda asked: None
         self.show_screen: Callable[[Key, str], Awaitable[dict[str, Any] | None]] = _no_screen
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -140,7 +140,7 @@ class ChatDesk(Elsewhere):
         sentence = f"{person} wants to be asked again in {int(for_s // 60)} minutes."
         return Receipt("snoozed", sentence, by, at=iso(self._clock.wall()))
 
-    async def _snooze(self, asked: Asked, person: str, due: float) -> None:
+    async def _snooze(self, asked: FleetPrompt, person: str, due: float) -> None:
         await self._memory.add_wake(asked.key, person, due)
         self.look_again(asked)
 

@@ -12,13 +12,13 @@ from atlasbridge.core.errors import AtlasBridgeError, StoreError
 from atlasbridge.core.ports import Channel
 from atlasbridge.core.routing.chat_plan import ChatPlan, ReadPlan
 from atlasbridge.core.routing.courier import Courier, Errand
+from atlasbridge.desk.chats.climb import ChatLadder
 from atlasbridge.desk.chats.glance import glance
-from atlasbridge.desk.chats.ladder import ChatLadder
-from atlasbridge.desk.chats.memory import Memory
 from atlasbridge.desk.chats.mirror import Mirror
+from atlasbridge.desk.chats.notebook import Notebook
 from atlasbridge.desk.chats.port import ChatDesk
 from atlasbridge.desk.chats.replies import ChatReplies
-from atlasbridge.desk.chats.turn import Turn, turn
+from atlasbridge.desk.chats.turn import ChatTurn, turn
 from atlasbridge.desk.office import Office
 from atlasbridge.desk.wakeups import BOARD
 
@@ -54,12 +54,14 @@ class Chats:
                         await self._carry(mine)
             except* StoreError as group:
                 log.warning("the chats wait: %s", _first(group))
+            except* Exception:  # the channel boundary: whatever goes wrong there, the page and the links go on
+                log.exception("the chats begin anew")
             await asyncio.sleep(ASK_S)
 
-    async def _carry(self, mine: Turn) -> None:
+    async def _carry(self, mine: ChatTurn) -> None:
         log.info("this desk carries the chats")
         mirror = Mirror(self._office.database, self._clock, self._office.identity.private_key)
-        memory = Memory(self._office.database)
+        memory = Notebook(self._office.database)
         desk = ChatDesk(mirror, memory, self._clock)
         ladder = self._ladder = ChatLadder(mirror, memory, desk, self._clock)
         replies = ChatReplies(self._office, mirror, self._clock)
@@ -143,7 +145,7 @@ async def _stop(ladder: ChatLadder) -> None:
     await asyncio.gather(*(courier.stop(STOP_S) for courier in couriers))
 
 
-async def _clean(memory: Memory) -> None:
+async def _clean(memory: Notebook) -> None:
     while True:
         await memory.clean()
         await asyncio.sleep(CLEAN_S)

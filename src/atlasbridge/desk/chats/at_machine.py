@@ -35,7 +35,7 @@ class NoDoors:
         return True
 
 
-class Elsewhere:
+class AtMachine:
     @property
     def doors(self) -> NoDoors:
         return NoDoors()

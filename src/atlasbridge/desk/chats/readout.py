@@ -29,7 +29,7 @@ Key = tuple[str, str]  # the machine, and its own id
 
 
 @frozen
-class Asked:
+class FleetPrompt:
     """A prompt of some machine, as the chats know it."""
 
     key: Key
@@ -62,7 +62,7 @@ def nonce_of(secret: str, key: Key) -> str:
     return hmac.digest(secret.encode(), "\0".join(("nonce", *key)).encode(), "sha256").hex()[:32]
 
 
-def read_asked(row: Mapping[str, Any], secret: str, clock: Clock) -> Asked:
+def read_asked(row: Mapping[str, Any], secret: str, clock: Clock) -> FleetPrompt:
     body, key = row["body"], (str(row["machine_id"]), str(row["prompt_id"]))
     session = (key[0], str(row["session_id"]))
     raised, expires = _wall(row["raised_at"]), _wall(row["expires_at"]) or _wall(row["raised_at"])
@@ -80,7 +80,7 @@ def read_asked(row: Mapping[str, Any], secret: str, clock: Clock) -> Asked:
         decided_value=_text(body.get("decided_value"), 1000),
         decided_from=_text(body.get("decided_from"), 200),
     )
-    return Asked(
+    return FleetPrompt(
         key,
         int(row["seq"]),
         str(row["machine"]),
