@@ -28,6 +28,7 @@ ASK_S = 2.0  # as often a process that waits asks whether it is its turn
 LOOK_S = 1.0  # as often the ladder is looked at, even if nothing happened
 CALM_S = 0.05
 REST = 4  # after a long look a long rest: with thousands of prompts the chats take a fifth of a processor at most
+LONGEST_REST_S = 5.0
 CLEAN_S = 3600.0
 STOP_S = 2.0
 
@@ -99,7 +100,7 @@ class Chats:
                 ladder.changed(changed)
                 for machine_id in await ladder.look():
                     self._office.wakeups.tell(f"asks:{machine_id}")
-                await asyncio.sleep(max(CALM_S, REST * (self._clock.now() - began)))
+                await asyncio.sleep(min(max(CALM_S, REST * (self._clock.now() - began)), LONGEST_REST_S))
                 try:
                     async with asyncio.timeout(LOOK_S):
                         await called.wait()
