@@ -11,7 +11,7 @@ JOBS   ?= 3
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint format hooks coverage bench lab lab-real torture reference docs clean
+.PHONY: help run test test-all test-tools lint format hooks coverage bench lab lab-real torture reference docs clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -39,6 +39,10 @@ test: $(READY) ## the tests that need Python alone, a few minutes
 test-all: $(READY) ## also installs and runs what needs more: two browsers, strace, full-screen programs, real AI CLIs
 	tools/install-extras
 	$(BIN)/python -m pytest -q -m "browser or tools or heavy" $(ARGS)
+
+test-tools: $(READY) ## every dialog of Claude Code and Codex, the main ones of Continue and Kimi Code, real programs on a mock model
+	tools/install-extras tools
+	$(BIN)/python -m pytest -q -n 2 -m tools tests/tools/test_real_tools.py $(ARGS)
 
 lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff format --check $(CODE)

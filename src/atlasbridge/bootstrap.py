@@ -9,19 +9,21 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
 from atlasbridge.core.values import replace
 
 if TYPE_CHECKING:
+    import socket
+
     from atlasbridge.adapters.tool_start import ToolStart
     from atlasbridge.channels.introduction import Introduction
     from atlasbridge.config.load import Configuration
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.detection.settings import DetectorSettings
-    from atlasbridge.core.host.edges import HostParts
+    from atlasbridge.core.host.edges import HostParts, Prepared
     from atlasbridge.core.host.opened import DetectorLike
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
     from atlasbridge.core.recognition.dialect import Dialect
@@ -96,6 +98,7 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     """What the configuration asks of the hub.  Raises ConfigError."""
     from atlasbridge.config.hub import hub_settings
     from atlasbridge.config.rules import plan_rules
+    from atlasbridge.core.daemon.detached import launch_session
     from atlasbridge.core.daemon.launching import Launcher
     from atlasbridge.core.daemon.service import HubPlan
     from atlasbridge.fleet.with_desk import with_desk
@@ -159,39 +162,6 @@ def build_channel(name: str, settings: Mapping[str, Any], desk: Desk) -> Channel
     return SpecifiedChannel(name, found, settings, desk, SystemClock())
 
 
-async def launch_session(home: Home, command: tuple[str, ...], cwd: str, name: str = "") -> str:
-    """Start a session without a terminal, as `atlasbridge run --detach` does, and return its id."""
-    import asyncio
-
-    from atlasbridge.core.errors import AtlasBridgeError
-    from atlasbridge.core.own_python import own_environ, own_python
-
-    process = await asyncio.create_subprocess_exec(
-        *own_python("atlasbridge", "run", "--detach", *(("--name", name) if name else ()), "--", *command),
-        cwd=cwd,
-        env=own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root)),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(15):
-        out, err = await process.communicate()
-    if process.returncode:
-        raise AtlasBridgeError(err.decode(errors="replace").strip() or "the session did not start", "")
-    return out.decode().split()[-1] if out.split() else ""
-
-
-def boot_id() -> str:
-    """What tells one boot of this machine from another."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        import subprocess
-
-        done = subprocess.run(["sysctl", "-n", "kern.boottime"], capture_output=True, text=True, check=False)
-        return done.stdout.strip()
-
-
 def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None], to_terminal: bool = False) -> None:
     """The whole life of the hub in this process.  The caller holds the lock."""
     import asyncio
@@ -199,6 +169,7 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
     from atlasbridge.core.daemon.logfile import open_log
     from atlasbridge.core.daemon.service import Hub
     from atlasbridge.core.store.ledger import Ledger
+    from atlasbridge.os.boot import boot_id
 
     config = load_configuration(home, environ).general
     hub = config.hub
@@ -220,11 +191,35 @@ def run_session(plan: Plan) -> Ending:
     """Start the session host and lend it this terminal until the session ends or leaves it."""
     if plan.backend == "conpty" or sys.platform == "win32":
         return _run_on_console(plan)
-    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
-    from atlasbridge.core.client.client import Client, terminal_size
+    from atlasbridge.core.client.client import Client
     from atlasbridge.core.host.launch import launch
-    from atlasbridge.core.host.terminal.detach_key import DetachKey
+    from atlasbridge.core.host.zygote.bring_up import start_zygote
     from atlasbridge.core.tty import Ending
+
+    prepared = prepare_session(plan)
+    client = Client(launch(plan, *prepared))
+    refused = client.await_start()
+    if refused is None and prepared.settings.zygote:
+        start_zygote(prepared.home, os.environ)  # for the sessions after this one
+    if refused is not None or plan.detach:
+        client.close()
+        return refused or Ending(0)
+    return client.run()
+
+
+def host_session(plan: Plan, client: socket.socket) -> NoReturn:
+    """In a process that the zygote has forked: the session's host, with the caller's terminal at the other end."""
+    from atlasbridge.core.host.launch import host_here
+
+    host_here(plan, *prepare_session(plan), client)
+
+
+def prepare_session(plan: Plan) -> Prepared:
+    """Everything that can be wrong before a tool starts is said here, as an exception."""
+    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
+    from atlasbridge.core.client.client import terminal_size
+    from atlasbridge.core.host.edges import Prepared
+    from atlasbridge.core.host.terminal.detach_key import DetachKey
     from atlasbridge.os.tty.posix import own_line_settings
 
     home = Home.find(os.environ)
@@ -234,13 +229,8 @@ def run_session(plan: Plan) -> Ending:
     check_dialect(home, plan)
     if plan.channels and plan.hub:
         refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
-    parts = host_parts(home, detection)
-    client = Client(launch(plan, home, parts, settings, terminal_size(), None if plan.detach else own_line_settings()))
-    refused = client.await_start()
-    if refused is not None or plan.detach:
-        client.close()
-        return refused or Ending(0)
-    return client.run()
+    attributes = None if plan.detach else own_line_settings()
+    return Prepared(home, host_parts(home, detection), settings, terminal_size(), attributes)
 
 
 def _run_on_console(plan: Plan) -> Ending:

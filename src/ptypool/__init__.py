@@ -1,6 +1,6 @@
 """ptypool: a pool of pseudo-terminals for asyncio, and the synchronous primitives that it stands on.
 
-`import ptypool` alone does not import asyncio: what needs it is loaded when it is first asked for.
+`import ptypool` alone imports neither asyncio nor what only Unix has: that is loaded when it is first asked for.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ptypool.errors import (
     PtyIoError,
     SpawnFailed,
 )
-from ptypool.process import SpawnedProcess, spawn_process
 from ptypool.termination import terminate_group
 
 if TYPE_CHECKING:
     from ptypool.handle import PtyHandle
     from ptypool.pool import PtyPool
+    from ptypool.process import SpawnedProcess, spawn_process
     from ptypool.session import CommandResult, Session
 
 _LAZY = {
@@ -30,6 +30,8 @@ _LAZY = {
     "PtyHandle": "ptypool.handle",
     "PtyPool": "ptypool.pool",
     "Session": "ptypool.session",
+    "SpawnedProcess": "ptypool.process",
+    "spawn_process": "ptypool.process",
 }
 
 __all__ = [

@@ -11,27 +11,30 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
-from typing import Self
+from typing import Any, Self
 from uuid import UUID, uuid4
 
+from ptypool.backend import Backend, Started, of_this_system
 from ptypool.errors import PtyInternalError
-from ptypool.exit import UNKNOWN_STATUS, ExitWatch
+from ptypool.exit import UNKNOWN_STATUS
 from ptypool.fields import Child, Master, Reader, Writer
 from ptypool.forms import Duration, seconds
-from ptypool.process import SpawnedProcess
-from ptypool.stream import TerminalStream
-from ptypool.terminal import TermiosAttributes
-from ptypool.termination import DEFAULT_GRACE_S, terminate_group, termination_steps
+from ptypool.termination import DEFAULT_GRACE_S
 
 
 class PtyHandle:
     """A child on a PTY, as PtyPool.spawn returns it; belongs to the event loop and the process that made it."""
 
     def __init__(
-        self, process: SpawnedProcess, on_change: Callable[[PtyHandle], None], grace_s: float = DEFAULT_GRACE_S
+        self,
+        started: Started,
+        on_change: Callable[[PtyHandle], None],
+        grace_s: float = DEFAULT_GRACE_S,
+        backend: Backend | None = None,
     ) -> None:
         self.id: UUID = uuid4()
-        self.pid: int = process.pid
+        self.pid: int = started.pid
+        self._started, self._backend = started, backend or of_this_system()
         self._grace_s = grace_s
         self._on_change = on_change
         self._owner = os.getpid()
@@ -40,8 +43,8 @@ class PtyHandle:
         self._status: int | None = None
         self._exited = asyncio.Event()
         self._ending: asyncio.Task[None] | None = None
-        self._stream = TerminalStream(self._loop, process.master_fd, self._output_ended)
-        self._watch = ExitWatch(self._loop, self.pid, self._child_exited)
+        self._stream = self._backend.stream(self._loop, started, self._output_ended)
+        self._watch = self._backend.watch(self._loop, started, self._child_exited)
 
     def __repr__(self) -> str:
         state = "alive" if self._status is None else f"exit_status={self._status}"
@@ -155,7 +158,7 @@ class PtyHandle:
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the child's process group."""
         if self.is_alive():
-            os.killpg(self.pid, number)
+            self._backend.signal(self._started, number)
 
     def resize(self, cols: int, rows: int) -> None:
         """Change the terminal's size; its foreground program gets SIGWINCH."""
@@ -167,7 +170,7 @@ class PtyHandle:
         """(rows, cols)."""
         return self._stream.size
 
-    def reset_terminal(self, attributes: TermiosAttributes) -> None:
+    def reset_terminal(self, attributes: list[Any]) -> None:
         """Give the terminal these termios attributes and drop unread input, whatever the last program left behind."""
         self._check_usable()
         self._stream.set_attributes(attributes)
@@ -178,7 +181,7 @@ class PtyHandle:
             return
         self._watch.stop()
         if self._session_is_ours():
-            status = terminate_group(self.pid, grace_s=0)
+            status = self._backend.end_now(self._started)
             self._status = status if self._status is None else self._status
         self._stream.close()
 
@@ -204,16 +207,7 @@ class PtyHandle:
         self._on_change(self)
 
     def _session_is_ours(self) -> bool:
-        """Once the child is reaped, its number means what it left behind, unless a new process bears it."""
-        if self._status is None:
-            return True
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            return False
-        return False
+        return self._backend.is_ours(self._started, ended=self._status is not None)
 
     def _check_owner(self) -> None:
         if self._owner != os.getpid():
@@ -259,12 +253,13 @@ def _end_elsewhere(handle: PtyHandle, grace_s: float) -> Future[None] | None:
 
 async def _end_together(handles: Sequence[PtyHandle], grace_s: float) -> None:
     """The cleanup order: terminate, drain the output, reap, close."""
-    pids = [handle.pid for handle in handles if handle._session_is_ours()]
+    ours = [handle for handle in handles if handle._session_is_ours()]
     for handle in handles:
         handle._watch.hold()
         handle._stream.drain()
-    for pause_s in termination_steps(pids, grace_s=grace_s):
-        await asyncio.sleep(pause_s)
+    if ours:
+        for pause_s in ours[0]._backend.ending([handle._started for handle in ours], grace_s):
+            await asyncio.sleep(pause_s)
     for handle in handles:
         handle._watch.resume()
         handle._stream.close()

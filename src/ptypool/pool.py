@@ -14,15 +14,14 @@ import warnings
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
+from ptypool.backend import Backend, Started, of_this_system
 from ptypool.errors import AtCapacity, HandleNotFound, PtyInternalError
 from ptypool.forms import Count, Duration, Environment, environment, seconds_or_none
 from ptypool.handle import PtyHandle, end_handles
-from ptypool.process import SpawnedProcess, spawn_process
-from ptypool.terminal import TermiosAttributes
-from ptypool.termination import DEFAULT_GRACE_S, terminate_group
+from ptypool.termination import DEFAULT_GRACE_S
 
 _REMEMBERED_IDS = 1024
 
@@ -33,12 +32,20 @@ class PtyPool:
     `release_on_exit` frees a slot as soon as its child ends by itself; otherwise release, kill and close free it.
     """
 
-    def __init__(self, max_ptys: int, *, release_on_exit: bool = False, grace_s: float = DEFAULT_GRACE_S) -> None:
+    def __init__(
+        self,
+        max_ptys: int,
+        *,
+        release_on_exit: bool = False,
+        grace_s: float = DEFAULT_GRACE_S,
+        backend: Backend | None = None,
+    ) -> None:
         if max_ptys < 1:
             raise ValueError(f"a pool needs room for at least one PTY, not {max_ptys}")
         self.max_ptys = max_ptys
         self._release_on_exit = release_on_exit
         self._grace_s = grace_s
+        self._backend = backend or of_this_system()
         self._held: dict[UUID, PtyHandle] = {}
         self._open: set[PtyHandle] = set()
         self._settled: OrderedDict[UUID, None] = OrderedDict()
@@ -77,7 +84,7 @@ class PtyPool:
         size: tuple[int, int] = (24, 80),
         *,
         inherit_env: bool = True,
-        termios_attrs: TermiosAttributes | None = None,
+        termios_attrs: list[Any] | None = None,
     ) -> PtyHandle:
         """Start `cmd` on a new PTY of `size` (rows, cols). Raises AtCapacity or SpawnFailed.
 
@@ -85,8 +92,7 @@ class PtyPool:
         """
         environ = _environment(environment(env), inherit_env, cwd)
         with self._promise():
-            process = spawn_process([cmd, *args], env=environ, cwd=cwd, size=size, termios_attrs=termios_attrs)
-            return self._adopt(process)
+            return self._adopt(self._backend.start([cmd, *args], environ, cwd, size, termios_attrs))
 
     async def acquire(
         self,
@@ -98,7 +104,7 @@ class PtyPool:
         *,
         timeout_s: Duration | None = None,
         inherit_env: bool = True,
-        termios_attrs: TermiosAttributes | None = None,
+        termios_attrs: list[Any] | None = None,
     ) -> PtyHandle:
         """Like spawn, but wait in turn for a free slot; AtCapacity when `timeout_s` is over."""
         self._check_open()
@@ -107,8 +113,7 @@ class PtyPool:
         if turn is not None:
             await self._wait_turn(turn, seconds_or_none(timeout_s))
         with self._promise(promised=turn is not None):
-            process = spawn_process([cmd, *args], env=environ, cwd=cwd, size=size, termios_attrs=termios_attrs)
-            return self._adopt(process)
+            return self._adopt(self._backend.start([cmd, *args], environ, cwd, size, termios_attrs))
 
     def release(self, id: UUID) -> None:
         """Free the slot. A child that still runs goes on, in the care of its handle, until the pool is closed."""
@@ -171,13 +176,12 @@ class PtyPool:
                 self._promised -= 1
                 self._serve_waiting()  # a failed spawn leaves the slot to the next
 
-    def _adopt(self, process: SpawnedProcess) -> PtyHandle:
+    def _adopt(self, started: Started) -> PtyHandle:
         pool = weakref.ref(self)  # a handle must not keep a forgotten pool alive
         try:
-            handle = PtyHandle(process, lambda changed: _tell(pool, changed), self._grace_s)
+            handle = PtyHandle(started, lambda changed: _tell(pool, changed), self._grace_s, self._backend)
         except BaseException:
-            terminate_group(process.pid, grace_s=0)
-            os.close(process.master_fd)
+            self._backend.discard(started)
             raise
         with self._counting:
             self._open.add(handle)

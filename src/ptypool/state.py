@@ -34,7 +34,7 @@ class SessionState:
     def save(self, path: str | os.PathLike[str]) -> None:
         target = Path(path)
         draft = target.with_name(f".{target.name}.{os.getpid()}")
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0), 0o600)
         with open(fd, "w", encoding="utf-8") as file:
             json.dump({"version": _VERSION, **asdict(self)}, file, indent=1)
             file.flush()

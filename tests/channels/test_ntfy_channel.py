@@ -26,7 +26,9 @@ OUT, IN = "out-0123456789abcdefghij", "in-0123456789abcdefghij"
 
 @pytest.fixture
 def phone() -> Iterator[FakeNtfy]:
+    """A server of one's own, where only the phone may read what it is told."""
     with FakeNtfy() as fake:
+        fake.unreadable.add(OUT)
         yield fake
 
 
@@ -84,6 +86,49 @@ async def test_who_does_not_trust_the_topic_gets_buttons_that_only_refuse(phone:
         await desk.ask(channel, record)
         (shown,) = phone.messages[OUT]
         assert "Continue? (y/n)" in shown["message"] and [one["label"] for one in shown["actions"]] == ["❌ No"]
+
+
+async def test_a_topic_that_the_tool_could_read_has_no_button_that_agrees(phone: FakeNtfy, desk: MiniHub) -> None:
+    phone.unreadable.clear()
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    channel = opened(phone, desk)
+    async with serving(desk, channel):
+        await desk.ask(channel, record)
+        (shown,) = phone.messages[OUT]
+        assert [one["label"] for one in shown["actions"]] == ["❌ No"]
+        assert channel.health()["taps_agree"] is False
+
+
+@pytest.mark.parametrize("changes", [{"show_text": False}, {"taps_agree": False}, {}])
+async def test_what_no_button_says_is_not_taken_from_the_topic(
+    phone: FakeNtfy, desk: MiniHub, changes: dict[str, Any]
+) -> None:
+    """Whoever reads the topic knows the nonce from the button that refuses."""
+    if not changes:
+        phone.unreadable.clear()
+    record = desk.add_prompt(desk.add_session(), prompts.YES_NO)
+    channel = opened(phone, desk, **changes)
+    async with serving(desk, channel):
+        await desk.ask(channel, record)
+        await listening(phone)
+        phone.say(IN, encode_said(record, "y"))
+        phone.tap(OUT, "No")
+        await phone.until(lambda: record.prompt_id in desk.answers, "the real one")
+        assert [reply.value for reply in desk.replies] == ["n"]
+        assert [event for event, _ in desk.notes] == ["CHANNEL_STRANGER"]
+
+
+async def test_a_lasting_permission_is_not_taken_from_the_topic_either(phone: FakeNtfy, desk: MiniHub) -> None:
+    record = desk.add_prompt(desk.add_session(), prompts.MENU)
+    lasting = next(choice.value for choice in record.prompt.choices if choice.always)
+    channel = opened(phone, desk)
+    async with serving(desk, channel):
+        await desk.ask(channel, record)
+        await listening(phone)
+        phone.say(IN, encode_said(record, lasting))
+        phone.tap(OUT, "No")
+        await phone.until(lambda: record.prompt_id in desk.answers, "the real one")
+        assert lasting not in [reply.value for reply in desk.replies]
 
 
 def test_a_public_server_gets_no_words_unless_somebody_wants_that() -> None:

@@ -194,6 +194,7 @@ class NtfyDriver(Driver):
 
     async def start_service(self) -> None:
         self.server = FakeNtfy().start()
+        self.server.unreadable.add("out-0123456789abcdefghij")
 
     async def stop_service(self) -> None:
         self.server.stop()

@@ -30,7 +30,7 @@ async def ask(live: LiveHub) -> tuple[FakeHost, str]:
 
 def fill(live: LiveHub) -> Any:
     """The disk is full from now on; calling what is returned makes room."""
-    database = live.hub.ledger._journal.database
+    database = live.hub.ledger.journal.database
     full = sqlite3.OperationalError("database or disk is full")
 
     def refuse() -> Any:

@@ -112,7 +112,7 @@ async def test_a_reminder_comes_once_also_over_a_restart() -> None:
         chat = live.people["chat"]
         await chat.until(lambda: chat.edits)
         life = live.hub.life
-        life.escalation = Escalation(life._hub)  # all that a former process only remembered
+        life.escalation = Escalation(life.hub)  # all that a former process only remembered
         life.watch_again(live.record(prompt_id), live.session(host))
         live.advance(100)
         await stays(lambda: [receipt.stage for _, receipt in chat.edits] == ["reminder"] and len(chat.shown) == 1)
@@ -128,7 +128,7 @@ async def test_what_was_to_be_shown_and_was_not_is_shown_after_a_restart() -> No
         await shows(live, "memory")
         live.people["chat"].stuck = False
         life = live.hub.life
-        life.escalation = Escalation(life._hub)
+        life.escalation = Escalation(life.hub)
         life.watch_again(live.record(prompt_id), live.session(host))
         await shows(live, "chat")
         assert len(live.people["memory"].shown) == 1
@@ -279,7 +279,7 @@ async def test_an_hour_stays_an_hour_over_a_restart() -> None:
         first.raise_prompt()
         await shows(live, "chat")
         assert len(live.hub.ledger.heard_since(iso(live.clock.wall() - 3600))) == 2
-        live.hub.life.escalation = Escalation(live.hub.life._hub)
+        live.hub.life.escalation = Escalation(live.hub.life.hub)
         other = second.raise_prompt()
         await shows(live, "chat", 2)
         assert not live.hub.desk.tone(other, "chat").loud

@@ -125,7 +125,7 @@ FLOORS = (
         "detached",
         "own_python",
     }
-    | {"peer", "kin", "shield", "vocabulary"},
+    | {"peer", "kin", "shield", "vocabulary", "lean", "home_folder"},
     {"screen"},
     {"prompt"},
     {"recognition"},
@@ -193,7 +193,7 @@ def test_the_heart_is_pure() -> None:
 def test_ptypool_knows_nothing_of_atlasbridge() -> None:
     for name in modules("ptypool"):
         tops = {module.split(".")[0] for module in imports("ptypool", name)}
-        assert tops <= set(sys.stdlib_module_names) | {"ptypool", "ptyprocess"}, name
+        assert tops <= set(sys.stdlib_module_names) | {"ptypool", "winpty"}, name
 
 
 def test_the_rule_sees_imports_inside_functions_and_under_type_checking() -> None:

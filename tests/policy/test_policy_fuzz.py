@@ -25,5 +25,5 @@ def test_the_jail_notices_what_a_policy_had_missed(tmp_path: Path) -> None:
     policy = read_policy(policy_fuzz.RULES.read_text(encoding="utf-8"), parser)
     parser.close()
     missed = ["ls; evil", "ls $(evil)", "X=1 ls", "ls\nevil", "l\\s -c 'x' | evil", "alias ls=x; evil", "PATH=/x ls"]
-    wrong = policy_fuzz._run(BashJail(tmp_path), policy, missed, Counter())
+    wrong = policy_fuzz.started_unasked(BashJail(tmp_path), policy, missed, Counter())
     assert {text for text in missed if any(line.startswith(repr(text)) for line in wrong)} == set(missed)

@@ -142,6 +142,9 @@ class BareDesk:
     async def kill(self, session_id: str, force: bool = False) -> bool:
         _unexpected("a kill")
 
+    async def resume(self, session_id: str) -> bool:
+        _unexpected("a resume")
+
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
         _unexpected("keys")
 

@@ -17,6 +17,7 @@ class FakeNtfy(FakeServer):
     def __init__(self, token: str = "") -> None:
         super().__init__()
         self.token = token
+        self.unreadable: set[str] = set()  # topics that the hub may write to, and only the phone may read
         self.messages: dict[str, list[dict[str, Any]]] = {}
         self._listeners: list[tuple[str, asyncio.Queue[dict[str, Any] | None]]] = []
         self._number = 0
@@ -96,6 +97,11 @@ class FakeNtfy(FakeServer):
         if denied := self._denied(request):
             return denied
         topic, since = request.match_info["topic"], request.query.get("since", "")
+        if topic in self.unreadable:
+            return web.json_response({"code": 40301, "http": 403, "error": "forbidden"}, status=403)
+        if request.query.get("poll"):
+            known = [] if since == "none" else self._after(topic, since)
+            return web.Response(text="".join(json.dumps(message) + "\n" for message in known))
         response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await response.prepare(request)
         queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()

@@ -59,7 +59,7 @@ _KEPT: list[TemporaryDirectory[str]] = []
 def shown_by_each(record: PromptRecord) -> Iterator[tuple[str, str]]:
     yield "telegram", templates.render_prompt(record, SESSION, "host")["text"]
     yield "slack", "\n".join(_texts(blocks.render_prompt(record, SESSION, "host")))
-    yield "ntfy", ntfy_looks.render_prompt(record, SESSION, "host", shows_text=True, loud=True)[0]["message"]
+    yield "ntfy", ntfy_looks.render_prompt(record, SESSION, "host", shows_text=True, loud=True)["message"]
     yield "matrix", matrix_looks.render_prompt(record, SESSION, "host")
     yield "push", push_text.render_ask(record, SESSION, 0.0).body["body"]
     page = json.loads(json.dumps(view.render_prompt(record, SESSION)))
@@ -68,7 +68,7 @@ def shown_by_each(record: PromptRecord) -> Iterator[tuple[str, str]]:
 
 def agreed_by_a_tap(record: PromptRecord) -> Iterator[tuple[str, str]]:
     """Where one tap on a message agrees, and with what."""
-    buttons = ntfy_looks.render_prompt(record, SESSION, "host", shows_text=True, loud=True)[1]
+    buttons = ntfy_looks.choose_buttons(record, shows_text=True)
     yield from (("ntfy", one.label) for one in buttons if one.role is not Role.REFUSE)
     offered = matrix_looks.reactions(record.prompt).values()
     yield from (("matrix", one.label) for one in offered if one.role is not Role.REFUSE)

@@ -54,7 +54,7 @@ class StoreLife:
     def ledger(self) -> Ledger:
         if self._ledger is None:
             self._ledger = Ledger.open(self.home, self.clock, "boot-1")
-            connection = self._ledger._journal.database.connection
+            connection = self._ledger.journal.database.connection
             connection.execute("PRAGMA wal_autocheckpoint = 30")  # often enough to be part of a short life
             connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         return self._ledger

@@ -108,7 +108,8 @@ def test_the_persons_own_hooks_stay_in_force_and_their_settings_untouched(tmp_pa
         stage.next_prompt(90, idle=True)
         stage.say("please lab:bash now")
         prompt = stage.next_prompt()
-        assert prompt["excerpt"].startswith(f"Bash: touch made-by-bash.txt\nin {stage.folder}\n")
+        told = {"kind": "command", "text": "touch made-by-bash.txt", "folder": str(stage.folder), "source": "hook"}
+        assert told.items() <= prompt["subject"].items()
         stage.wait(lambda: Path(f"{theirs}-user").exists(), "the hook of the person's settings")
         stage.wait(lambda: Path(f"{theirs}-passed").exists(), "the hook of the settings they passed")
         assert json.loads((stage.home / ".claude" / "settings.json").read_text()) == settings

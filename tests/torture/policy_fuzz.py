@@ -73,7 +73,7 @@ def fuzz(seed: int, count: int, seen: Counter[str]) -> list[str]:
             text for text in commands if _allows(policy, text, lambda one: trees[one] if one in trees else parser(one))
         ]
         seen.update(judged=len(commands), unparsable=sum(tree is None for tree in trees.values()), allowed=len(allowed))
-        wrong = _run(BashJail(Path(folder) / "jail"), policy, allowed, seen)
+        wrong = started_unasked(BashJail(Path(folder) / "jail"), policy, allowed, seen)
     parser.close()
     return wrong
 
@@ -87,7 +87,8 @@ def _allows(policy: Policy, text: str, parse: object) -> bool:
     return judge(policy, Case(subject, "claude", "", "/x", "/home/x"), parse).verdict is Say.ALLOW  # type: ignore[arg-type]
 
 
-def _run(jail: BashJail, policy: Policy, allowed: list[str], seen: Counter[str]) -> list[str]:
+def started_unasked(jail: BashJail, policy: Policy, allowed: list[str], seen: Counter[str]) -> list[str]:
+    """What a real bash started for these commands that no rule allows."""
     wrong, pending = [], [(text, text) for text in allowed]
     while pending:
         started = jail.run([text for _, text in pending])

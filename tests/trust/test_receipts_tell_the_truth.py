@@ -156,7 +156,7 @@ def test_a_request_and_its_answer_survive_the_hub(tmp_path: Path) -> None:
     record = ask(ledger)
     won = ledger.claim(record.prompt_id, record.session_id, None, YES, Decider("web:ada", "phone", request="w/a/1"))
     assert not isinstance(won, Reject) and won.state is PromptState.REPLY_RECEIVED
-    ledger._journal.abandon()
+    ledger.journal.abandon()
     after = open_ledger(tmp_path)
     known = after.request("w/a/1")
     assert known is not None and known.prompt_id == record.prompt_id and known.refusal is None
@@ -243,6 +243,6 @@ def test_the_command_prints_which_answer_was_typed_where() -> None:
         replying = hub.popen("reply", prompt_id, "y")
         host.answer_typing()
         out, _ = replying.communicate(timeout=30)
-        assert out == 'Typed "y" into nightly, the answer of cli:local (this machine).\n'
+        assert out == 'Typed "y" into nightly, the answer of a person at this machine.\n'
         late = json.loads(hub.cli("reply", prompt_id, "n", "--json").stdout)
-        assert late["message"].startswith('It was already answered with "y" by cli:local (this machine) at ')
+        assert late["message"].startswith('It was already answered with "y" by a person at this machine at ')

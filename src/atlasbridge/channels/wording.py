@@ -149,6 +149,9 @@ def render_hint(prompt: Prompt, prompt_id: str) -> str:
         )
     if prompt.idle and not is_ambiguous(prompt):
         return f"Reply to this message with the next {wanted_next(prompt)}."
+    if prompt.fields:
+        names = [visible(field.label, keep_lines=False) for field in prompt.fields]
+        return f"A form: reply with its fields, such as “{names[0]}: …; {names[-1]}: …”. The others stay."
     if prompt.type is PromptType.TYPE_FREE_TEXT:
         limit = prompt.constraints.get("max_length")
         return "Reply to this message with the text." + (f" At most {limit} characters." if limit else "")

@@ -11,16 +11,16 @@ from collections import deque
 from typing import Any, AnyStr
 
 _METHODS = ("match", "search", "fullmatch", "finditer", "findall", "split", "sub")
-_waiting: deque[_Lazy] = deque()
+_waiting: deque[Lazy] = deque()
 
 
-class _Lazy:
+class Lazy:
     """Stands for a `re.Pattern` until it is used; then it has the pattern's own methods."""
 
-    __slots__ = ("_flags", "_source", *_METHODS)
+    __slots__ = ("_flags", "source", *_METHODS)
 
     def __init__(self, source: str | bytes, flags: int) -> None:
-        self._source = source
+        self.source = source
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
@@ -28,7 +28,7 @@ class _Lazy:
         return getattr(self.compile(), name)
 
     def compile(self) -> re.Pattern[Any]:
-        compiled = re.compile(self._source, self._flags)
+        compiled = re.compile(self.source, self._flags)
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))
         return compiled
@@ -36,7 +36,7 @@ class _Lazy:
 
 def lazy(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """Like `re.compile`, but later: a mistake in it shows at its first use."""
-    made: Any = _Lazy(source, flags)
+    made: Any = Lazy(source, flags)
     _waiting.append(made)
     return made  # type: ignore[no-any-return]
 

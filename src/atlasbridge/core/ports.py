@@ -108,6 +108,9 @@ class Desk(Protocol):
         """Give a session another name; False: there is no such session."""
 
     async def kill(self, session_id: str, force: bool = False) -> bool: ...
+    async def resume(self, session_id: str) -> bool:
+        """Let a tool that job control (Ctrl-Z) has stopped go on; False: there is no such session."""
+
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool: ...
     def events(self) -> AsyncIterator[dict[str, Any]]:
         """Every event from now on, as `atlasbridge events --json` prints them."""

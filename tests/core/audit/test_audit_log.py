@@ -166,7 +166,7 @@ def test_a_batch_torn_in_its_middle_is_repaired_after_a_loss_of_power(home: Path
     ledger = open_ledger(home)
     session_id = ledger.sessions()[0].session_id
     ledger.end_session(session_id, 0, SessionState.COMPLETED)  # ends a prompt as well: two entries at once
-    ledger._journal.abandon()
+    ledger.journal.abandon()
     path = home / "audit.log"
     lines = lines_of(home)
     torn = lines[-2].replace('"PROMPT_', '"\0\0\0\0\0\0\0')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import ONE_KEY, POLLING, RAW, TICKING, Nothing, Playbook, Raised
 
-from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
 from atlasbridge.core.prompt.step import Reach
 from atlasbridge.core.recognition.highlight import is_highlighted
@@ -125,7 +125,9 @@ def test_choices_that_cannot_be_taken_do_not_end_a_menu() -> None:
 
 
 def test_boxes_in_groups_are_one_list() -> None:
-    menu = "◆  Pick tools\n│  ◻ Front\n│  │ ◻ vue\n│  └ ◻ react\n│  ◻ Back\n│  └ ◻ go\n└\n"
+    boxes = ("◻ Front", "│ ◻ vue", "└ ◻ react", "◻ Back", "└ ◻ go")
+    faded = "".join(f"│  \x1b[2m{box}\x1b[0m\n" for box in boxes).replace("\x1b[2m", "", 1)  # the first has the keys
+    menu = f"◆  Pick tools\n{faded}└\n"
     play = Playbook(RAW) >> menu >> 0.3 << Raised("multiple_choice", "Pick tools")
     assert [choice.label for choice in play.prompt.choices] == ["Front", "vue", "react", "Back", "go"]
     assert play.prompt.constraints["multi_select"]
@@ -222,3 +224,13 @@ def test_a_filled_field_below_its_question_belongs_to_it() -> None:
     play = Playbook(POLLING) >> "🎤 What is your project called?\n   abc" >> 0.3 << Raised("free_text", "called?")
     assert play.prompt.excerpt == "🎤 What is your project called?"
     assert play.prompt.text_steps[0].keys == b"\x7f\x7f\x7f"
+
+
+def test_where_nothing_else_shows_which_row_has_the_keys_the_only_mark_does() -> None:
+    play = Playbook(RAW) >> "Which colour?\n[x] red\n[ ] green\n[ ] blue\n" >> 1.0 << Raised("multiple_choice")
+    assert not play.prompt.constraints.get("multi_select")
+    answer = decide_answer(play.prompt, "blue")
+    assert isinstance(answer, Answer)
+    assert [step.keys for step in encode_answer(play.prompt, answer)] == [b"\x1b[B", b"\x1b[B", b"\r"]
+    unmarked = "Which colours?\n[x] red\n[ ] green\n[x] blue\n"
+    Playbook(RAW) >> unmarked >> 1.0 << Raised("unknown")

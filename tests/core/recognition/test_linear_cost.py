@@ -166,7 +166,7 @@ def patterns_in_core() -> Iterator[tuple[str, Callable[[str], object]]]:
         module = importlib.import_module(found.name)
         source = inspect.getsource(module)
         for name, value in vars(module).items():
-            held = isinstance(value, patterns._Lazy)
+            held = isinstance(value, patterns.Lazy)
             text = isinstance(value, str) and f"compiled({name})" in source
             pattern = value.compile() if held else compiled(value) if text else None
             if pattern is None or isinstance(pattern.pattern, bytes):

@@ -16,7 +16,7 @@ LONGEST_LINE = 65_536
 
 class NtfyApi:
     def __init__(self, server: str, access_token: str, timeout_s: float) -> None:
-        headers = {"Authorization": f"Bearer {access_token}"} if access_token else {}
+        headers: dict[str, str] = bearer(access_token).get("headers", {})
         self.server = server.rstrip("/")
         self._client = httpx.AsyncClient(headers=headers, timeout=timeout_s, follow_redirects=False)
 
@@ -49,8 +49,21 @@ class NtfyApi:
         except httpx.HTTPError as fault:
             raise ChannelError(f"the line to ntfy broke ({type(fault).__name__})", "it is tried again") from None
 
+    async def may_read(self, topic: str) -> bool:
+        """Whether the server would give us what is in this topic.  Raises where it cannot be asked."""
+        try:
+            answer = await self._client.get(f"{self.server}/{topic}/json", params={"poll": "1", "since": "none"})
+        except httpx.HTTPError as fault:
+            raise ChannelError(f"ntfy could not be reached ({type(fault).__name__})", "it is tried again") from None
+        return answer.status_code not in (401, 403)
+
     async def close(self) -> None:
         await self._client.aclose()
+
+
+def bearer(access_token: str) -> dict[str, Any]:
+    """What a request, or a button's request, needs on a server that wants a token."""
+    return {"headers": {"Authorization": f"Bearer {access_token}"}} if access_token else {}
 
 
 def _parse(line: str) -> Any:

@@ -12,13 +12,14 @@ from typing import Any, ClassVar
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.limits import Backoff
 from atlasbridge.channels.listening import SeenUpdates, Strangers
-from atlasbridge.channels.ntfy.api import NtfyApi
+from atlasbridge.channels.ntfy.api import NtfyApi, bearer
 from atlasbridge.channels.ntfy.looks import (
     HIGH,
     LEAST,
     LOW,
     MESSAGE_BYTES,
     USUAL,
+    choose_buttons,
     cut_bytes,
     encode_said,
     parse_said,
@@ -29,7 +30,7 @@ from atlasbridge.channels.ntfy.settings import NtfySettings
 from atlasbridge.channels.outcome import render_outcome
 from atlasbridge.channels.people import People
 from atlasbridge.channels.tasks import TaskSet
-from atlasbridge.channels.wording import Role
+from atlasbridge.channels.wording import Button, Role
 from atlasbridge.core.clock import Clock, parse_iso
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.ports import Desk
@@ -61,14 +62,15 @@ class NtfyChannel(BaseChannel):
         self._people = People(desk, self.name)
         self._replies: asyncio.Queue[InboundReply] = asyncio.Queue()
         self._state, self._detail = "starting", ""
+        self._agrees = own.taps_agree  # None: not known yet
 
     async def start(self) -> None:
         self._tasks.hold(self._listen())
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
         loud = self.desk.tone(event.prompt_id, self.name).sounds_for(self._identity)
-        body, buttons = render_prompt(event, session, self._host, self._own.shows_text, loud)
-        buttons = [one for one in buttons if self._own.taps_agree or one.role is Role.REFUSE]
+        await self._learn_who_reads()
+        body = render_prompt(event, session, self._host, self._own.shows_text, loud)
         actions = [
             {
                 "action": "http",
@@ -77,15 +79,24 @@ class NtfyChannel(BaseChannel):
                 "method": "POST",
                 "body": encode_said(event, button.value),
                 "clear": True,
-                **self._bearer(),
+                **bearer(self._own.access_token.get_secret_value()),
             }
-            for button in buttons
+            for button in self._offered(event)
         ]
         return await self._publish({**body, "actions": actions} if actions else body)
 
-    def _bearer(self) -> dict[str, Any]:
-        token = self._own.access_token.get_secret_value()
-        return {"headers": {"Authorization": f"Bearer {token}"}} if token else {}
+    def _offered(self, event: PromptRecord) -> list[Button]:
+        """The buttons of this prompt.  What is not among them is not taken from the topic either."""
+        buttons = choose_buttons(event, self._own.shows_text)
+        return [one for one in buttons if self._agrees or one.role is Role.REFUSE]
+
+    async def _learn_who_reads(self) -> None:
+        """What we can read, the tool in a session can read: it would find the buttons there, and press them."""
+        if self._agrees is None:
+            try:
+                self._agrees = not await self._api.may_read(self._topic)
+            except ChannelError as fault:
+                log.warning("whether a tap may agree is not known: %s", fault)
 
     async def _publish(self, body: dict[str, Any]) -> str:
         click = {"click": self._own.page_url} if self._own.page_url else {}
@@ -135,11 +146,17 @@ class NtfyChannel(BaseChannel):
         await self._api.close()
 
     def health(self) -> dict[str, Any]:
-        return {"state": self._state, "detail": self._detail, "shows_text": self._own.shows_text}
+        return {
+            "state": self._state,
+            "detail": self._detail,
+            "shows_text": self._own.shows_text,
+            "taps_agree": bool(self._agrees),
+        }
 
     # listening
 
     async def _listen(self) -> None:
+        await self._learn_who_reads()
         for update_id, event in self._seen.left_over():
             self._take(update_id, event if isinstance(event, dict) else {})
         backoff = Backoff(self._own.backoff_first_s)
@@ -177,6 +194,9 @@ class NtfyChannel(BaseChannel):
     def _take(self, update_id: str, event: dict[str, Any]) -> None:
         said = parse_said(str(event.get("message", ""))[:LONGEST_SAID])
         record = self.desk.prompt(said.prompt_id) if said else None
+        if said is not None and record is not None and said.value not in {one.value for one in self._offered(record)}:
+            self._strangers.note("somebody who reads the topic and answers what no button says")
+            record = None
         if said is None or record is None:
             self._tasks.hold(self._seen.settle(update_id))
             return

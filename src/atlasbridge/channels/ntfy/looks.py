@@ -53,10 +53,9 @@ def parse_said(text: str) -> Said | None:
 
 def render_prompt(
     record: PromptRecord, session: SessionRecord, host: str, shows_text: bool, loud: bool
-) -> tuple[dict[str, Any], list[Button]]:
-    """The notification without its address, and its buttons."""
-    asked = visible(record.prompt.asked).strip()
-    whole = shows_text and record.prompt.asked_whole and len(asked.encode()) <= MESSAGE_BYTES and bool(asked)
+) -> dict[str, Any]:
+    """The notification without its address and its buttons."""
+    asked, whole = _asked(record), shows_text and _fits(record)
     where = " · ".join(filter(None, (tool_name(session), session_name(session), host_name(session, host))))
     more = f"All of it: the page, or atlasbridge reply {short_id(record.prompt_id)}"
     if shows_text:
@@ -65,17 +64,27 @@ def render_prompt(
         text = f"{shown}\n{where}" + ("" if whole else f"\n{more}")
     else:
         title, text = "AtlasBridge: a question waits", f"{where}\n{more}"
-    body = {
+    return {
         "title": title,
         "message": text,
         "priority": HIGH if loud else LOW,
         "sequence_id": short_id(record.prompt_id),
     }
-    return body, choose_buttons(record, whole)
 
 
-def choose_buttons(record: PromptRecord, whole: bool) -> list[Button]:
+def _asked(record: PromptRecord) -> str:
+    return visible(record.prompt.asked).strip()
+
+
+def _fits(record: PromptRecord) -> bool:
+    """Whether a notification can show all that is asked."""
+    asked = _asked(record)
+    return record.prompt.asked_whole and len(asked.encode()) <= MESSAGE_BYTES and bool(asked)
+
+
+def choose_buttons(record: PromptRecord, shows_text: bool) -> list[Button]:
     """Three at most.  One that refuses is always among them; a lasting permission never is."""
+    whole = shows_text and _fits(record)
     found = [button for button in render_buttons(record.prompt) if button.role in (Role.ANSWER, Role.REFUSE)]
     refusing = [button for button in found if button.role is Role.REFUSE][:1]
     agreeing = [button for button in found if button.role is Role.ANSWER] if whole else []

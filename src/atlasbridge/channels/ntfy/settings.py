@@ -30,10 +30,10 @@ class NtfySettings(BaseModel):
         default=None,
         description="Whether the question itself is sent; left out: only to a server of your own. Without it, only No.",
     )
-    taps_agree: bool = Field(
-        default=True,
-        description="Whether a button may agree. Whoever can read this file, the tool in a session too, could press it "
-        "unless the server lets only your phone read the topic; false: buttons only refuse.",
+    taps_agree: bool | None = Field(
+        default=None,
+        description="Whether a button may agree. Left out: only where the server does not let us read the topic that "
+        "your phone reads. Whoever can read it can press its buttons, and the tool in a session can read this file.",
     )
     page_url: str = Field(default="", description="Where a tap on the notification leads, such as the page's address.")
     session_notices: bool = Field(default=False, description="Whether starts and ends of sessions are told.")

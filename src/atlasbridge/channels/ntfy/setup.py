@@ -7,7 +7,7 @@ import secrets
 from typing import Any
 
 from atlasbridge.channels.introduction import Person
-from atlasbridge.channels.ntfy.api import NtfyApi
+from atlasbridge.channels.ntfy.api import NtfyApi, bearer
 from atlasbridge.channels.ntfy.settings import PUBLIC
 from atlasbridge.core.errors import ChannelError
 
@@ -17,7 +17,8 @@ REQUEST_TIMEOUT_S = 10.0
 class NtfyIntroduction:
     def __init__(self, tokens: dict[str, str], api_url: str = "") -> None:
         self._server = (api_url or PUBLIC).rstrip("/")
-        self._api = NtfyApi(self._server, tokens.get("bot_token", ""), REQUEST_TIMEOUT_S)
+        self._token = tokens.get("bot_token", "")
+        self._api = NtfyApi(self._server, self._token, REQUEST_TIMEOUT_S)
         self.topic = f"atlasbridge-{secrets.token_urlsafe(18)}"
         self._reply_topic = f"atlasbridge-re-{secrets.token_urlsafe(18)}"
 
@@ -39,6 +40,7 @@ class NtfyIntroduction:
             "method": "POST",
             "body": word,
             "clear": True,
+            **bearer(self._token),
         }
         try:
             async with asyncio.timeout(patience_s):

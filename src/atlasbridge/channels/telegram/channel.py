@@ -6,6 +6,7 @@ The wire is in api and poller; what people do is read in inbound; how things loo
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ from atlasbridge.channels.chat import ChatChannel
 from atlasbridge.channels.commands import Command, describe_commands
 from atlasbridge.channels.outbox import Params, Place
 from atlasbridge.channels.outcome import Outcome
+from atlasbridge.channels.received import WHICH, Received, Sent
 from atlasbridge.channels.session_commands import SessionCommands
 from atlasbridge.channels.telegram import templates
 from atlasbridge.channels.telegram.api import BotApi
@@ -22,9 +24,8 @@ from atlasbridge.channels.telegram.forum import Forum
 from atlasbridge.channels.telegram.inbound import Inbound, Memory
 from atlasbridge.channels.telegram.keyboard import pages_of, render_ask_again, render_granting, render_snooze
 from atlasbridge.channels.telegram.poller import Batch, Poller
-from atlasbridge.channels.telegram.received import WHICH, Received
 from atlasbridge.channels.telegram.settings import TelegramSettings
-from atlasbridge.channels.telegram.voice import Origin, Voice, in_topic, reply_to
+from atlasbridge.channels.telegram.voice import Origin, Voice, file_of, in_topic, reply_to
 from atlasbridge.channels.wording import render_left
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import Desk
@@ -62,7 +63,7 @@ class TelegramChannel(ChatChannel):
         memory = Memory(self._shown, self._people, self._throttle, self._held)
         self._inbound = Inbound(own, desk, clock, memory, self._voice, self)
         self._poller = Poller(self._api, clock, self, own.poll_timeout_s, own.backoff_first_s)
-        self._received = Received(self._api, desk, self._voice, self, own.transcriber)
+        self._received = Received(desk, self._tell, self, own.transcriber, self.title)
         groups = [str(group.chat_id) for group in own.groups if group.topic_id is None]
         self._forum = Forum(self._api, desk, groups)
         self._undecided: set[Origin] = set()
@@ -181,7 +182,7 @@ class TelegramChannel(ChatChannel):
         room = self._room(origin) if command.name in SessionCommands.NAMES else str(origin.chat_id)
         spoken = await self._commands.run(room, command, identity, origin)
         if spoken.file is not None:
-            self._voice.send_file(origin, spoken.text, spoken.name, spoken.file)
+            self._voice.send_file(origin, spoken.text, spoken.name, spoken.file, spoken.picture)
         elif spoken.screen is None:
             self._voice.answer(origin, templates.render_notice(spoken.text, None, ""))
         elif spoken.split:
@@ -192,14 +193,20 @@ class TelegramChannel(ChatChannel):
     def keep_file(self, origin: Origin, message: dict[str, Any], replied: str, identity: str) -> None:
         record = self.desk.prompt(replied) if replied else None
         meant = self._commands.meant(self._room(origin), identity)
-        session = self.desk.session(record.session_id) if record else meant
+        session = self.desk.seen_by(identity).session(record.session_id) if record else meant
         if session is None:
-            self._voice.say(origin, WHICH)
+            self._voice.say(origin, WHICH.format(sign=self.sign))
         else:
-            self._tasks.hold(self._received.keep_file(origin, message, session, identity))
+            caption = str(message.get("caption") or "")
+            self._tasks.hold(self._received.keep_file(origin, self._sent(message), caption, session, identity))
 
     def hear(self, origin: Origin, message: dict[str, Any], then: Callable[[str], None]) -> None:
-        self._tasks.hold(self._received.hear(origin, message, then))
+        self._tasks.hold(self._received.hear(origin, self._sent(message), then))
+
+    def _sent(self, message: dict[str, Any]) -> Sent:
+        about, name = file_of(message)
+        fetch = functools.partial(self._api.download, str(about.get("file_id")))
+        return Sent(name, int(about.get("file_size") or 0), fetch)
 
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None:
         """In the message that was tapped: every chat marks for itself."""

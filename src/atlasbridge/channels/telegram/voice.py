@@ -98,9 +98,10 @@ class Voice:
             counted = title if len(pieces) < 2 else f"{title} ({number} of {len(pieces)})"
             self.answer(origin, templates.render_screen(counted, piece) or {})
 
-    def send_file(self, origin: Origin, title: str, name: str, content: bytes) -> None:
+    def send_file(self, origin: Origin, title: str, name: str, content: bytes, picture: bool = False) -> None:
         caption = templates.cut_text(visible(title), CAPTION_LIMIT)
-        self.answer(origin, {"caption": caption, "document": (name, content)})
+        kind = "photo" if picture else "document"  # a person's own file is sent as it is
+        self.answer(origin, {"caption": caption, kind: (name, content)})
 
     def show_more(self, origin: Origin, record: PromptRecord) -> None:
         self.say(origin, "Here it is.")
@@ -127,3 +128,12 @@ def in_topic(topic_id: int | None) -> dict[str, int]:
 
 def reply_to(message_id: int) -> dict[str, Any]:
     return {"reply_parameters": {"message_id": message_id, "allow_sending_without_reply": True}}
+
+
+def file_of(message: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """What a person sent along: how to ask for it, and what to call it; of a photo, the largest."""
+    if document := message.get("document"):
+        return document, str(document.get("file_name") or "file")
+    if photos := message.get("photo"):
+        return photos[-1], f"photo-{int(message.get('date') or 0)}.jpg"
+    return message.get("voice") or message.get("audio") or {}, "note.oga"

@@ -52,7 +52,7 @@ _STALE = Reject(Refusal.STALE, "This prompt is no longer on the screen; nothing 
 
 class PromptLife:
     def __init__(self, hub: HubParts) -> None:
-        self._hub = hub
+        self.hub = hub
         self.receipts = Receipts(hub.ledger)
         self._ttl: dict[str, float] = {}
         self._again: dict[str, asyncio.Future[PromptRecord]] = {}
@@ -69,26 +69,26 @@ class PromptLife:
             self._ttl[session_id] = float(ttl_s)
 
     def _ttl_s(self, session_id: str, prompt: Prompt) -> float:
-        return self._ttl.get(session_id) or decide_ttl(prompt, self._hub.router.policy)
+        return self._ttl.get(session_id) or decide_ttl(prompt, self.hub.router.policy)
 
     def raise_prompt(self, session: SessionRecord, prompt_id: str, prompt: Prompt) -> None:
         """A host saw a waiting moment, or a caller asks.  Raising the same id again changes nothing.
 
         A host has taken its session's secrets out already; here nobody's question gets past the redactor.
         """
-        if self._hub.ledger.prompt(prompt_id) is not None:
+        if self.hub.ledger.prompt(prompt_id) is not None:
             return
         prompt = self._with_limit(discreet_prompt(prompt))
-        for older in self._hub.ledger.open_prompts(session.session_id):
+        for older in self.hub.ledger.open_prompts(session.session_id):
             self.withdraw(older.prompt_id, "moved_on")
-        for older in self._hub.ledger.still_waiting(session.session_id):
+        for older in self.hub.ledger.still_waiting(session.session_id):
             self.withdraw(older.prompt_id, "asked_again" if older.prompt.digest == prompt.digest else "moved_on")
         ttl_s = self._ttl_s(session.session_id, prompt)
-        verdict = self._hub.rules.judge(prompt, session)
+        verdict = self.hub.rules.judge(prompt, session)
         if verdict.verdict is Say.ASK:
             prompt = with_quorum(prompt, verdict)
-        record = self._hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
-        self._hub.stream.publish("prompt.raised", **describe_raised(record, session))
+        record = self.hub.ledger.raise_prompt(session.session_id, prompt_id, prompt, ttl_s)
+        self.hub.stream.publish("prompt.raised", **describe_raised(record, session))
         self._watch(record)
         if not self._answer_by(verdict, record, session) and not self.on_idle(record, session):
             self.escalation.begin(record, session)
@@ -98,13 +98,13 @@ class PromptLife:
 
     def _with_limit(self, prompt: Prompt) -> Prompt:
         """When the usage limit that its screen speaks of is over: then an answer may be given for that moment."""
-        resets = None if prompt.secret else find_reset(prompt.screen, self._hub.clock.wall(), find_zone)
+        resets = None if prompt.secret else find_reset(prompt.screen, self.hub.clock.wall(), find_zone)
         return prompt if resets is None else replace(prompt, constraints={**prompt.constraints, LIMIT: iso(resets)})
 
     async def ask_again(self, prompt_id: str) -> Receipt | Reject:
         """What expired and still stands on the screen is raised once more, under a new id; the receipt's answer."""
         refusal = self.request_again(prompt_id)
-        record = self._hub.ledger.prompt(prompt_id)
+        record = self.hub.ledger.prompt(prompt_id)
         if refusal is not None or record is None:
             return refusal or _STALE
         future = self._again.setdefault(record.session_id, asyncio.get_running_loop().create_future())
@@ -119,14 +119,14 @@ class PromptLife:
 
     def request_again(self, prompt_id: str) -> Reject | None:
         """Have the host raise it once more; None: it was told to."""
-        record = self._hub.ledger.prompt(prompt_id)
+        record = self.hub.ledger.prompt(prompt_id)
         if record is None:
             return Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
         if record.state in OPEN:
             return Reject(Refusal.NOT_OPEN, "It is being asked already.")
-        if record.prompt_id not in {one.prompt_id for one in self._hub.ledger.still_waiting(record.session_id)}:
+        if record.prompt_id not in {one.prompt_id for one in self.hub.ledger.still_waiting(record.session_id)}:
             return Reject(Refusal.NOT_OPEN, f"It does not wait any more. {fate(record)}")
-        link = self._hub.hosts.get(record.session_id)
+        link = self.hub.hosts.get(record.session_id)
         if link is None:
             return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
         link.send("renew", prompt_id=record.prompt_id)
@@ -134,44 +134,44 @@ class PromptLife:
 
     def answer_by_rule(self, record: PromptRecord, session: SessionRecord) -> bool:
         """An open prompt once more, because something was granted meanwhile."""
-        if record.state not in OPEN or self._hub.hosts.get(session.session_id) is None:
+        if record.state not in OPEN or self.hub.hosts.get(session.session_id) is None:
             return False
-        return self._answer_by(self._hub.rules.judge(record.prompt, session), record, session)
+        return self._answer_by(self.hub.rules.judge(record.prompt, session), record, session)
 
     def _answer_by(self, verdict: Verdict, record: PromptRecord, session: SessionRecord) -> bool:
         """What a rule or a grant decides is claimed, recorded and typed like any reply."""
-        decided = self._hub.rules.answer(record.prompt, verdict)
+        decided = self.hub.rules.answer(record.prompt, verdict)
         if decided is None:
             return False
         answer, decider = decided
-        claimed = self._hub.ledger.claim(record.prompt_id, session.session_id, None, answer, decider)
+        claimed = self.hub.ledger.claim(record.prompt_id, session.session_id, None, answer, decider)
         if isinstance(claimed, Reject):
             return False
         channel = "rule" if decider.source.startswith("rule:") else "grant"
         value = answer.value or answer.kind.value
         self._publish("reply.received", claimed, channel=channel, value=value, **decision_of(claimed))
-        self._hub.router.update(claimed, self.receipts.received(claimed))
-        if self._hub.rules.rules.tell == "at_once":
-            self._hub.router.notify(describe_decision(claimed, session, verdict), session)
-        return self._hub.hosts.order(claimed, answer)
+        self.hub.router.update(claimed, self.receipts.received(claimed))
+        if self.hub.rules.rules.tell == "at_once":
+            self.hub.router.notify(describe_decision(claimed, session, verdict), session)
+        return self.hub.hosts.order(claimed, answer)
 
     def delivered(self, record: PromptRecord, channel: str) -> None:
         self._publish("prompt.routed", record, channel=channel)
 
     def withdraw(self, prompt_id: str, reason: str, refusal: Reject = _STALE) -> None:
         """It is no longer on the screen.  After our own typing that is the effect we hoped for."""
-        known = self._hub.ledger.prompt(prompt_id)
+        known = self.hub.ledger.prompt(prompt_id)
         if known is not None and known.state is PromptState.INJECTED:
             self.take(prompt_id)
             return
-        record = self._hub.ledger.withdraw(prompt_id, reason)
+        record = self.hub.ledger.withdraw(prompt_id, reason)
         if record is None:
             return
         self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
-        self._hub.hosts.tell_word(prompt_id, refusal)
+        self.hub.hosts.tell_word(prompt_id, refusal)
 
     def cancel(self, prompt_id: str, decider: Decider) -> Receipt | None:
-        record = self._hub.ledger.cancel(prompt_id, decider.identity, decider.place, decider.request)
+        record = self.hub.ledger.cancel(prompt_id, decider.identity, decider.place, decider.request)
         if record is None:
             return None
         receipt = self.receipts.canceled(record)
@@ -181,23 +181,23 @@ class PromptLife:
 
     def expire(self, prompt_id: str) -> None:
         """Its time is over: the safe default is typed where a timer may, otherwise nothing is."""
-        record = self._hub.ledger.prompt(prompt_id)
+        record = self.hub.ledger.prompt(prompt_id)
         if record is None or record.state not in OPEN:
             return
         default = self._default(record)
-        expired = self._hub.ledger.expire(prompt_id, default)
+        expired = self.hub.ledger.expire(prompt_id, default)
         if expired is None:
             return
         said = record.prompt.safe_default if default else ""
         self._finish(expired, "prompt.expired", self.receipts.expired(expired), default=said or None)
         if default is not None:
-            self._hub.hosts.order(expired, default)
+            self.hub.hosts.order(expired, default)
         else:
             self._tell_host(expired)
 
     def _tell_host(self, record: PromptRecord) -> None:
         """It ended here and nothing will be typed.  A terminal does not mind; a caller without one waits for it."""
-        link = self._hub.hosts.get(record.session_id)
+        link = self.hub.hosts.get(record.session_id)
         if link is not None:
             link.send("closed", prompt_id=record.prompt_id, outcome=record.state.value)
 
@@ -221,13 +221,13 @@ class PromptLife:
         if outcome == "taken":
             self.take(prompt_id)
         else:
-            record = self._hub.ledger.fail(prompt_id, "still_there")
+            record = self.hub.ledger.fail(prompt_id, "still_there")
             if record is not None:
                 sentence = "It was typed, but the prompt is still there. Look at the terminal."
                 self._end(record, "prompt.failed", "still_there", sentence, reason="still_there")
 
     def take(self, prompt_id: str) -> None:
-        record = self._hub.ledger.resolve(prompt_id)
+        record = self.hub.ledger.resolve(prompt_id)
         if record is not None:
             self._taken(record)
 
@@ -235,10 +235,10 @@ class PromptLife:
         self._finish(record, "prompt.resolved", self.receipts.taken(record), **decision_of(record))
 
     def fail(self, prompt_id: str, reason: str) -> None:
-        record = self._hub.ledger.fail(prompt_id, reason)
+        record = self.hub.ledger.fail(prompt_id, reason)
         if record is not None:
             self._end(record, "prompt.failed", "failed", f"It cannot be answered any more: {reason}.", reason=reason)
-            self._hub.hosts.tell_word(prompt_id, Reject(Refusal.UNAVAILABLE, f"It was not answered: {reason}."))
+            self.hub.hosts.tell_word(prompt_id, Reject(Refusal.UNAVAILABLE, f"It was not answered: {reason}."))
 
     def close(self, record: PromptRecord, reason: str) -> None:
         """The ledger has ended this prompt together with its session."""
@@ -249,7 +249,7 @@ class PromptLife:
                 self._end(record, "prompt.failed", "failed", f"Nothing was typed: {reason}.", reason=reason)
             case _:
                 self._end(record, "prompt.withdrawn", "withdrawn", _WITHDRAWN.get(reason, reason), reason=reason)
-        self._hub.hosts.tell_word(record.prompt_id, _STALE)
+        self.hub.hosts.tell_word(record.prompt_id, _STALE)
 
     def prolonged(self, record: PromptRecord) -> None:
         """It has another deadline, and perhaps other people to tell."""
@@ -267,35 +267,35 @@ class PromptLife:
 
     def _injected(self, prompt_id: str, detail: str = "") -> None:
         way = "hook" if detail == "hook" else "keys"
-        record = self._hub.ledger.inject(prompt_id, way)
+        record = self.hub.ledger.inject(prompt_id, way)
         if record is None:
             return
         receipt = self.receipts.typed(record)
         self._publish("prompt.injected", record, **decision_of(record), way=way)
-        self._hub.router.update(record, receipt)
-        self._hub.hosts.tell_word(prompt_id, receipt)
+        self.hub.router.update(record, receipt)
+        self.hub.hosts.tell_word(prompt_id, receipt)
 
     def _default(self, record: PromptRecord) -> Answer | None:
-        if not decide_timer_default(record.prompt, self._hub.router.policy):
+        if not decide_timer_default(record.prompt, self.hub.router.policy):
             return None
         answer = decide_answer(record.prompt, "default")
         return answer if isinstance(answer, Answer) else None
 
     def _watch(self, record: PromptRecord) -> None:
         prompt_id = record.prompt_id
-        self._hub.scheduler.set(f"expire:{prompt_id}", record.deadline, lambda: self.expire(prompt_id))
+        self.hub.scheduler.set(f"expire:{prompt_id}", record.deadline, lambda: self.expire(prompt_id))
 
     def _end(self, record: PromptRecord, event: str, stage: str, sentence: str, **fields: Any) -> None:
         self._finish(record, event, self.receipts.make(stage, sentence, record), **fields)
 
     def _finish(self, record: PromptRecord, event: str, receipt: Receipt, **fields: Any) -> None:
-        self._hub.scheduler.cancel(f"expire:{record.prompt_id}")
+        self.hub.scheduler.cancel(f"expire:{record.prompt_id}")
         self.escalation.end(record.prompt_id)
         self.on_end(record.prompt_id)
         self._publish(event, record, **fields)
-        self._hub.router.update(record, receipt)
+        self.hub.router.update(record, receipt)
 
     def _publish(self, event: str, record: PromptRecord, **fields: Any) -> None:
-        if name := self._hub.ledger.name_of(str(fields.get("by") or "")):
+        if name := self.hub.ledger.name_of(str(fields.get("by") or "")):
             fields["by_name"] = name
-        self._hub.stream.publish(event, session_id=record.session_id, prompt_id=record.prompt_id, **fields)
+        self.hub.stream.publish(event, session_id=record.session_id, prompt_id=record.prompt_id, **fields)

@@ -31,7 +31,7 @@ REQUEST_KEY_LIMIT = 128
 
 class ReplyDesk:
     def __init__(self, hub: HubParts, life: PromptLife, settings: HubSettings, refusals: RefusalLog) -> None:
-        self._hub = hub
+        self.hub = hub
         self._life = life
         self._refusals = refusals
         self.settings = settings
@@ -41,20 +41,20 @@ class ReplyDesk:
     async def reply(self, reply: InboundReply) -> Receipt | Reject:
         """Returns when the keys are typed, or with the reason why they are not."""
         record = await self._find(reply)
-        if reply.request_key and (known := self._hub.ledger.request(_request(reply))) is not None:
+        if reply.request_key and (known := self.hub.ledger.request(_request(reply))) is not None:
             return known.refusal or await self._outcome_again(record, reply, known.prompt_id)
         outcome = self._claim(record, reply)
         if record is None or isinstance(outcome, Reject):
             return self._refused(record, reply, outcome)
         if isinstance(outcome, Receipt):
             return outcome
-        self._hub.hosts.order(record, outcome, reply.identity)
+        self.hub.hosts.order(record, outcome, reply.identity)
         typed = await self._await_typed(record.prompt_id)
         return self._refused(record, reply, typed) if isinstance(typed, Reject) else typed
 
     def judge(self, reply: InboundReply) -> tuple[PromptRecord, Answer] | Reject:
         """What this reply would be if it were given now; nothing is claimed.  A refusal is recorded as ever."""
-        record = self._hub.ledger.prompt(reply.prompt_id)
+        record = self.hub.ledger.prompt(reply.prompt_id)
         decision = self._decide(record, reply)
         if record is None or not isinstance(decision, Answer):
             refusal = decision if isinstance(decision, Reject) else _NO_LATER_CANCEL
@@ -73,7 +73,7 @@ class ReplyDesk:
         """The same for what is about no prompt yet: an instruction for later."""
         if reply.kin:
             return refuse_kin(reply.kin)
-        people = self._hub.router.policy.allowed.get(reply.channel, frozenset())
+        people = self.hub.router.policy.allowed.get(reply.channel, frozenset())
         if reply.channel == LOCAL or people is None or reply.identity in people:
             return None
         return Reject(Refusal.NOT_ALLOWED, "You are not on the list of those who may answer.")
@@ -81,15 +81,15 @@ class ReplyDesk:
     def _decide(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Cancel | Reject:
         if record is not None and self._too_fast(record, reply):
             return Reject(Refusal.RATE_LIMITED, "Too many replies to this session within a minute; wait a little.")
-        allowed, now = self._allowed(record, reply), self._hub.clock.now()
-        private = not self._hub.router.remote(reply.channel)
+        allowed, now = self._allowed(record, reply), self.hub.clock.now()
+        private = not self.hub.router.remote(reply.channel)
         return decide_reply(record, reply, allowed=allowed, now=now, private=private)
 
     async def _await_typed(self, prompt_id: str) -> Receipt | Reject:
-        typed = await self._hub.hosts.wait_word(prompt_id, self.settings.type_timeout_s)
+        typed = await self.hub.hosts.wait_word(prompt_id, self.settings.type_timeout_s)
         if typed is not None:
             return typed
-        record = self._hub.ledger.prompt(prompt_id)
+        record = self.hub.ledger.prompt(prompt_id)
         return _GONE if record is None else self._life.receipts.make("received", _NO_WORD, record)
 
     async def _outcome_again(self, asked: PromptRecord | None, reply: InboundReply, prompt_id: str) -> Receipt | Reject:
@@ -104,18 +104,18 @@ class ReplyDesk:
                 return receipts.canceled(asked)
             case PromptState.INJECTED | PromptState.RESOLVED:
                 return receipts.typed(asked)
-            case PromptState.FAILED if (given := self._hub.ledger.reply(prompt_id)) and given.injected_at:
+            case PromptState.FAILED if (given := self.hub.ledger.reply(prompt_id)) and given.injected_at:
                 return receipts.typed(asked)
             case _:
                 return _GONE
 
     async def _find(self, reply: InboundReply) -> PromptRecord | None:
         """The prompt, once its session is connected: a reply may be faster than a host that comes back."""
-        record = self._hub.ledger.prompt(reply.prompt_id)
-        if record is None or record.state not in OPEN or self._hub.hosts.get(record.session_id) is not None:
+        record = self.hub.ledger.prompt(reply.prompt_id)
+        if record is None or record.state not in OPEN or self.hub.hosts.get(record.session_id) is not None:
             return record
-        await self._hub.hosts.wait(record.session_id, self.settings.host_patience_s)
-        return self._hub.ledger.prompt(record.prompt_id)
+        await self.hub.hosts.wait(record.session_id, self.settings.host_patience_s)
+        return self.hub.ledger.prompt(record.prompt_id)
 
     def _claim(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Receipt | Reject:
         """All that happens before typing, without waiting: no other reply can come in between."""
@@ -124,11 +124,11 @@ class ReplyDesk:
             return decision if isinstance(decision, Reject) else _UNKNOWN
         if isinstance(decision, Cancel):
             return self._cancel(record, reply)
-        if self._hub.hosts.get(record.session_id) is None:
+        if self.hub.hosts.get(record.session_id) is None:
             return Reject(Refusal.UNAVAILABLE, "The session is not connected to the hub right now; try again.")
         if QUORUM in record.prompt.constraints:
             return self._vote(record, reply, decision)
-        if self._hub.router.remote(reply.channel):
+        if self.hub.router.remote(reply.channel):
             self._recent.forget_last(record.session_id)  # a good answer is no flood: each prompt takes only one
         return self._write(record, reply, decision, _decider(reply))
 
@@ -142,15 +142,15 @@ class ReplyDesk:
             allowed = ", ".join(quorum.person)
             return Reject(Refusal.NOT_ALLOWED, f"The rule {quorum.rule!r} wants the agreement of {allowed}.")
         try:
-            agreed = self._hub.ledger.vote(record, person, reply.identity, f"{answer.kind.value}:{answer.value}")
+            agreed = self.hub.ledger.vote(record, person, reply.identity, f"{answer.kind.value}:{answer.value}")
         except StoreError as error:
             return Reject(Refusal.UNAVAILABLE, f"Nothing was counted, because it could not be recorded: {error}.")
         if quorum.missing(agreed):
             sentence = describe_votes(quorum, agreed)
-            self._hub.stream.publish(
+            self.hub.stream.publish(
                 "reply.voted", session_id=record.session_id, prompt_id=record.prompt_id, by=person, sentence=sentence
             )
-            self._hub.router.update(record, Receipt("reminder", sentence, reply.identity))
+            self.hub.router.update(record, Receipt("reminder", sentence, reply.identity))
             return Receipt("voted", sentence, reply.identity)
         together = Decider(", ".join(agreed), reply.place, request=_request(reply) if reply.request_key else "")
         return self._write(record, reply, answer, together)
@@ -163,12 +163,12 @@ class ReplyDesk:
 
     def _write(self, record: PromptRecord, reply: InboundReply, answer: Answer, decider: Decider) -> Answer | Reject:
         try:
-            claimed = self._hub.ledger.claim(record.prompt_id, record.session_id, reply.nonce or None, answer, decider)
+            claimed = self.hub.ledger.claim(record.prompt_id, record.session_id, reply.nonce or None, answer, decider)
         except StoreError as error:
             return Reject(Refusal.UNAVAILABLE, f"Nothing was typed, because it could not be recorded: {error}.")
         if isinstance(claimed, Reject):
             return claimed
-        self._hub.stream.publish(
+        self.hub.stream.publish(
             "reply.received",
             session_id=record.session_id,
             prompt_id=record.prompt_id,
@@ -176,7 +176,7 @@ class ReplyDesk:
             value=None if record.prompt.secret else leaves(answer.value or answer.kind.value),
             **decision_of(claimed),
         )
-        self._hub.router.update(claimed, self._life.receipts.received(claimed), answered_in=reply.channel)
+        self.hub.router.update(claimed, self._life.receipts.received(claimed), answered_in=reply.channel)
         return answer
 
     def _allowed(self, record: PromptRecord | None, reply: InboundReply) -> bool:
@@ -187,17 +187,17 @@ class ReplyDesk:
         return decide_allowed(
             reply.channel,
             reply.identity,
-            remote=self._hub.router.remote(reply.channel),
+            remote=self.hub.router.remote(reply.channel),
             prompt=record.prompt,
-            settings=self._hub.router.policy,
+            settings=self.hub.router.policy,
         )
 
     def _too_fast(self, record: PromptRecord, reply: InboundReply) -> bool:
         """More than the limit within a minute, through channels that leave this machine."""
-        if not self._hub.router.remote(reply.channel):
+        if not self.hub.router.remote(reply.channel):
             return False
         self._recent.limit = self.settings.rate_limit_per_minute
-        return self._recent.admit(record.session_id, self._hub.clock.now()) > 0
+        return self._recent.admit(record.session_id, self.hub.clock.now()) > 0
 
     def _refused(self, record: PromptRecord | None, reply: InboundReply, why: Answer | Receipt | Reject) -> Reject:
         refusal = why if isinstance(why, Reject) else _UNKNOWN
@@ -205,7 +205,7 @@ class ReplyDesk:
             "session_id": record.session_id if record else "",
             "prompt_id": record.prompt_id if record else visible(reply.prompt_id[:64], keep_lines=False),
         }
-        self._hub.stream.publish(
+        self.hub.stream.publish(
             "reply.refused", **ids, reason=refusal.reason.value, sentence=refusal.sentence, by=reply.identity
         )
         self._refusals.record(refusal.reason, reply.identity, **ids)
@@ -215,7 +215,7 @@ class ReplyDesk:
 
     def _keep(self, reply: InboundReply, prompt_id: str, refusal: Reject) -> None:
         try:
-            self._hub.ledger.keep_refusal(_request(reply), prompt_id, refusal)
+            self.hub.ledger.keep_refusal(_request(reply), prompt_id, refusal)
         except StoreError as error:  # nothing was typed: sent again, it is judged again
             log.error("what a request was told could not be recorded: %s", error)
 

@@ -101,7 +101,9 @@ class RuleDesk:
         subject = prompt.subject and prompt.subject.restored()
         real = ""
         if subject is not None and subject.kind is SubjectKind.EDIT and subject.target:
-            real = os.path.realpath(os.path.join(subject.folder or session.cwd, os.path.expanduser(subject.target)))
+            where = subject.folder or session.cwd
+            paths = (os.path.join(where, os.path.expanduser(path)) for path in subject.targets)
+            real = "\n".join(map(os.path.realpath, paths))
         return Case(subject, session.tool, session.label, session.cwd, self.rules.home, real)
 
     def answer(self, prompt: Prompt, verdict: Verdict) -> tuple[Answer, Decider] | None:

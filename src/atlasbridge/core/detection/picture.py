@@ -113,6 +113,7 @@ def prompt_of(
         text_steps=found.text_steps,
         end_steps=found.end_steps,
         words_end=found.words_end,
+        fields=found.fields,
         multiline=found.multiline,
         raw=raw,
         subject=subject,

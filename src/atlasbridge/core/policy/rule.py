@@ -71,7 +71,7 @@ class Case:
     label: str = ""
     folder: str = ""  # the session's own
     home: str = ""  # the person's, for `~`
-    real_target: str = ""  # where the file of an edit really is, when links are followed
+    real_target: str = ""  # where the file of an edit (or its files, one a line) really is, when links are followed
     any_tool: bool = False  # for a question that nobody asked yet: a rule's tool does not matter
 
     @property

@@ -32,6 +32,7 @@ EXPLAINED_ROWS = 6  # that explain one choice
 ASKEW = 1  # columns by which a numbered choice that takes two rows may stand out of line
 GROUP_INDENT = 3  # boxes of a group stand a little to the right of the group's own
 DIALOG_ROWS = 30  # above a list, in which its dialog says what it is
+SEEN_MOVES = 8  # arrows that are seen one by one; a choice further away is reached by pressing the same key until it is
 FOOT_ROWS = 12  # below a list, in which a tool explains keys
 HINT_ROWS = 6  # above a list, in which it says how boxes are switched
 KEYS_ROWS = 4  # below a list: what its keys do, and the frame around it
@@ -48,6 +49,7 @@ LIT_ITEMS = 12
 LIT_OTHER_ROWS = 6
 LONGEST_LIT = 30
 LIT_BUTTONS = 4
+FIELD_ROWS = 3  # from one field of a form to the next
 BUTTON_ROWS = 6  # at the foot of a screen, in which a bar of buttons may stand
 APART_ROWS = 6  # at the foot of a screen, in which a line may ask by itself
 

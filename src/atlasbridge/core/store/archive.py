@@ -21,23 +21,23 @@ _HEX = frozenset("0123456789abcdef-")
 
 class Archive:
     def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+        self.journal = journal
 
     def prompt(self, full_or_short_id: str) -> PromptRecord | None:
         """None when there is none, or more than one begins like that."""
         where, parameters = _by_id(full_or_short_id)
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             found = prompts.select(connection, where, parameters, "LIMIT 2")
         return found[0] if len(found) == 1 else None
 
     def open_prompts(self, session_id: str | None = None) -> list[PromptRecord]:
         where = prompts.IS_OPEN + ("" if session_id is None else " AND session_id = ?")
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return prompts.select(connection, where, () if session_id is None else (session_id,))
 
     def last_prompt(self, session_id: str) -> PromptRecord | None:
         """The newest that this session asked, whatever became of it."""
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             found = prompts.select(connection, "session_id = ?", (session_id,), "ORDER BY rowid DESC LIMIT 1")
         return found[0] if found else None
 
@@ -50,7 +50,7 @@ class Archive:
             "status IN ('reply_received', 'injected')"
             " OR (status = 'expired' AND EXISTS (SELECT 1 FROM replies WHERE prompt_id = prompts.id))"
         )
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             found = prompts.select(connection, where)
             given = [replies.get(connection, record.prompt_id) for record in found]
         return [
@@ -59,22 +59,22 @@ class Archive:
         ]
 
     def reply(self, prompt_id: str) -> ReplyRecord | None:
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return replies.get(connection, prompt_id)
 
     def request(self, key: str) -> RequestRecord | None:
         """What became of a request that carried this key."""
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return requests.get(connection, key)
 
     def session(self, full_or_short_id: str) -> SessionRecord | None:
         where, parameters = _by_id(full_or_short_id)
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             found = sessions.select(connection, where, parameters)
         return found[0] if len(found) == 1 else None
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return sessions.select(connection, "1" if include_ended else "status = 'active'")
 
     def history(
@@ -88,11 +88,11 @@ class Archive:
             " AND (:session = '' OR session_id = :session) AND (:state = '' OR status = :state)"
         )
         parameters = {"search": search.lower(), "before": before, "session": session_id, "state": state, "limit": limit}
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return prompts.select(connection, where, parameters, "ORDER BY rowid DESC LIMIT :limit")
 
     def statistics(self) -> dict[str, Any]:
-        rows = self._journal.database.rows
+        rows = self.journal.database.rows
         return {
             "sessions": dict(rows("SELECT status, count(*) FROM sessions GROUP BY status")),
             "prompts": dict(rows("SELECT status, count(*) FROM prompts GROUP BY status")),
@@ -102,19 +102,19 @@ class Archive:
         }
 
     def figures(self) -> dict[str, Any]:
-        return read_figures(self._journal.database.rows)
+        return read_figures(self.journal.database.rows)
 
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return deliveries.messages(connection, prompt_id, channel)
 
     def taken_steps(self, prompt_id: str) -> frozenset[tuple[int, str]]:
         """(step of its ladder, channel) of all that was told of this prompt."""
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return notices.taken(connection, prompt_id)
 
     def heard_since(self, at: str) -> list[tuple[str, str]]:
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return notices.heard_since(connection, at)
 
     def still_waiting(self, session_id: str = "") -> list[PromptRecord]:
@@ -124,24 +124,24 @@ class Archive:
             " AND session_id IN (SELECT id FROM sessions WHERE status = 'active')"
             " AND id NOT IN (SELECT prompt_id FROM replies)"
         )
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return prompts.select(connection, where, (session_id, session_id))
 
     def pending_updates(self, channel: str) -> list[tuple[str, str]]:
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return inbox.pending(connection, channel)
 
     def prompt_for_message(self, channel: str, message_id: str) -> PromptRecord | None:
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             prompt_id = deliveries.prompt_of(connection, channel, message_id)
             return prompts.get(connection, prompt_id) if prompt_id else None
 
     def recall(self, key: str, default: str = "") -> str:
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return notes.get(connection, key, default)
 
     def audit_head(self) -> Head:
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return audit_events.head(connection)
 
     def audit_entries(
@@ -157,7 +157,7 @@ class Archive:
         before: int = 0,
     ) -> list[dict[str, Any]]:
         """In the order of the chain; with `newest` the last `limit` of them.  `before`: 0 is none."""
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return audit_events.select(
                 connection,
                 after=after,
@@ -171,20 +171,20 @@ class Archive:
 
     def verify_audit(self) -> AuditVerdict:
         """Names the first bad entry.  What we ourselves could not copy yet is copied first, nothing else is touched."""
-        if self._journal.alarm:
-            self._journal.flush()
-        with self._journal.reading() as connection:
-            return verify(connection, self._journal.audit_path)
+        if self.journal.alarm:
+            self.journal.flush()
+        with self.journal.reading() as connection:
+            return verify(connection, self.journal.audit_path)
 
     def prepare_verify(self) -> Callable[[], AuditVerdict]:
         """The same for a long log: what is checked is fixed now, the check itself may run in another thread."""
-        if self._journal.alarm:
-            self._journal.flush()
-        return prepare(self._journal.database.path, self._journal.audit_path)
+        if self.journal.alarm:
+            self.journal.flush()
+        return prepare(self.journal.database.path, self.journal.audit_path)
 
     def check(self) -> list[str]:
         """What is structurally wrong with the database; empty when nothing is."""
-        return self._journal.database.check()
+        return self.journal.database.check()
 
 
 def _by_id(given: str) -> tuple[str, tuple[str, ...]]:

@@ -58,40 +58,40 @@ class Ledger(Postponed):
         return ledger
 
     def close(self) -> None:
-        self._journal.close()
+        self.journal.close()
 
     def abandon(self) -> None:
         """Let go of the files and write nothing more, as a process does that is killed."""
-        self._journal.abandon()
+        self.journal.abandon()
 
     @property
     def alarm(self) -> str:
         """Why nothing can be recorded, or why audit.log is behind the store; "" when all is well."""
-        return self._journal.fault or self._journal.alarm
+        return self.journal.fault or self.journal.alarm
 
     def tell_alarm(self, told: Callable[[str], None]) -> None:
         """Call this when the alarm goes on (why), and when it is over ("").  It must not write to the store."""
-        self._journal.on_alarm = told
+        self.journal.on_alarm = told
 
     def name_people_by(self, name_of: Callable[[str], str]) -> None:
         """From now on records and receipts have the one name of a person beside the identity."""
-        self._journal.name_of = name_of
+        self.journal.name_of = name_of
 
     def name_of(self, identity: str) -> str:
-        return self._journal.name_of(identity)
+        return self.journal.name_of(identity)
 
     def flush(self) -> bool:
         """Try again to write, and to bring audit.log up to date; for a timer and for who asks while `alarm` is set."""
-        if self._journal.fault:
+        if self.journal.fault:
             try:
                 self.remember("store.tried_at", iso(self._clock.wall()))
             except StoreError:
                 return False
-        return self._journal.flush()
+        return self.journal.flush()
 
     def _close_earlier_boots(self) -> None:
         """A prompt never outlives its boot: the steady clock began anew, and every tool is gone."""
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             old = sessions.select(connection, "status = 'active' AND boot_id <> ?", (self._boot_id,))
         for session in old:
             self.end_session(session.session_id, None, SessionState.CRASHED, reason="reboot")
@@ -100,7 +100,7 @@ class Ledger(Postponed):
 
     def start_session(self, record: SessionRecord) -> None:
         """Also right when a host reports again: what changed is taken over, and no second start is recorded."""
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             known = sessions.select(work.connection, "id = ?", (record.session_id,))
             if not known:
                 sessions.insert(work.connection, record, self._boot_id)
@@ -119,12 +119,12 @@ class Ledger(Postponed):
                 work.audit(AuditEvent.SESSION_RESUMED, session_id=record.session_id)
 
     def update_session(self, session_id: str, **fields: Any) -> bool:
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             return sessions.update(work.connection, session_id, fields)
 
     def rename_session(self, session_id: str, label: str, by: str) -> bool:
         """Recorded: a rule may look at the name."""
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             if not sessions.update(work.connection, session_id, {"label": label}):
                 return False
             work.audit(AuditEvent.SESSION_RENAMED, session_id=session_id, label=label, by=by)
@@ -134,7 +134,7 @@ class Ledger(Postponed):
         self, session_id: str, exit_code: int | None, state: SessionState, reason: str = "exited"
     ) -> list[PromptRecord]:
         """The prompts that ended with it; a session that has ended already stays as it is."""
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             if not sessions.end(work.connection, session_id, state, exit_code, work.at):
                 return []
             closed = moves.close_prompts(work, "session_id = ?", (session_id,), reason)
@@ -147,7 +147,7 @@ class Ledger(Postponed):
 
     def raise_prompt(self, session_id: str, prompt_id: str, prompt: Prompt, ttl_s: float) -> PromptRecord:
         """Idempotent by `prompt_id`.  A session has one open prompt: an older one is withdrawn (`superseded`)."""
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             known = prompts.get(work.connection, prompt_id)
             if known is not None:
                 return known
@@ -186,7 +186,7 @@ class Ledger(Postponed):
 
         None: no such prompt, or it is not open any more (the delivery is remembered all the same).
         """
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             if prompts.get(work.connection, prompt_id) is None:
                 return None
             shown = {"channel": channel, "message_id": message_id, "recipient": recipient}
@@ -212,7 +212,7 @@ class Ledger(Postponed):
         A decision that stands on grants takes one use of each in the same transaction, or does not happen.
         """
         who = Decider(decider) if isinstance(decider, str) else decider
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             if not all(grants.has(work.connection, name, self._boot_id, work.now) for name in who.grants):
                 return Reject(Refusal.NOT_ALLOWED, "What allowed it has ended.")
             won = moves.accept(work, prompt_id, session_id, nonce or "", answer, who, self._boot_id)
@@ -227,7 +227,7 @@ class Ledger(Postponed):
 
     def add_grant(self, grant: Grant, prompt_id: str, words: str) -> Grant:
         """`words`: what it allows, for the record."""
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             made = replace(grant, created_at=work.at)
             grants.insert(work.connection, made, self._boot_id, prompt_id)
             ids = {"session_id": grant.session_id, "prompt_id": prompt_id}
@@ -235,34 +235,34 @@ class Ledger(Postponed):
             return made
 
     def revoke_grants(self, beginning: str, by: str) -> list[str]:
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             ended = grants.revoke(work.connection, beginning, work.at)
             for grant_id in ended:
                 work.audit(AuditEvent.GRANT_REVOKED, grant=grant_id, decided_by=by)
             return ended
 
     def live_grants(self) -> list[Grant]:
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return grants.live(connection, self._boot_id, self._clock.now())
 
     def vote(self, record: PromptRecord, person: str, identity: str, answer: str) -> list[str]:
         """Everybody who has agreed to this answer, this person included."""
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             if votes.insert(work.connection, record.prompt_id, person, identity, answer, work.at):
                 moves.audit_prompt(work, AuditEvent.VOTE_CAST, record, person=person, decided_by=identity)
             return votes.people(work.connection, record.prompt_id, answer)
 
     def voters(self, prompt_id: str) -> list[str]:
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return votes.everybody(connection, prompt_id)
 
     def expire(self, prompt_id: str, default: Answer | None) -> PromptRecord | None:
         """None before its time.  `default` is kept as the answer to type, never for an unknown or a secret prompt."""
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             return moves.expire(work, prompt_id, default, self._boot_id)
 
     def inject(self, prompt_id: str, way: str = "keys") -> PromptRecord | None:
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             return moves.inject(work, prompt_id, way)
 
     def resolve(self, prompt_id: str) -> PromptRecord | None:
@@ -272,7 +272,7 @@ class Ledger(Postponed):
         return self._move(prompt_id, PromptMoved.WITHDRAW, reason=reason)
 
     def cancel(self, prompt_id: str, by: str, place: str = "", request: str = "") -> PromptRecord | None:
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             record = prompts.move(
                 work.connection,
                 prompt_id,
@@ -294,26 +294,26 @@ class Ledger(Postponed):
         return self._move(prompt_id, PromptMoved.FAIL, reason=reason)
 
     def _move(self, prompt_id: str, event: PromptMoved, **fields: Any) -> PromptRecord | None:
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             return moves.move(work, prompt_id, event, **fields)
 
     # channels, notes, upkeep
 
     def keep_refusal(self, request: str, prompt_id: str, refusal: Reject) -> None:
         """What a request was told, so that the same one, sent again, is told the same."""
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             requests.insert(work.connection, request, prompt_id, work.at, refusal)
 
     def accept_update(self, channel: str, update_id: str, payload: str) -> bool:
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             return inbox.insert(work.connection, channel, update_id, payload, work.at)
 
     def settle_update(self, channel: str, update_id: str) -> None:
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             inbox.settle(work.connection, channel, update_id)
 
     def remember(self, key: str, value: str) -> None:
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             notes.put(work.connection, key, value, work.at)
 
     def tell(
@@ -323,14 +323,14 @@ class Ledger(Postponed):
 
         With the first of them the prompt is routed; then its record is returned.
         """
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             for channel, steps, heard in tellings:
                 notices.insert(work.connection, prompt_id, channel, steps, heard, work.at)
             return moves.move(work, prompt_id, PromptMoved.ROUTE)
 
     def take_back_unshown(self, prompt_id: str) -> frozenset[tuple[int, str]]:
         """After a restart: what was to be sent and was never shown is to be sent again.  Returns what was taken."""
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             for channel in {name for _, name in notices.taken(work.connection, prompt_id)}:
                 if not deliveries.messages(work.connection, prompt_id, channel):
                     notices.forget(work.connection, prompt_id, channel)
@@ -338,12 +338,12 @@ class Ledger(Postponed):
 
     def note(self, event: str, **fields: Any) -> None:
         """An audit entry of its own."""
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             work.audit(event, **fields)
 
     def cleanup(self, *, prompts_s: float, sessions_s: float, inbox_s: float) -> dict[str, int]:
         """Remove what ended longer ago than each of these; the audit log is never shortened."""
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             counts = {
                 "prompts": prompts.delete_ended_before(work.connection, iso(work.wall - prompts_s)),
                 "sessions": sessions.delete_ended_before(work.connection, iso(work.wall - sessions_s)),

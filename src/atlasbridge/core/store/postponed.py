@@ -23,7 +23,7 @@ class Postponed(Archive):
 
         None: the prompt is not open any more.
         """
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             record = _keep_open(work, wanted.prompt_id, until_s)
             if record is None:
                 return None
@@ -42,7 +42,7 @@ class Postponed(Archive):
 
     def end_later(self, later_id: str, outcome: str, by: str = "", ttl_s: float | None = None) -> Later | None:
         """It has had its moment, or came to nothing.  `ttl_s`: so long its prompt may wait from now on, at least."""
-        with self._journal.write() as work:
+        with self.journal.write() as work:
             found = later.select(work.connection, "id = ?", (later_id,))
             ended = _end(work, found[0], outcome, by) if found else None
             if ended is not None and ttl_s is not None:
@@ -51,12 +51,12 @@ class Postponed(Archive):
 
     def waiting_later(self, prompt_id: str = "") -> list[Later]:
         """Those whose moment is still to come, the next first."""
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return later.select(connection, f"{WAITING} AND (? = '' OR prompt_id = ?)", (prompt_id, prompt_id))
 
     def wakes(self, prompt_id: str) -> list[Later]:
         """All of a prompt's that were not taken back: people are told again at these moments."""
-        with self._journal.reading() as connection:
+        with self.journal.reading() as connection:
             return later.select(connection, "prompt_id = ? AND outcome NOT IN ('revoked', 'replaced')", (prompt_id,))
 
 

@@ -60,6 +60,9 @@ class AtMachine:
     async def kill(self, session_id: str, force: bool = False) -> bool:
         return False
 
+    async def resume(self, session_id: str) -> bool:
+        return False
+
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
         return False
 

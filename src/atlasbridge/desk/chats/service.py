@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.errors import AtlasBridgeError, StoreError
-from atlasbridge.core.ports import Channel
+from atlasbridge.core.ports import Channel, Desk
 from atlasbridge.core.routing.chat_plan import ChatPlan, ReadPlan
 from atlasbridge.core.routing.courier import Courier, Errand
 from atlasbridge.desk.chats.climb import ChatLadder
@@ -129,7 +130,7 @@ class Chats:
         ladder.start_over()
 
 
-def _builder(build: Any, desk: ChatDesk) -> Any:
+def _builder(build: Callable[[Desk], Channel], desk: ChatDesk) -> Callable[[], Channel]:
     return lambda: build(desk)
 
 
