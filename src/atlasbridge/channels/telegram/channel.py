@@ -101,12 +101,17 @@ class TelegramChannel(ChatChannel):
         }
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
-        await self._forum.open(session)
+        await self._open_topic(session)
         return await super().send_prompt(event, session)
+
+    async def _open_topic(self, session: SessionRecord) -> None:
+        """In groups: only where all who take part may hear of it."""
+        if self.desk.readers(session.session_id, self.name) is None:
+            await self._forum.open(session)
 
     async def _notify(self, message: str, session: SessionRecord | None) -> None:
         if session is not None:
-            await self._forum.open(session)
+            await self._open_topic(session)
         await super()._notify(message, session)
         if session is not None:
             await self._forum.close_ended(session)
