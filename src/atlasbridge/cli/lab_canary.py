@@ -39,7 +39,7 @@ and your own settings, hooks and plugins stay in force.
 | aider | nothing | it says nothing |
 | qwen | PermissionRequest hook (a file of defaults for this run) | the whole command, diff or question; the folder |
 | vibe | OSC 7501 | that it waits, the moment it does |
-| cn, kimi, copilot, grok | nothing | their screens decide |
+| cn, kimi, copilot, grok, cline, gptme, goose | nothing | their screens decide |
 
 Claude Code's hook and OpenCode's plugin wait while their dialog stands there.  An answer that allows once or refuses
 goes to them: claimed, compared with the screen, recorded and watched as if it were typed; the event `prompt.injected`
@@ -88,8 +88,19 @@ Not used, and why:
 - Continue's question knows no refusal: Esc does nothing there, and `n` is refused with the list of choices.
 - Not walked in Vibe: its trust dialog (an empty folder has none), its other agents, MCP.  In Grok: signing in, words
   beside a refusal, and the official `@xai-official/grok`, which is another program.
-- Not tried, because no program for arm64 could be had: goose, Kilo, Cline 3, Droid.  Hermes and gptme start, but have
-  no rules of their own: the rules for programs in general serve them.
+- Cline, gptme and goose show a command or an edit only as far as their dialog has room, or a second time among other
+  words, and do not say where it ends.  What is read from their screens is for people: it is marked as incomplete, and
+  no grant and no rule takes it for certain.
+- Cline: a page is fetched without asking.  After three denials in a row it asks how to go on; `n` stops the run.
+- gptme: `a` allows everything from then on; `c`, `?` and every word that it does not know leave the command undone.
+  Its question (the tool `choice`) knows no refusal.  Not walked: its editor (`e`), forms.
+- goose: walked as `goose session` in the mode `approve`, on arm64 through an emulator because there was no program for
+  that kind of machine.  Not walked: `goose configure`, other modes, MCP extensions.
+- Not walked in them: signing in, plan modes, a very first start without settings, MCP.
+- Kilo: no program for arm64 could be had.  7.0.33 was made to run here, but without a part of its text, so nothing is
+  said about it; the rules for programs in general found its buttons (allow once, allow always, reject).
+- Hermes has no rules of its own: the rules for programs in general serve it.  Not tried: OpenHands, which needs
+  Python 3.12, and Droid, for which no program for arm64 could be had.
 - Copilot asks for an address inside a command before it asks for the command: two prompts.
 - A tool without a dialect whose list stands right above an input box is raised as `unknown`: who gets the keys cannot
   be seen, and a wrong guess would press Enter on "Yes".

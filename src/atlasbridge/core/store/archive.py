@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from atlasbridge.core.audit.chain import Head
@@ -76,6 +76,11 @@ class Archive:
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         with self.journal.reading() as connection:
             return sessions.select(connection, "1" if include_ended else "status = 'active'")
+
+    def processes(self, pids: Iterable[int] | None = None, ids: Iterable[str] = ()) -> list[tuple[str, int, int]]:
+        """Of each session that runs its id, its host's process and its tool's; `pids`, `ids`: only these."""
+        with self.journal.reading() as connection:
+            return sessions.processes(connection, pids, ids)
 
     def history(
         self, search: str = "", limit: int = 50, before: str | None = None, session_id: str = "", state: str = ""
