@@ -9,7 +9,7 @@ from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.prompt.model import Answer, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store import audit_events, deliveries, inbox, notes, notices, prompts, replies, requests, sessions
-from atlasbridge.core.store.figures import read_figures
+from atlasbridge.core.store.figures import read_figures, read_ways
 from atlasbridge.core.store.journal import Journal
 from atlasbridge.core.store.replies import ReplyRecord
 from atlasbridge.core.store.requests import RequestRecord
@@ -107,7 +107,10 @@ class Archive:
         }
 
     def figures(self) -> dict[str, Any]:
-        return read_figures(self.journal.database.rows)
+        return {**read_figures(self.journal.database.rows), "answered_ways": self.ways()}
+
+    def ways(self) -> dict[str, int]:
+        return read_ways(self.journal.database.rows)
 
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         with self.journal.reading() as connection:
