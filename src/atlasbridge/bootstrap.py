@@ -98,6 +98,7 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     """What the configuration asks of the hub.  Raises ConfigError."""
     from atlasbridge.config.hub import hub_settings
     from atlasbridge.config.rules import plan_rules
+    from atlasbridge.core.daemon.detached import launch_session
     from atlasbridge.core.daemon.launching import Launcher
     from atlasbridge.core.daemon.service import HubPlan
     from atlasbridge.fleet.with_desk import with_desk
@@ -161,39 +162,6 @@ def build_channel(name: str, settings: Mapping[str, Any], desk: Desk) -> Channel
     return SpecifiedChannel(name, found, settings, desk, SystemClock())
 
 
-async def launch_session(home: Home, command: tuple[str, ...], cwd: str, name: str = "") -> str:
-    """Start a session without a terminal, as `atlasbridge run --detach` does, and return its id."""
-    import asyncio
-
-    from atlasbridge.core.errors import AtlasBridgeError
-    from atlasbridge.core.own_python import own_environ, own_python
-
-    process = await asyncio.create_subprocess_exec(
-        *own_python("atlasbridge", "run", "--detach", *(("--name", name) if name else ()), "--", *command),
-        cwd=cwd,
-        env=own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root)),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(15):
-        out, err = await process.communicate()
-    if process.returncode:
-        raise AtlasBridgeError(err.decode(errors="replace").strip() or "the session did not start", "")
-    return out.decode().split()[-1] if out.split() else ""
-
-
-def boot_id() -> str:
-    """What tells one boot of this machine from another."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        import subprocess
-
-        done = subprocess.run(["sysctl", "-n", "kern.boottime"], capture_output=True, text=True, check=False)
-        return done.stdout.strip()
-
-
 def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None], to_terminal: bool = False) -> None:
     """The whole life of the hub in this process.  The caller holds the lock."""
     import asyncio
@@ -201,6 +169,7 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
     from atlasbridge.core.daemon.logfile import open_log
     from atlasbridge.core.daemon.service import Hub
     from atlasbridge.core.store.ledger import Ledger
+    from atlasbridge.os.boot import boot_id
 
     config = load_configuration(home, environ).general
     hub = config.hub

@@ -69,12 +69,14 @@ async def test_who_may_not_see_a_machine_hears_nothing_of_it_and_a_forged_tap_is
         bob.write("/status")
         bob.write("/sessions")
         await until(lambda: len(bob.sees()) >= 2)
-        tap = bob.tap_data(bob.last(), forged["callback_data"])
-        await until(lambda: tap.toast)
-        assert "no such prompt" in str(tap.toast)
+        look = next(one for row in card["reply_markup"]["inline_keyboard"] for one in row if one is not forged)
+        for pressed in (forged, look):
+            tap = bob.tap_data(bob.last(), pressed["callback_data"])
+            await until(lambda tap=tap: tap.toast)
+            assert "no such prompt" in str(tap.toast)
         assert not with_words(bob, "deploy") and not with_words(bob, "Continue?")
         assert sitter.orders == []
-        (entry,) = await desk.database.rows(
+        entry, *_ = await desk.database.rows(
             "SELECT fields FROM audit_pending WHERE event = 'DECISION_REFUSED' UNION ALL"
             " SELECT entry::jsonb FROM audit_entries WHERE entry::jsonb ->> 'event' = 'DECISION_REFUSED'"
         )
@@ -168,6 +170,33 @@ async def test_a_file_of_a_machine_is_never_read_from_the_desks_own_disk(
         await machine.stop()
 
 
+async def test_a_screen_is_asked_of_its_machine_by_right_and_in_a_group_only_what_all_may_see_is_told(
+    database: str, root: Path, telegram: FakeTelegram, tmp_path: Path
+) -> None:
+    ada, bob = telegram.person(1001), telegram.person(1002)
+    telegram.group(-100)
+    chats = chat_file(tmp_path, "[[channels.telegram.groups]]\nchat_id = -100", telegram=telegram_table(telegram))
+    async with desk_on(database, chats=chats) as desk:
+        await desk.in_chat("ada", "telegram:1001", "admin")
+        await desk.in_chat("bob", "telegram:1002", machine="shared")
+        machine, shared = await new_machine(desk, root), await new_machine(desk, root, "shared")
+        machine.sit(label="payroll").ask()
+        shared.sit(label="docs").ask()
+        await sees(ada, "payroll@box")
+        await sees(bob, "docs@shared")
+        ada.write("/screen payroll@box")
+        await sees(ada, "$ ls")
+        bob.write("/screen payroll@box")
+        await sees(bob, "Which session?")
+        ada.write("/status", chat_id=-100)
+        await until(lambda: any("docs@shared:" in str(one.get("text")) for one in ada.sees(-100)))
+        told = "".join(str(one.get("text")) for one in ada.sees(-100))
+        assert "payroll" not in told and "docs@shared" in told
+        assert "SCREEN_WATCHED" in await desk.events()
+        await machine.stop()
+        await shared.stop()
+
+
 async def test_the_same_ids_on_two_machines_are_two_prompts(
     database: str, root: Path, telegram: FakeTelegram, chats: Path
 ) -> None:
@@ -213,6 +242,23 @@ async def test_the_desk_that_had_the_chats_is_killed_and_another_goes_on_without
         asked = f"Continue with {first['prompt_id'][:8]}?"
         await until(lambda: len(with_words(ada, "Continue with")) >= 2)  # the session asks its next question
         assert len(with_words(ada, asked)) == 1, "it was asked twice"
+        assert fleet.typed()[0][first["prompt_id"]] == "yes" and fleet.typed()[1] == 0
+
+
+async def test_the_database_dies_and_comes_back_and_nothing_is_asked_twice_or_lost(telegram: FakeTelegram) -> None:
+    ada = telegram.person(1001)
+    async with rig(desks=1, chats=lambda root: chat_file(root, telegram=telegram_table(telegram))) as fleet:
+        await people.set_identity(fleet.database, "alice", "telegram:1001", True, "test")
+        await fleet.add_member("box", sessions=1, pause_s=0.0)
+        card = await sees(ada, "Continue with")
+        await until(lambda: _rows(fleet.database, "SELECT 1 FROM chat_deliveries"))
+        fleet.server.kill_9()
+        ada.tap(card, "Yes")
+        fleet.server.start()
+        await until(lambda: _rows(fleet.database, "SELECT 1 FROM decisions WHERE ok"), 60)
+        await until(lambda: with_words(ada, "✅ Yes · alice"), 60)
+        (first,) = await fleet.database.rows("SELECT prompt_id FROM decisions WHERE ok")
+        assert len(with_words(ada, f"Continue with {first['prompt_id'][:8]}?")) == 1
         assert fleet.typed()[0][first["prompt_id"]] == "yes" and fleet.typed()[1] == 0
 
 

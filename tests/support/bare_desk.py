@@ -53,7 +53,7 @@ class BareDesk:
     def refuse_kin(self, kin: str, op: str, prompt_id: str = "") -> Reject:
         return Reject(Refusal.SELF, "Only a person decides.")
 
-    def seen_by(self, identity: str) -> Self:
+    def seen_by(self, identity: str, alone: bool = True) -> Self:
         """Everybody may see everything here."""
         return self
 

@@ -140,6 +140,10 @@ class ChatChannel(BaseChannel):
         """The identity of the one person who reads this chat; "": several do."""
         return ""
 
+    def is_alone(self, chat: str, identity: str) -> bool:
+        """Whether nobody but that person reads what is said there."""
+        return self._owner(chat) == identity
+
     def _is_silent(self, prompt_id: str, chat: str) -> bool:
         """Whether this prompt comes without a sound there: muted, quiet hours, or one of many."""
         tone = self.desk.tone(prompt_id, self.name)

@@ -33,7 +33,7 @@ class DeskCommands:
 
     async def run(self, chat: str, command: Command, identity: str, token: Any = None) -> Spoken:
         """`token`: where it was said, for whoever answers a reply that the command became."""
-        desk = self._desk.seen_by(identity)
+        desk = self._desk.seen_by(identity, self._speaker.is_alone(chat, identity))
         if command.name in AnswerCommands.NAMES:
             return Spoken(AnswerCommands(desk, self._sign, self._speaker).run(command, identity, token))
         if command.name in SessionCommands.NAMES:
@@ -62,7 +62,8 @@ class DeskCommands:
 
     def meant(self, chat: str, identity: str) -> SessionRecord | None:
         """The session that something without a name is about."""
-        return self._about_session(self._desk.seen_by(identity)).meant(chat, "")
+        desk = self._desk.seen_by(identity, self._speaker.is_alone(chat, identity))
+        return self._about_session(desk).meant(chat, "")
 
     def _about_session(self, desk: Desk) -> SessionCommands:
         return SessionCommands(desk, self._sign, self.chosen, self._speaker)

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import plan_desk_chats
+from atlasbridge.cli.desk_chats import config_option, show_chats
 from atlasbridge.cli.desk_options import database_option, operator, url_option, work
 from atlasbridge.cli.fleet_words import needs
 from atlasbridge.cli.printing import json_option, print_json, print_table
@@ -32,13 +33,7 @@ def command() -> None:
 @click.option("--key", default="", help="And its key.")
 @click.option("--connections", default=10, show_default=True, help="To PostgreSQL, at most.")
 @click.option("--metrics-token-file", type=click.Path(exists=True, path_type=Path), help="Who may read /metrics.")
-@click.option(
-    "--config",
-    "config_path",
-    type=click.Path(path_type=Path),
-    envvar="ATLASBRIDGE_DESK_CONFIG",
-    help="Channels and ladders for all machines (TOML); tokens in it as env:NAME or file:PATH.",
-)
+@config_option
 def serve(
     database_url: str,
     host: str,
@@ -227,6 +222,7 @@ def _attach() -> None:
 
     for one in SUBCOMMANDS:
         people.add_command(one)
+    command.add_command(show_chats)
     audit.add_command(show)
     audit.add_command(verify)
 

@@ -79,8 +79,9 @@ class Desk(Protocol):
     def name_of(self, identity: str) -> str:
         """The one name of whoever has this identity; "": nobody gave them one."""
 
-    def seen_by(self, identity: str) -> Desk:
-        """The same, as far as this person may see it: what a command shows is asked there."""
+    def seen_by(self, identity: str, alone: bool = True) -> Desk:
+        """The same, as far as this person may see it: what a command shows is asked there.  Not `alone`: everybody
+        who takes part in that channel reads the answer, too."""
 
     def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
         """The identities there that may hear of this session; None: everybody who takes part."""

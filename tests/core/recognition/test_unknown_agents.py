@@ -268,6 +268,14 @@ def test_a_dialog_that_ignores_the_first_keys_is_raised_when_it_hears_them() -> 
     assert [choice.refuses for choice in play.prompt.choices] == [False, False, True]
 
 
+def test_a_bare_mark_below_a_bar_across_the_screen_is_an_input_box() -> None:
+    said = "Repo-map: disabled\n1. Yes\n2. No\n" + "─" * 80 + "\n> "
+    play = Playbook(POLLING) >> said >> 1.0 << Raised("free_text", "Repo-map")
+    assert play.prompt.idle and not play.prompt.choices
+    typed = Playbook(POLLING) >> said.replace("> ", "Your name> ") >> 1.0 << Raised("free_text")
+    assert not typed.prompt.idle
+
+
 STATUS = (
     " lab-model (10) $0.00                                        ○ Plan ● Act (Tab)\n work\n Auto-approve disabled"
 )

@@ -172,7 +172,7 @@ class Inbound:
         trigger = str(payload.get("trigger_id") or "")
         if action is None or (known and (record is None or known != record.prompt_id)):
             self._doors.say(origin, NOT_OURS)
-        elif record is None:
+        elif record is None or self._is_hidden(record, origin):
             return self._pass_click(origin, place, action, None)
         elif action.verb == SHOW and record.prompt.idle:
             self._doors.command(origin.user, Command("last", record.session_id), origin)
@@ -240,6 +240,11 @@ class Inbound:
             self._doors.say(origin, NO_MARKS)
             return False
         return self._pass_click(origin, place, replace(action, value=picked), record)
+
+    def _is_hidden(self, record: PromptRecord, origin: Origin) -> bool:
+        """From this person: whatever they press is refused, and on record."""
+        identity = f"slack:{self._settings.team_id}/{origin.user}"
+        return self._desk.seen_by(identity).prompt(record.prompt_id) is None
 
     def _on_modal(self, payload: Payload) -> bool:
         view = payload.get("view") or {}

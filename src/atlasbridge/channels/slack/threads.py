@@ -48,7 +48,9 @@ class Threads:
         return self.thread_of(place[0], session_id) or place[1]
 
     async def open(self, session: SessionRecord) -> None:
-        """Where none can be made, messages go to the channel itself."""
+        """Where none can be made, messages go to the channel itself.  A channel is read by all who take part."""
+        if self._desk.readers(session.session_id, "slack") is not None:
+            return
         missing = [room for room in self._rooms if not self.thread_of(room, session.session_id)]
         now = self._desk.session(session.session_id) or session
         if not missing or now.state is not SessionState.ACTIVE:

@@ -101,12 +101,17 @@ class TelegramChannel(ChatChannel):
         }
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
-        await self._forum.open(session)
+        await self._open_topic(session)
         return await super().send_prompt(event, session)
+
+    async def _open_topic(self, session: SessionRecord) -> None:
+        """In groups: only where all who take part may hear of it."""
+        if self.desk.readers(session.session_id, self.name) is None:
+            await self._forum.open(session)
 
     async def _notify(self, message: str, session: SessionRecord | None) -> None:
         if session is not None:
-            await self._forum.open(session)
+            await self._open_topic(session)
         await super()._notify(message, session)
         if session is not None:
             await self._forum.close_ended(session)
@@ -179,7 +184,7 @@ class TelegramChannel(ChatChannel):
         if spoken.file is not None:
             self._voice.send_file(origin, spoken.text, spoken.name, spoken.file, spoken.picture)
         elif spoken.screen is None:
-            self._voice.answer(origin, templates.render_notice(spoken.text, None, ""))
+            self._voice.tell(origin, spoken.text)
         elif spoken.split:
             self._voice.send_words(origin, spoken.text, spoken.screen, spoken.name)
         else:

@@ -83,7 +83,7 @@ class HubDesk(DeskAttention, DeskOutbox):
         found = self.ledger.session(session_id)
         return found and replace(found, stopped=self._is_stopped(found.session_id))
 
-    def seen_by(self, identity: str) -> HubDesk:
+    def seen_by(self, identity: str, alone: bool = True) -> HubDesk:
         """Who may answer here may see everything here."""
         return self
 

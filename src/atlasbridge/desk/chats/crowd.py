@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from atlasbridge.core.errors import StoreError
 from atlasbridge.core.policy.people import PeopleBook, Person, parse_quiet
 from atlasbridge.core.values import frozen
-from atlasbridge.desk.chats.records import Key
+from atlasbridge.desk.chats.readout import Key
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.people import ALLOWED
 
@@ -64,7 +65,10 @@ async def load_crowd(database: Database) -> Crowd:
     )
     teams = await database.rows("SELECT team, person FROM team_members ORDER BY team, person")
     mark = (await database.rows(_RIGHTS))[0]["mark"]
-    book = PeopleBook.of(*(_person(one) for one in people))
+    try:
+        book = PeopleBook.of(*(_person(one) for one in people))
+    except ValueError as error:  # somebody changed the rows by hand
+        raise StoreError(f"the people of the desk make no sense: {error}", "see: desk people list") from None
     return Crowd(book, tuple((one["team"], one["person"]) for one in teams), str(mark))
 
 
@@ -77,35 +81,36 @@ async def rights_mark(database: Database) -> str:
 
 
 async def prompt_readers(database: Database, keys: list[Key]) -> dict[Key, frozenset[str]]:
-    return await _readers(
-        database,
-        "prompts p JOIN machines m ON m.id = p.machine_id"
-        " JOIN wanted w ON (w.machine, w.name) = (p.machine_id, p.prompt_id)",
-        keys,
-    )
+    return await _readers(database, "prompts s", "s.prompt_id", "s.folder", keys)
 
 
 async def session_readers(database: Database, keys: list[Key]) -> dict[Key, frozenset[str]]:
-    return await _readers(
-        database,
-        "sessions s JOIN machines m ON m.id = s.machine_id"
-        " JOIN wanted w ON (w.machine, w.name) = (s.machine_id, s.session_id),"
-        " LATERAL (SELECT coalesce(s.body ->> 'cwd', '') AS folder) p",
-        keys,
-    )
+    return await _readers(database, "sessions s", "s.session_id", "coalesce(s.body ->> 'cwd', '')", keys)
 
 
-async def _readers(database: Database, source: str, keys: list[Key]) -> dict[Key, frozenset[str]]:
-    """Who of those in a chat may see each of them."""
+async def _readers(
+    database: Database, source: str, name: str, folder: str, keys: list[Key]
+) -> dict[Key, frozenset[str]]:
+    """Who of those in a chat may see each of them.  Rights go by machine and folder: each pair is judged once."""
     if not keys:
         return {}
     async with database.transaction() as connection:
         cursor = await connection.execute(
-            "WITH wanted AS (SELECT * FROM unnest(%(machines)s::text[], %(names)s::text[]) AS t (machine, name))"
-            f" SELECT w.machine, w.name, x.name FROM {source}, ({_CHAT_PEOPLE}) x WHERE {_MAY_SEE}",
+            f"""
+            WITH found AS MATERIALIZED (
+                SELECT s.machine_id, {name} AS name, {folder} AS folder
+                FROM unnest(%(machines)s::text[], %(names)s::text[]) AS w (machine, name)
+                JOIN {source} ON (s.machine_id, {name}) = (w.machine, w.name)
+            ), places AS MATERIALIZED (SELECT DISTINCT machine_id, folder FROM found),
+            allowed AS MATERIALIZED (
+                SELECT p.machine_id, p.folder, x.name AS person
+                FROM places p JOIN machines m ON m.id = p.machine_id, ({_CHAT_PEOPLE}) x WHERE {_MAY_SEE}
+            )
+            SELECT f.machine_id, f.name, a.person
+            FROM found f JOIN allowed a ON (a.machine_id, a.folder) = (f.machine_id, f.folder)""",
             {"machines": [key[0] for key in keys], "names": [key[1] for key in keys]},
         )
         found: dict[Key, set[str]] = {key: set() for key in keys}
-        for machine, name, person in await cursor.fetchall():
-            found[machine, name].add(person)
+        for machine, own_id, person in await cursor.fetchall():
+            found[machine, own_id].add(person)
     return {key: frozenset(names) for key, names in found.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from atlasbridge.core.prompt.model import PromptState
 from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.prompt.spoken import TIMER, quote_answer
-from atlasbridge.desk.chats.records import GONE, Asked
+from atlasbridge.desk.chats.readout import GONE, FleetPrompt
 
 FINAL = frozenset({"resolved", "withdrawn", "canceled", "failed", GONE})
 _STAGES = {
@@ -29,12 +29,12 @@ _SENTENCES = {
 }
 
 
-def is_over(asked: Asked) -> bool:
+def is_over(asked: FleetPrompt) -> bool:
     """Nothing more will be said of it; a time that ran out may still be followed by the safe default."""
     return asked.state in FINAL or (asked.state == "expired" and not asked.record.decided_value)
 
 
-def receipt_of(asked: Asked) -> Receipt:
+def receipt_of(asked: FleetPrompt) -> Receipt:
     """For a prompt that is not open any more."""
     record = asked.record
     if asked.state == GONE:

@@ -1,6 +1,6 @@
 """What the chats know of the desk's rows, in memory: channels ask without waiting, and what changed is fetched.
 
-Everything in it can be read again from the tables; what must not be lost is written there first (see `memory.py`).
+Everything in it can be read again from the tables; what must not be lost is written there first (see `notebook.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 from atlasbridge.desk.chats.crowd import Crowd, load_crowd, prompt_readers, rights_mark, session_readers
-from atlasbridge.desk.chats.records import Asked, Key, chat_id, read_asked, read_session
+from atlasbridge.desk.chats.readout import FleetPrompt, Key, chat_id, read_asked, read_session
 from atlasbridge.desk.database import Database
 
 KEPT_ENDED = 1000  # prompts that are over and may still be asked about: who comes too late hears what became of it
@@ -22,9 +22,10 @@ KEPT_ENDED = 1000  # prompts that are over and may still be asked about: who com
 _PROMPTS = """
 SELECT p.machine_id, p.prompt_id, p.seq, p.state, m.name AS machine,
        CASE WHEN d.settled_at IS NULL THEN coalesce(d.person, '') ELSE '' END AS deciding
-FROM prompts p JOIN machines m ON m.id = p.machine_id LEFT JOIN decisions d ON d.id = p.decision_id
-WHERE p.is_open OR EXISTS (SELECT 1 FROM chat_deliveries c
-                           WHERE (c.machine_id, c.prompt_id) = (p.machine_id, p.prompt_id) AND NOT c.over)
+FROM (SELECT machine_id, prompt_id FROM prompts WHERE is_open
+      UNION SELECT machine_id, prompt_id FROM chat_deliveries WHERE NOT over) AS live
+JOIN prompts p USING (machine_id, prompt_id) JOIN machines m ON m.id = p.machine_id
+LEFT JOIN decisions d ON d.id = p.decision_id
 """
 _BODIES = """
 SELECT p.machine_id, p.prompt_id, p.session_id, p.seq, p.state, p.body, p.folder, p.raised_at, p.expires_at,
@@ -33,10 +34,10 @@ FROM prompts p JOIN machines m ON m.id = p.machine_id
 JOIN unnest(%s::text[], %s::text[]) AS w (machine, name) ON (w.machine, w.name) = (p.machine_id, p.prompt_id)
 """
 _SESSIONS = """
-SELECT s.machine_id, s.session_id, s.seq, s.state, m.name AS machine FROM sessions s
-JOIN machines m ON m.id = s.machine_id AND m.gone_at IS NULL
-WHERE s.state = 'active' OR EXISTS (SELECT 1 FROM prompts p WHERE p.is_open AND p.machine_id = s.machine_id
-                                    AND p.session_id = s.session_id)
+SELECT s.machine_id, s.session_id, s.seq, s.state, m.name AS machine
+FROM (SELECT machine_id, session_id FROM sessions WHERE state = 'active'
+      UNION SELECT machine_id, session_id FROM prompts WHERE is_open) AS live
+JOIN sessions s USING (machine_id, session_id) JOIN machines m ON m.id = s.machine_id AND m.gone_at IS NULL
 """
 _SESSION_BODIES = """
 SELECT s.machine_id, s.session_id, s.body, s.state, m.name AS machine
@@ -51,7 +52,7 @@ class Mirror:
         self._clock = clock
         self._secret = secret  # of which nonces are made
         self.crowd = Crowd()
-        self._prompts: dict[str, Asked] = {}
+        self._prompts: dict[str, FleetPrompt] = {}
         self._by_key: dict[Key, str] = {}
         self._sessions: dict[str, SessionRecord] = {}
         self._session_readers: dict[str, frozenset[str]] = {}
@@ -60,7 +61,7 @@ class Mirror:
         self._running: frozenset[str] = frozenset()
         self._short: dict[str, set[str]] = {}
 
-    async def refresh(self) -> list[Asked]:
+    async def refresh(self) -> list[FleetPrompt]:
         """Fetch what changed; those prompts that are new, or are not as they were."""
         mark = await rights_mark(self._database)
         anew = mark != self.crowd.mark
@@ -73,23 +74,23 @@ class Mirror:
 
     # prompts
 
-    def asked(self, prompt_id: str) -> Asked | None:
+    def asked(self, prompt_id: str) -> FleetPrompt | None:
         """By full or short id; None also where a short one is ambiguous."""
         if prompt_id in self._prompts:
             return self._prompts[prompt_id]
         begun = self._short.get(prompt_id, set())
         return self._prompts[next(iter(begun))] if len(begun) == 1 else None
 
-    def by_key(self, key: Key) -> Asked | None:
+    def by_key(self, key: Key) -> FleetPrompt | None:
         return self._prompts.get(self._by_key.get(key, ""))
 
-    def all_asked(self) -> list[Asked]:
+    def all_asked(self) -> list[FleetPrompt]:
         return list(self._prompts.values())
 
-    def open_asked(self) -> list[Asked]:
+    def open_asked(self) -> list[FleetPrompt]:
         return [one for one in self._prompts.values() if one.record.state in OPEN]
 
-    async def _fetch_prompts(self, anew: bool) -> list[Asked]:
+    async def _fetch_prompts(self, anew: bool) -> list[FleetPrompt]:
         listed = {(row["machine_id"], row["prompt_id"]): row for row in await self._database.rows(_PROMPTS)}
         known = {asked.key: asked for asked in self._prompts.values()}
         stale = [key for key, row in listed.items() if _mark(row) != _mark_of(known.get(key))]
@@ -107,7 +108,7 @@ class Mirror:
         self._keep([replace(one, readers=readers.get(one.key, frozenset())) for one in rest])
         return changed
 
-    def _keep(self, found: Iterable[Asked]) -> None:
+    def _keep(self, found: Iterable[FleetPrompt]) -> None:
         for given in sorted(found, key=lambda one: one.raised_at):
             asked = self._named(given)
             self._prompts.pop(asked.chat_id, None)  # behind all others: the first are those that changed long ago
@@ -115,7 +116,7 @@ class Mirror:
             self._by_key[asked.key] = asked.chat_id
             self._short.setdefault(short_id(asked.chat_id), set()).add(asked.chat_id)
 
-    def _named(self, asked: Asked) -> Asked:
+    def _named(self, asked: FleetPrompt) -> FleetPrompt:
         """Who was asked first keeps the beginning of its id: another machine's prompt cannot make it ambiguous."""
         known = self._by_key.get(asked.key)
         taken = self._short.get(short_id(asked.chat_id), set()) - {asked.chat_id}
@@ -193,5 +194,5 @@ def _mark(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["seq"], row["state"], row["machine"], row["deciding"]
 
 
-def _mark_of(asked: Asked | None) -> tuple[Any, ...] | None:
+def _mark_of(asked: FleetPrompt | None) -> tuple[Any, ...] | None:
     return None if asked is None else (asked.seq, asked.state, asked.machine, asked.deciding)

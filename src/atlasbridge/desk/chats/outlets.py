@@ -8,10 +8,10 @@ from atlasbridge.core.routing.policy import decide_reminders
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.values import replace
 from atlasbridge.desk.chats.crowd import Crowd
-from atlasbridge.desk.chats.records import Asked
+from atlasbridge.desk.chats.readout import FleetPrompt
 
 
-def outlets_for(asked: Asked, lanes: tuple[ChatLane, ...], crowd: Crowd) -> tuple[Outlet, ...]:
+def outlets_for(asked: FleetPrompt, lanes: tuple[ChatLane, ...], crowd: Crowd) -> tuple[Outlet, ...]:
     """Where it may be shown: only to who may see it.  A room that several read needs all of them to."""
     found = []
     for lane in lanes:
@@ -22,7 +22,7 @@ def outlets_for(asked: Asked, lanes: tuple[ChatLane, ...], crowd: Crowd) -> tupl
     return tuple(found)
 
 
-def ladder_for(asked: Asked, plan: ChatPlan, crowd: Crowd, session: SessionRecord) -> Ladder:
+def ladder_for(asked: FleetPrompt, plan: ChatPlan, crowd: Crowd, session: SessionRecord) -> Ladder:
     reminders = decide_reminders(asked.record.prompt, plan.policy)
     found = choose_ladder(plan.ladders, asked.record.prompt, session, default_ladder(reminders))
     return replace(found, steps=tuple(replace(step, who=_who(step.who, crowd)) for step in found.steps))

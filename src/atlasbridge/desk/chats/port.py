@@ -7,7 +7,7 @@ may see (`seen_by`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from atlasbridge.core.clock import Clock, iso
@@ -16,29 +16,37 @@ from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
-from atlasbridge.desk.chats.elsewhere import Elsewhere
-from atlasbridge.desk.chats.memory import Memory
+from atlasbridge.desk.chats.at_machine import AtMachine
 from atlasbridge.desk.chats.mirror import Mirror
-from atlasbridge.desk.chats.records import Asked
+from atlasbridge.desk.chats.notebook import Notebook
+from atlasbridge.desk.chats.readout import FleetPrompt, Key, chat_id
 
 AWAY = "desk.away."
 SHORTEST_SNOOZE_S = 60.0
 
 
-class ChatDesk(Elsewhere):
-    """`tell_people` says something in every channel; `look_again` has the ladder look at a prompt."""
+async def _no_screen(session: Key, person: str) -> dict[str, Any] | None:
+    return None
 
-    def __init__(self, mirror: Mirror, memory: Memory, clock: Clock) -> None:
+
+class ChatDesk(AtMachine):
+    """`tell_people` says something in every channel; `look_again` has the ladder look at a prompt; `show_screen` asks
+    a machine what a session shows, for a person."""
+
+    def __init__(self, mirror: Mirror, memory: Notebook, clock: Clock) -> None:
         self._mirror = mirror
         self._memory = memory
         self._clock = clock
         self.tones: dict[tuple[str, str], Tone] = {}
         self.tell_people: Callable[[str], None] = lambda message: None
-        self.look_again: Callable[[Asked], None] = lambda asked: None
+        self.look_again: Callable[[FleetPrompt], None] = lambda asked: None
+        self.show_screen: Callable[[Key, str], Awaitable[dict[str, Any] | None]] = _no_screen
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def seen_by(self, identity: str) -> ChatDesk:
-        return OneView(self, self._mirror.crowd.find(identity))
+    def seen_by(self, identity: str, alone: bool = True) -> ChatDesk:
+        crowd = self._mirror.crowd
+        others = frozenset[str]() if alone else crowd.in_channel(identity.partition(":")[0])
+        return OneView(self, crowd.find(identity), others)
 
     def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
         crowd, may_see = self._mirror.crowd, self._mirror.session_readers(session_id)
@@ -132,7 +140,7 @@ class ChatDesk(Elsewhere):
         sentence = f"{person} wants to be asked again in {int(for_s // 60)} minutes."
         return Receipt("snoozed", sentence, by, at=iso(self._clock.wall()))
 
-    async def _snooze(self, asked: Asked, person: str, due: float) -> None:
+    async def _snooze(self, asked: FleetPrompt, person: str, due: float) -> None:
         await self._memory.add_wake(asked.key, person, due)
         self.look_again(asked)
 
@@ -145,15 +153,24 @@ class ChatDesk(Elsewhere):
 class OneView(ChatDesk):
     """The same for one person: what they may not see does not exist."""
 
-    def __init__(self, whole: ChatDesk, person: str) -> None:
+    def __init__(self, whole: ChatDesk, person: str, others: frozenset[str]) -> None:
         super().__init__(whole._mirror, whole._memory, whole._clock)
         self.tones = whole.tones
         self.look_again = whole.look_again
+        self.show_screen = whole.show_screen
         self._whole = whole
         self._person = person
+        self._all = others | {person}  # who reads along
 
-    def seen_by(self, identity: str) -> ChatDesk:
-        return self._whole.seen_by(identity)
+    def seen_by(self, identity: str, alone: bool = True) -> ChatDesk:
+        return self._whole.seen_by(identity, alone)
+
+    async def screen(self, session_id: str, styled: bool = False, past: bool = False) -> dict[str, Any] | None:
+        """As it is now; what scrolled off it stays at its machine."""
+        key = self._mirror.session_key(session_id)
+        if key is None or past or not self._sees(chat_id(key)):
+            return None
+        return await self.show_screen(key, self._person)
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         return [one for one in super().sessions(include_ended) if self._sees(one.session_id)]
@@ -163,11 +180,11 @@ class OneView(ChatDesk):
         return found if found and self._sees(found.session_id) else None
 
     def open_prompts(self) -> list[PromptRecord]:
-        return [asked.record for asked in self._mirror.open_asked() if self._person in asked.readers]
+        return [asked.record for asked in self._mirror.open_asked() if self._all <= asked.readers]
 
     def prompt(self, prompt_id: str) -> PromptRecord | None:
         asked = self._mirror.asked(prompt_id)
-        return asked.record if asked and self._person in asked.readers else None
+        return asked.record if asked and self._all <= asked.readers else None
 
     def history(
         self, search: str = "", limit: int = 50, before: str = "", session_id: str = "", state: str = ""
@@ -175,7 +192,7 @@ class OneView(ChatDesk):
         found = [
             one.record
             for one in self._mirror.all_asked()[::-1]
-            if self._person in one.readers and session_id in ("", one.record.session_id)
+            if self._all <= one.readers and session_id in ("", one.record.session_id)
         ]
         return found[:limit]
 
@@ -188,4 +205,4 @@ class OneView(ChatDesk):
         self._memory.remember(f"{AWAY}{self._person}", "")
 
     def _sees(self, session_id: str) -> bool:
-        return self._person in self._mirror.session_readers(session_id)
+        return bool(self._person) and self._all <= self._mirror.session_readers(session_id)

@@ -15,14 +15,14 @@ from atlasbridge.core.visible import visible
 from atlasbridge.desk import decisions
 from atlasbridge.desk.chats.crowd import HERE
 from atlasbridge.desk.chats.mirror import Mirror
-from atlasbridge.desk.chats.records import Asked
+from atlasbridge.desk.chats.readout import FleetPrompt
 from atlasbridge.desk.chronicle import note
 from atlasbridge.desk.decisions import Decision, Proposal
 from atlasbridge.desk.machines import Refused
 from atlasbridge.desk.office import Office
 from atlasbridge.desk.wakeups import BOARD
 
-WAIT_S = 15.0
+WAIT_S = 8.0  # a toast that comes later is lost
 LOOK_S = 2.0
 SECRET = "A secret is never taken in a chat: answer at the machine itself."
 _UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
@@ -49,7 +49,7 @@ class ChatReplies:
         self._office.wakeups.tell(f"machine:{made.machine_id}", BOARD)
         return self._tell(asked, reply, person, await self._settled(made, person))
 
-    def _refuse(self, asked: Asked | None, reply: InboundReply, person: str) -> Reject | None:
+    def _refuse(self, asked: FleetPrompt | None, reply: InboundReply, person: str) -> Reject | None:
         """What the rows cannot know.  First of all whether there is such a thing for this person."""
         if not person or asked is None or person not in asked.readers:
             return _UNKNOWN
@@ -62,7 +62,7 @@ class ChatReplies:
             return Reject(Refusal.NOT_ALLOWED, "Raw keys are taken from a terminal of that machine only.")
         return refuse_moment(record, nonce=reply.nonce, now=self._clock.now())
 
-    async def _note(self, asked: Asked | None, reply: InboundReply, person: str, refusal: Reject) -> None:
+    async def _note(self, asked: FleetPrompt | None, reply: InboundReply, person: str, refusal: Reject) -> None:
         """The machine and the prompt are named as the desk knows them."""
         machine, prompt_id = asked.key if asked else ("", reply.prompt_id[:64])
         who = person or visible(reply.identity[:80], keep_lines=False)
@@ -92,7 +92,7 @@ class ChatReplies:
                 except TimeoutError:
                     pass  # the word may have been lost: look
 
-    def _tell(self, asked: Asked, reply: InboundReply, person: str, decision: Decision) -> Receipt | Reject:
+    def _tell(self, asked: FleetPrompt, reply: InboundReply, person: str, decision: Decision) -> Receipt | Reject:
         by, machine = f"{HERE}:{person}", visible(asked.machine, keep_lines=False)
         if not decision.settled:
             sentence = f"Passed on to {machine}, which has not said anything yet."

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.errors import AtlasBridgeError, StoreError
-from atlasbridge.core.ports import Channel
+from atlasbridge.core.ports import Channel, Desk
 from atlasbridge.core.routing.chat_plan import ChatPlan, ReadPlan
 from atlasbridge.core.routing.courier import Courier, Errand
-from atlasbridge.desk.chats.ladder import ChatLadder
-from atlasbridge.desk.chats.memory import Memory
+from atlasbridge.desk.chats.climb import ChatLadder
+from atlasbridge.desk.chats.glance import glance
 from atlasbridge.desk.chats.mirror import Mirror
+from atlasbridge.desk.chats.notebook import Notebook
 from atlasbridge.desk.chats.port import ChatDesk
 from atlasbridge.desk.chats.replies import ChatReplies
-from atlasbridge.desk.chats.turn import Turn, turn
+from atlasbridge.desk.chats.turn import ChatTurn, turn
 from atlasbridge.desk.office import Office
 from atlasbridge.desk.wakeups import BOARD
 
@@ -25,6 +28,8 @@ log = logging.getLogger(__name__)
 ASK_S = 2.0  # as often a process that waits asks whether it is its turn
 LOOK_S = 1.0  # as often the ladder is looked at, even if nothing happened
 CALM_S = 0.05
+REST = 4  # after a long look a long rest: with thousands of prompts the chats take a fifth of a processor at most
+LONGEST_REST_S = 5.0
 CLEAN_S = 3600.0
 STOP_S = 2.0
 
@@ -51,15 +56,18 @@ class Chats:
                         await self._carry(mine)
             except* StoreError as group:
                 log.warning("the chats wait: %s", _first(group))
+            except* Exception:  # the channel boundary: whatever goes wrong there, the page and the links go on
+                log.exception("the chats begin anew")
             await asyncio.sleep(ASK_S)
 
-    async def _carry(self, mine: Turn) -> None:
+    async def _carry(self, mine: ChatTurn) -> None:
         log.info("this desk carries the chats")
         mirror = Mirror(self._office.database, self._clock, self._office.identity.private_key)
-        memory = Memory(self._office.database)
+        memory = Notebook(self._office.database)
         desk = ChatDesk(mirror, memory, self._clock)
         ladder = self._ladder = ChatLadder(mirror, memory, desk, self._clock)
         replies = ChatReplies(self._office, mirror, self._clock)
+        desk.show_screen = partial(glance, self._office)
         desk.tell_people = lambda message: _notify(ladder, message)
         try:
             await memory.load()
@@ -85,6 +93,7 @@ class Chats:
         with self._office.wakeups.waiting(BOARD) as called:
             while True:
                 called.clear()
+                began = self._clock.now()
                 changed = {asked.chat_id for asked in await mirror.refresh()}
                 if mirror.crowd.mark != mark:
                     mark = mirror.crowd.mark
@@ -92,7 +101,7 @@ class Chats:
                 ladder.changed(changed)
                 for machine_id in await ladder.look():
                     self._office.wakeups.tell(f"asks:{machine_id}")
-                await asyncio.sleep(CALM_S)
+                await asyncio.sleep(min(max(CALM_S, REST * (self._clock.now() - began)), LONGEST_REST_S))
                 try:
                     async with asyncio.timeout(LOOK_S):
                         await called.wait()
@@ -121,7 +130,7 @@ class Chats:
         ladder.start_over()
 
 
-def _builder(build: Any, desk: ChatDesk) -> Any:
+def _builder(build: Callable[[Desk], Channel], desk: ChatDesk) -> Callable[[], Channel]:
     return lambda: build(desk)
 
 
@@ -138,7 +147,7 @@ async def _stop(ladder: ChatLadder) -> None:
     await asyncio.gather(*(courier.stop(STOP_S) for courier in couriers))
 
 
-async def _clean(memory: Memory) -> None:
+async def _clean(memory: Notebook) -> None:
     while True:
         await memory.clean()
         await asyncio.sleep(CLEAN_S)

@@ -26,7 +26,7 @@ _KEEP_ALIVE: dict[str, Any] = {
 }
 
 
-class Turn:
+class ChatTurn:
     """`lost` ends (StoreError) when it is not this process's turn any more."""
 
     def __init__(self, connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
@@ -43,7 +43,7 @@ class Turn:
 
 
 @contextlib.asynccontextmanager
-async def turn(url: str) -> AsyncIterator[Turn | None]:
+async def turn(url: str) -> AsyncIterator[ChatTurn | None]:
     """None: another process has it.  StoreError: PostgreSQL is away."""
     try:
         connection = await psycopg.AsyncConnection.connect(
@@ -60,7 +60,7 @@ async def turn(url: str) -> AsyncIterator[Turn | None]:
             found = await cursor.fetchone()
         except psycopg.Error as error:
             raise StoreError(f"PostgreSQL is away: {error}".splitlines()[0], "it is tried again") from None
-        yield Turn(connection) if found and found[0] else None
+        yield ChatTurn(connection) if found and found[0] else None
 
 
 async def carried(database: Database) -> bool:

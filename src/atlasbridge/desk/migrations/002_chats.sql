@@ -16,7 +16,8 @@ CREATE TABLE chat_deliveries (
     FOREIGN KEY (machine_id, prompt_id) REFERENCES prompts (machine_id, prompt_id)
 );
 
-CREATE INDEX prompts_of_a_machine_that_are_open ON prompts (machine_id) WHERE is_open;
+CREATE INDEX sessions_that_run ON sessions (machine_id, session_id) WHERE state = 'active';
+CREATE INDEX prompts_of_a_machine_that_are_open ON prompts (machine_id, prompt_id, session_id) WHERE is_open;
 
 CREATE INDEX chat_deliveries_that_live ON chat_deliveries (machine_id, prompt_id) WHERE NOT over;
 

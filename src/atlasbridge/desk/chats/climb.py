@@ -18,17 +18,17 @@ from atlasbridge.core.routing.courier import Courier, Errand
 from atlasbridge.core.scheduler.local_time import minute_of_day
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.desk.chats.endings import is_over, receipt_of
-from atlasbridge.desk.chats.memory import HOUR_S, Memory
 from atlasbridge.desk.chats.mirror import Mirror
+from atlasbridge.desk.chats.notebook import HOUR_S, Notebook
 from atlasbridge.desk.chats.outlets import ladder_for, outlets_for
 from atlasbridge.desk.chats.port import ChatDesk
-from atlasbridge.desk.chats.records import Asked, Key
+from atlasbridge.desk.chats.readout import FleetPrompt, Key
 
 REMINDER = Receipt("reminder", "Still waiting for an answer.")
 
 
 class ChatLadder:
-    def __init__(self, mirror: Mirror, memory: Memory, desk: ChatDesk, clock: Clock) -> None:
+    def __init__(self, mirror: Mirror, memory: Notebook, desk: ChatDesk, clock: Clock) -> None:
         self._mirror = mirror
         self._memory = memory
         self._desk = desk
@@ -63,7 +63,7 @@ class ChatLadder:
 
     # upwards
 
-    async def _climb(self, asked: Asked) -> bool:
+    async def _climb(self, asked: FleetPrompt) -> bool:
         """Whether somebody is asked for it, now or later, and that was not known yet."""
         session = self._mirror.session(asked.record.session_id)
         if session is None:
@@ -77,15 +77,15 @@ class ChatLadder:
         self._look_at[asked.chat_id] = asked.record.deadline if course.look_at is None else course.look_at
         return bool(outlets) and asked.key not in self._promised
 
-    def _outlets(self, asked: Asked) -> tuple[Outlet, ...]:
+    def _outlets(self, asked: FleetPrompt) -> tuple[Outlet, ...]:
         lanes = tuple(lane for lane in self.plan.lanes if lane.name in self.couriers)
         return outlets_for(asked, lanes, self._mirror.crowd)
 
-    def _is_muted(self, asked: Asked, session: SessionRecord) -> bool:
+    def _is_muted(self, asked: FleetPrompt, session: SessionRecord) -> bool:
         idle = asked.record.prompt.idle and not self.plan.policy.notify_idle
         return idle or session.tool in self.plan.policy.muted_tools
 
-    def _decide(self, asked: Asked, ladder: Ladder, outlets: tuple[Outlet, ...]) -> Course:
+    def _decide(self, asked: FleetPrompt, ladder: Ladder, outlets: tuple[Outlet, ...]) -> Course:
         now, wall = self._clock.now(), self._clock.wall()
         steady = now - wall
         wakes = tuple(steady + one.due_at for one in self._memory.wakes.get(asked.key, ()))
@@ -108,7 +108,7 @@ class ChatLadder:
         most = self.plan.notices_per_hour
         return together or bool(most and self._memory.heard_since(person, wall - HOUR_S) >= most)
 
-    async def _tell(self, telling: Telling, outlet: Outlet, asked: Asked, session: SessionRecord) -> None:
+    async def _tell(self, telling: Telling, outlet: Outlet, asked: FleetPrompt, session: SessionRecord) -> None:
         reached = telling.who or outlet.people
         heard = [name for name in reached if telling.loud and name not in telling.silent]
         if not await self._memory.take_steps(asked.key, telling.steps, telling.channel, heard):
@@ -122,7 +122,7 @@ class ChatLadder:
         else:
             courier.put(Errand(self._asking(telling.channel, asked, session), wanted=lambda: self._is_open(asked)))
 
-    def _asking(self, name: str, asked: Asked, session: SessionRecord) -> Callable[[Channel], Awaitable[None]]:
+    def _asking(self, name: str, asked: FleetPrompt, session: SessionRecord) -> Callable[[Channel], Awaitable[None]]:
         async def ask(channel: Channel) -> None:
             if self._is_open(asked):
                 message_id = await channel.send_prompt(asked.record, session)
@@ -130,7 +130,7 @@ class ChatLadder:
 
         return ask
 
-    def _is_open(self, asked: Asked) -> bool:
+    def _is_open(self, asked: FleetPrompt) -> bool:
         now = self._mirror.asked(asked.chat_id)
         return now is not None and now.record.state in OPEN
 
@@ -147,7 +147,7 @@ class ChatLadder:
             if asked is None or is_over(asked):
                 self._forget(key, "" if asked is None else asked.chat_id)
 
-    def _end(self, asked: Asked, name: str) -> None:
+    def _end(self, asked: FleetPrompt, name: str) -> None:
         told = {one.told for one in self._memory.shown[asked.key, name].values()}
         mark = (asked.key, name, asked.state)
         if told != {asked.state} and mark not in self._telling and name in self.couriers:
@@ -161,7 +161,7 @@ class ChatLadder:
         for place in [one for one in self._desk.tones if one[0] == chat_id]:
             del self._desk.tones[place]
 
-    def _ending(self, name: str, asked: Asked) -> Callable[[Channel], Awaitable[None]]:
+    def _ending(self, name: str, asked: FleetPrompt) -> Callable[[Channel], Awaitable[None]]:
         edit = self._editing(name, asked, receipt_of(asked))
 
         async def end(channel: Channel) -> None:
@@ -174,7 +174,7 @@ class ChatLadder:
         return end
 
     def _editing(
-        self, name: str, asked: Asked, receipt: Receipt, while_open: bool = False
+        self, name: str, asked: FleetPrompt, receipt: Receipt, while_open: bool = False
     ) -> Callable[[Channel], Awaitable[None]]:
         async def edit(channel: Channel) -> None:
             if not while_open or self._is_open(asked):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.values import frozen
-from atlasbridge.desk.chats.records import Key
+from atlasbridge.desk.chats.readout import Key
 from atlasbridge.desk.chronicle import EVENTS, note
 from atlasbridge.desk.database import Database, rows
 
@@ -26,7 +26,7 @@ Place = tuple[Key, str]  # a prompt in a channel
 
 
 @frozen
-class Shown:
+class Delivered:
     message_id: str
     told: str = ""  # the state that its message says
 
@@ -37,10 +37,10 @@ class Wake:
     due_at: float
 
 
-class Memory:
+class Notebook:
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.shown: dict[Place, dict[str, Shown]] = {}
+        self.shown: dict[Place, dict[str, Delivered]] = {}
         self.over: dict[Place, list[str]] = {}
         self.steps: dict[Key, set[tuple[int, str]]] = {}
         self.wakes: dict[Key, list[Wake]] = {}
@@ -56,7 +56,7 @@ class Memory:
         database = self._database
         for row in await database.rows("SELECT * FROM chat_deliveries WHERE NOT over"):
             place = ((row["machine_id"], row["prompt_id"]), row["channel"])
-            self.shown.setdefault(place, {})[row["message_id"]] = Shown(row["message_id"], row["told"])
+            self.shown.setdefault(place, {})[row["message_id"]] = Delivered(row["message_id"], row["told"])
         await database.rows(
             "DELETE FROM chat_steps s USING prompts p WHERE (p.machine_id, p.prompt_id) = (s.machine_id, s.prompt_id)"
             " AND p.is_open AND NOT EXISTS (SELECT 1 FROM chat_deliveries d WHERE (d.machine_id, d.prompt_id,"
@@ -97,7 +97,7 @@ class Memory:
             self._database.now(),
             state,
         )
-        self.shown.setdefault((key, channel), {})[message_id] = Shown(message_id, state)
+        self.shown.setdefault((key, channel), {})[message_id] = Delivered(message_id, state)
 
     async def add_told(self, key: Key, channel: str, state: str, over: bool) -> None:
         """Its messages say that it is so."""
@@ -114,7 +114,7 @@ class Memory:
             while len(self.over) > 1000:
                 del self.over[next(iter(self.over))]
         else:
-            self.shown[key, channel] = {name: Shown(name, state) for name in known}
+            self.shown[key, channel] = {name: Delivered(name, state) for name in known}
 
     # the ladder
 

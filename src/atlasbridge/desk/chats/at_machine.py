@@ -35,7 +35,7 @@ class NoDoors:
         return True
 
 
-class Elsewhere:
+class AtMachine:
     @property
     def doors(self) -> NoDoors:
         return NoDoors()
@@ -58,6 +58,9 @@ class Elsewhere:
         return False
 
     async def kill(self, session_id: str, force: bool = False) -> bool:
+        return False
+
+    async def resume(self, session_id: str) -> bool:
         return False
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
