@@ -17,3 +17,5 @@ def pytest_configure(config: pytest.Config) -> None:
     home = tempfile.TemporaryDirectory(prefix="ab-home-", ignore_cleanup_errors=True)
     config.add_cleanup(home.cleanup)
     os.environ["HOME"] = home.name
+    if "WITH_ZYGOTE" not in os.environ:  # `make test-all` runs the tests of `run` both ways
+        os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a process more for every home; those that test it turn it on

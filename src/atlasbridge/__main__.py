@@ -8,6 +8,7 @@ import sys
 
 def main() -> None:
     _leave_folder_out()
+    _open_what_is_closed()
     words = sys.argv[1:]
     if words and words[0] in ("run", "attach"):
         _leave(_run_session_command(words[0], words[1:]))
@@ -35,6 +36,15 @@ def _leave_folder_out() -> None:
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if __name__ == "__main__" and not sys.flags.safe_path and sys.path[:1] != [ours]:
         del sys.path[:1]
+
+
+def _open_what_is_closed() -> None:
+    """A caller may have closed a standard stream (`2>&-`): the interpreter then has none, and our own files would take
+    its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free: this one
+            setattr(sys, name, os.fdopen(number, "w" if number else "r"))
 
 
 def _overview(line: bool = False) -> int:

@@ -9,22 +9,25 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
 from atlasbridge.core.values import replace
 
 if TYPE_CHECKING:
+    import socket
+
     from atlasbridge.adapters.tool_start import ToolStart
     from atlasbridge.channels.introduction import Introduction
     from atlasbridge.config.load import Configuration
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
     from atlasbridge.core.detection.settings import DetectorSettings
-    from atlasbridge.core.host.edges import HostParts
+    from atlasbridge.core.host.edges import HostParts, Prepared
     from atlasbridge.core.host.opened import DetectorLike
     from atlasbridge.core.ports import Channel, Desk, WaitingProbe
     from atlasbridge.core.recognition.dialect import Dialect
+    from atlasbridge.core.routing.chat_plan import ChatPlan
     from atlasbridge.core.session.plan import Plan
     from atlasbridge.core.tty import Ending, Pty, Size
 
@@ -97,6 +100,7 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     from atlasbridge.config.rules import plan_rules
     from atlasbridge.core.daemon.launching import Launcher
     from atlasbridge.core.daemon.service import HubPlan
+    from atlasbridge.core.daemon.started_afar import launch_session
     from atlasbridge.fleet.with_desk import with_desk
 
     config = load_configuration(home, environ)
@@ -115,6 +119,25 @@ def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
         if name != "local":
             plans.append(ChannelPlan(name, _is_remote(name), partial(build_channel, name, settings)))
     return tuple(plans)
+
+
+def plan_desk_chats(path: Path, environ: Mapping[str, str], identities: Mapping[str, tuple[str, ...]]) -> ChatPlan:
+    """The channels that a desk of many machines carries, by its file and for who takes part.  Raises ConfigError."""
+    from atlasbridge.channels.registry import ChannelRegistry
+    from atlasbridge.config.desk import load_desk_config, plan_chats
+    from atlasbridge.core.routing.chat_plan import ChatLane
+
+    config, idle = load_desk_config(path, environ, channel_settings, channel_names(), identities)
+    lanes = tuple(
+        ChatLane(
+            name,
+            getattr(ChannelRegistry.get(name), "personal", False),
+            partial(build_channel, name, settings),
+            repr(settings),
+        )
+        for name, settings in config.channels.items()
+    )
+    return plan_chats(config, lanes, idle, path)
 
 
 def _is_remote(channel: str) -> bool:
@@ -139,39 +162,6 @@ def build_channel(name: str, settings: Mapping[str, Any], desk: Desk) -> Channel
     return SpecifiedChannel(name, found, settings, desk, SystemClock())
 
 
-async def launch_session(home: Home, command: tuple[str, ...], cwd: str, name: str = "") -> str:
-    """Start a session without a terminal, as `atlasbridge run --detach` does, and return its id."""
-    import asyncio
-
-    from atlasbridge.core.errors import AtlasBridgeError
-    from atlasbridge.core.own_python import own_environ, own_python
-
-    process = await asyncio.create_subprocess_exec(
-        *own_python("atlasbridge", "run", "--detach", *(("--name", name) if name else ()), "--", *command),
-        cwd=cwd,
-        env=own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root)),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(15):
-        out, err = await process.communicate()
-    if process.returncode:
-        raise AtlasBridgeError(err.decode(errors="replace").strip() or "the session did not start", "")
-    return out.decode().split()[-1] if out.split() else ""
-
-
-def boot_id() -> str:
-    """What tells one boot of this machine from another."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        import subprocess
-
-        done = subprocess.run(["sysctl", "-n", "kern.boottime"], capture_output=True, text=True, check=False)
-        return done.stdout.strip()
-
-
 def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None], to_terminal: bool = False) -> None:
     """The whole life of the hub in this process.  The caller holds the lock."""
     import asyncio
@@ -179,6 +169,7 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
     from atlasbridge.core.daemon.logfile import open_log
     from atlasbridge.core.daemon.service import Hub
     from atlasbridge.core.store.ledger import Ledger
+    from atlasbridge.os.boot import boot_id
 
     config = load_configuration(home, environ).general
     hub = config.hub
@@ -199,12 +190,38 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
 def run_session(plan: Plan) -> Ending:
     """Start the session host and lend it this terminal until the session ends or leaves it."""
     if plan.backend == "conpty" or sys.platform == "win32":
-        return _run_on_console(plan)
-    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
-    from atlasbridge.core.client.client import Client, terminal_size
+        from atlasbridge.os.tty.on_console import run_on_console
+
+        return run_on_console(plan)
+    from atlasbridge.core.client.client import Client
     from atlasbridge.core.host.launch import launch
-    from atlasbridge.core.host.terminal.detach_key import DetachKey
+    from atlasbridge.core.host.zygote.bring_up import start_zygote
     from atlasbridge.core.tty import Ending
+
+    prepared = prepare_session(plan)
+    client = Client(launch(plan, *prepared))
+    refused = client.await_start()
+    if refused is None and prepared.settings.zygote:
+        start_zygote(prepared.home, os.environ)  # for the sessions after this one
+    if refused is not None or plan.detach:
+        client.close()
+        return refused or Ending(0)
+    return client.run()
+
+
+def host_session(plan: Plan, client: socket.socket) -> NoReturn:
+    """In a process that the zygote has forked: the session's host, with the caller's terminal at the other end."""
+    from atlasbridge.core.host.launch import host_here
+
+    host_here(plan, *prepare_session(plan), client)
+
+
+def prepare_session(plan: Plan) -> Prepared:
+    """Everything that can be wrong before a tool starts is said here, as an exception."""
+    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
+    from atlasbridge.core.client.client import terminal_size
+    from atlasbridge.core.host.edges import Prepared
+    from atlasbridge.core.host.terminal.detach_key import DetachKey
     from atlasbridge.os.tty.posix import own_line_settings
 
     home = Home.find(os.environ)
@@ -214,31 +231,8 @@ def run_session(plan: Plan) -> Ending:
     check_dialect(home, plan)
     if plan.channels and plan.hub:
         refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
-    parts = host_parts(home, detection)
-    client = Client(launch(plan, home, parts, settings, terminal_size(), None if plan.detach else own_line_settings()))
-    refused = client.await_start()
-    if refused is not None or plan.detach:
-        client.close()
-        return refused or Ending(0)
-    return client.run()
-
-
-def _run_on_console(plan: Plan) -> Ending:
-    """Windows: one process, this console, nobody is asked from elsewhere."""
-    from atlasbridge.core.errors import ConfigError
-    from atlasbridge.core.session.plan import child_environ
-    from atlasbridge.core.tty import Ending, Size, SpawnRefused
-    from atlasbridge.os.tty.windows import WindowsPTY, console_key, show_on_console
-
-    if plan.backend != "conpty":
-        raise ConfigError(
-            "on Windows sessions are experimental", "say that you know: atlasbridge run --backend conpty ..."
-        )
-    try:
-        pty = WindowsPTY.spawn(plan.command, child_environ(plan.environ), plan.cwd, Size())
-    except SpawnRefused as error:
-        return Ending(error.status, str(error), error.hint)
-    return Ending(show_on_console(pty, console_key))
+    attributes = None if plan.detach else own_line_settings()
+    return Prepared(home, host_parts(home, detection), settings, terminal_size(), attributes)
 
 
 def attach_session(name: str) -> Ending:
@@ -334,18 +328,14 @@ def find_dialect(home: Home, name: str, command: str) -> Dialect:
 def _start_of(home: Home, plan: Plan) -> ToolStart:
     """The tool as its adapter wants it started; its environment says in which session it runs."""
     from atlasbridge.adapters.tool_start import ToolStart, prepare_start
+    from atlasbridge.core.ids import short_id
     from atlasbridge.core.kin import MARK
     from atlasbridge.core.session.plan import child_environ
 
     environ = {**child_environ(plan.environ), MARK: plan.session_id}
-    start = ToolStart(plan.command, environ, _door(home, plan))
+    door = str(home.sessions / f"{short_id(plan.session_id)}.sock")
+    start = ToolStart(plan.command, environ, door)
     return prepare_start(start, plan.tool, plan.dialect, str(home.root))
-
-
-def _door(home: Home, plan: Plan) -> str:
-    from atlasbridge.core.ids import short_id
-
-    return str(home.sessions / f"{short_id(plan.session_id)}.sock")
 
 
 def warn_of_version(command: str) -> str:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from ptypool.errors import SpawnFailed, SpawnStage
+from ptypool.job import hold_job
 from ptypool.terminal import TermiosAttributes, above_stdio, open_terminal
 
 _STAGES: tuple[SpawnStage, ...] = ("terminal", "cwd", "program")
@@ -46,6 +47,7 @@ class _Program(NamedTuple):
     env: dict[bytes, bytes]
     cwd: bytes | None
     close_fds: bool
+    lifeline: int | None
 
 
 def spawn_process(
@@ -56,14 +58,16 @@ def spawn_process(
     size: tuple[int, int] | tuple[int, int, int, int] = (24, 80),
     termios_attrs: TermiosAttributes | None = None,
     close_fds: bool = True,
+    lifeline: int | None = None,
 ) -> SpawnedProcess:
     """Start `argv` as the leader of a new session whose controlling terminal is a new PTY of `size`
     (rows and columns, or these and the width and height in pixels).
 
     `env` is the child's whole environment (None: a copy of ours); its PATH is the one searched. The child starts with
-    default signal handlers and an empty mask. Raises SpawnFailed when the program could not be executed.
+    default signal handlers and an empty mask. With a `lifeline`, the reading end of a pipe, Ctrl-Z stops the program as
+    it would a shell's job, until the pipe's end (see `job`). Raises SpawnFailed when the program could not be executed.
     """
-    program = _prepare(argv, env, cwd, close_fds)
+    program = _prepare(argv, env, cwd, close_fds, lifeline)
     master, slave = open_terminal(size, termios_attrs)
     try:
         pid, failure = _fork_and_exec(program, slave)
@@ -81,7 +85,11 @@ def spawn_process(
 
 
 def _prepare(
-    argv: Sequence[str | bytes], env: Mapping[str, str] | None, cwd: str | os.PathLike[str] | None, close_fds: bool
+    argv: Sequence[str | bytes],
+    env: Mapping[str, str] | None,
+    cwd: str | os.PathLike[str] | None,
+    close_fds: bool,
+    lifeline: int | None,
 ) -> _Program:
     if isinstance(argv, str | bytes) or not argv or not argv[0]:
         raise SpawnFailed("no program was named", errno.EINVAL)
@@ -94,7 +102,7 @@ def _prepare(
     folder = None if cwd is None else os.fsencode(cwd)
     if folder is not None and b"\0" in folder:
         raise SpawnFailed("the working directory's name holds a NUL byte", errno.EINVAL, "cwd")
-    return _Program(_candidates(arguments[0], environ), arguments, environ, folder, close_fds)
+    return _Program(_candidates(arguments[0], environ), arguments, environ, folder, close_fds, lifeline)
 
 
 def _candidates(name: bytes, environ: Mapping[bytes, bytes]) -> tuple[bytes, ...]:
@@ -150,6 +158,9 @@ def _become(program: _Program, slave: int, report_out: int) -> NoReturn:
     number = errno.EIO
     try:
         gc.disable()  # no finalizer of the parent's objects may run here
+        os.setsid()
+        if program.lifeline is not None:
+            hold_job(program.lifeline)
         _take_terminal(slave)
         if program.close_fds:
             report_out = _close_all_but(report_out)
@@ -171,7 +182,6 @@ def _become(program: _Program, slave: int, report_out: int) -> NoReturn:
 
 
 def _take_terminal(slave: int) -> None:
-    os.setsid()
     fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
     for standard in (0, 1, 2):
         os.dup2(slave, standard)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from atlasbridge.adapters.claude.hook import HOOK, hook_command, with_hook
-from atlasbridge.adapters.claude.permission_hook import TEXT_LIMIT, tell
+from atlasbridge.adapters.claude.permission_hook import TEXT_LIMIT, decision, tell
 from atlasbridge.core.prompt.subject import SubjectSource, told_subject
 
 BASH = {"tool_name": "Bash", "tool_input": {"command": "make all\nmake install"}, "cwd": "/home/me/project"}
@@ -161,3 +161,17 @@ def test_only_versions_where_it_was_tried_get_a_hook_that_answers() -> None:
         ]
     )
     assert "answers" not in hook_command("/d")
+
+
+def test_a_refusal_with_a_reason_is_heard_by_the_model_and_one_without_ends_the_turn() -> None:
+    def decided(said: dict[str, str]) -> Any:
+        return decision(said)["hookSpecificOutput"]["decision"]
+
+    assert decided({"behavior": "allow", "reason": "x"}) == {"behavior": "allow"}
+    assert decided({"behavior": "deny"})["interrupt"] is True
+    assert decided({"behavior": "deny", "reason": "make no files"}) == {
+        "behavior": "deny",
+        "message": "make no files",
+        "interrupt": False,
+    }
+    assert decided({"behavior": "nonsense"})["behavior"] == "deny"

@@ -111,7 +111,7 @@ class Animated:
 def animated_tools() -> list[Animated]:
     """The longest recording of each AI CLI of the corpus, with its own dialect and as a tool that nobody knows."""
     found = []
-    for tool in ("claude", "codex", "gemini", "opencode", "aider"):
+    for tool in ("claude", "codex", "gemini", "opencode", "aider", "copilot", "cn", "kimi", "qwen"):
         paths = (CORPUS / tool).rglob("*.cast")
         longest = max(map(read_recording, paths), key=lambda recording: recording.ends_at)
         found += [

@@ -16,6 +16,7 @@ from typing import Any
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.home import Home
 from tests.support.sessions import host_pids
+from tests.support.zygotes import zygotes
 
 ATLAS = str(Path(sys.executable).parent / "atlasbridge")
 
@@ -28,6 +29,8 @@ class Product:
         self.home = self.folder / "h"
         self.env = {**os.environ, "ATLASBRIDGE_HOME": str(self.home), "TERM": "xterm-256color"}
         self.call("hub", "start")
+        self.call("run", "true")  # the plain way, which brings a zygote up for those that are measured
+        wait(lambda: zygotes(self.home))
         return self
 
     def __exit__(self, *_: object) -> None:

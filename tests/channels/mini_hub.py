@@ -243,6 +243,9 @@ class MiniHub(BareDesk):
         self.queue.remove(found[0])
         return Receipt("revoked", "Taken back.", reply.identity)
 
+    async def resume(self, session_id: str) -> bool:
+        return session_id in self.session_records
+
     async def kill(self, session_id: str, force: bool = False) -> bool:
         self.killed.append(session_id)
         return True

@@ -6,8 +6,10 @@ import pytest
 from tests.channels import prompts
 from tests.support.chat_stage import stage, text_of
 
+from atlasbridge.channels.wording import render_hint
 from atlasbridge.channels.words import needs_words, reads_as_words, takes_words
 from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.values import replace
@@ -83,3 +85,11 @@ def test_which_prompts_take_words() -> None:
     assert not any(needs_words(PERMISSION, choice.value) for choice in PERMISSION.choices)
     assert reads_as_words(PERMISSION, "use the staging database instead")
     assert not reads_as_words(prompts.YES_NO, "maybe later")
+
+
+def test_a_form_says_how_its_fields_are_named() -> None:
+    fields = (FormField("Shell"), FormField("Group"))
+    form = Prompt(
+        PromptType.TYPE_FREE_TEXT, 0.9, "Edit user", constraints={"fields": ["Shell", "Group"]}, fields=fields
+    )
+    assert "“Shell: …; Group: …”" in render_hint(form, "a" * 36)

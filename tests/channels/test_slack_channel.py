@@ -294,6 +294,7 @@ async def test_a_channel_takes_part_only_when_opted_in_and_only_in_threads(slack
         await slack.until(lambda: slack.sockets, "the socket")
         record = desk.add_prompt(desk.add_session(), prompts.TEXT)
         await desk.ask(channel, record)
+        slack.pass_time(5)
         ada.write("chatter", "C0TEAM")
         ada.write("elsewhere", "C0OTHER")
         ada.write("blue", "C0TEAM", thread=ada.last("C0TEAM"))

@@ -203,3 +203,9 @@ def test_what_is_drawn_holds_no_control_sequence_of_the_tool() -> None:
     assert "Go on?^[[2J" in painted
     for sequence in ("\x1b[2J", "\x1b]0;", "\x07", "\x1b[3J", "a\x1b[H"):
         assert sequence not in painted
+
+
+def test_an_editor_at_rest_asks_nothing_that_could_not_be_told() -> None:
+    resting = prompt("unknown", constraints={"secret": False, "idle": True, "commands": True})
+    assert "rests, takes keys" in text_of(Board().refreshed([resting], now=0.0))
+    assert "cannot be told" in text_of(Board().refreshed([prompt("unknown")], now=0.0))

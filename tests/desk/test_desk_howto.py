@@ -25,6 +25,8 @@ PAGE = (ROOT / "docs" / "howto" / "fleet.md").read_text(encoding="utf-8")
 PLACEHOLDER = "atlasbridge join 'http://127.0.0.1:8460/#TOKEN'"
 BLOCKS = dict(re.findall(r"```sh (\w+)\n(.*?)```", PAGE, re.DOTALL))
 
+(FILE,) = re.findall(r"```toml desk.toml\n(.*?)```", PAGE, re.DOTALL)
+
 
 class Story:
     """Shells on three computers: the desk's and two machines'."""
@@ -40,6 +42,10 @@ class Story:
         shim = root / "bin" / "atlasbridge"
         shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m atlasbridge "$@"\n')
         shim.chmod(0o755)
+        for name in ("bot", "app"):
+            (root / f"slack-{name}").write_text(f"x{name[0]}-secret\n")
+            (root / f"slack-{name}").chmod(0o600)
+        (root / "desk.toml").write_text(FILE.replace("/run/secrets", str(root)))
         (root / "team-policy.toml").write_text('[[rule]]\nname = "r"\nverdict = "deny"\ncommand = ["rm", "**"]\n')
 
     def sh(self, text: str, home: str = "desk", **more: str) -> str:
@@ -112,6 +118,9 @@ def test_from_nothing_to_two_machines_on_one_page(story: Story) -> None:
         assert looked.count("connected") == 2
         assert "desk" in story.sh("atlasbridge hub status", "one")
         assert "bert" in story.sh(BLOCKS["rights"], **database)
+        story.sh(BLOCKS["identities"], **database)
+        told = story.sh(BLOCKS["chats"], DESK_BOT_TOKEN="1:token", **database)
+        assert "telegram" in told and "alice" in told and "each is told what they may see" in told
         story.sh(BLOCKS["rules"], **database)
         assert story.sh(BLOCKS["audit"], **database).count("whole, followed entry by entry") == 2
         assert "atlasbridge join" in story.sh(BLOCKS["ephemeral"], **database)
@@ -130,7 +139,7 @@ def _says(path: Path, text: str) -> bool:
 
 
 def test_every_tested_block_of_the_page_is_known() -> None:
-    known = {"desk", "people", "machine", "ask", "look", "rights", "rules", "audit", "ephemeral"}
+    known = {"desk", "people", "machine", "ask", "look", "rights", "rules", "audit", "ephemeral", "identities", "chats"}
     assert set(BLOCKS) == known
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,24 +12,17 @@ from typing import Any, TypedDict
 
 import pytest
 from tests.doors.conftest import Desk
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, free_port, hub_process, wait_until, with_page
 from tests.support.person import Person
 
 from atlasbridge.client import AsyncClient, Client, Question, Refused
 from atlasbridge.core.errors import ConfigError, HubUnavailable
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture
 def desk() -> Iterator[Desk]:
-    """With a page; its port stays the same over restarts, as a configured one does."""
     person = Person()
-    with hub_process(f"[channels.web]\nport = {free_port()}\n") as hub:
+    with hub_process(with_page()) as hub:
         yield Desk(hub, person)
     person.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -9,11 +10,14 @@ from pathlib import Path
 
 import pytest
 from tests.support.sessions import end_all
+from tests.support.zygotes import start_zygote
 
 
 @pytest.fixture
 def home() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="ab"))
+    if "WITH_ZYGOTE" in os.environ:
+        start_zygote(path)
     yield path
     end_all(path)
     shutil.rmtree(path, ignore_errors=True)

@@ -20,6 +20,18 @@ def test_a_running_session_says_why_nothing_is_asked_and_what_is() -> None:
         hub.cli("kill", "--force", session_of(hub))
 
 
+def test_a_session_is_explained_by_its_name_and_a_name_nobody_has_is_told() -> None:
+    with hub_process() as hub:
+        assert hub.cli("run", "--detach", "--label", "night build", "--", "bash", "-c", "sleep 60").returncode == 0
+        wait_until(lambda: hub.ask("sessions")["sessions"] != [])
+        for said in ("night build", "Night"):
+            done = hub.cli("lab", "explain", said)
+            assert done.returncode == 0 and "asks nothing" in done.stdout
+        done = hub.cli("lab", "explain", "day")
+        assert done.returncode != 0 and "no prompt and no running session is called 'day'" in done.stderr
+        hub.cli("kill", "--force", "night build")
+
+
 def session_of(hub: object) -> str:
     (session,) = hub.ask("sessions")["sessions"]  # type: ignore[attr-defined]
     return str(session["session_id"])

@@ -125,7 +125,7 @@ FLOORS = (
         "detached",
         "own_python",
     }
-    | {"peer", "kin", "shield", "vocabulary"},
+    | {"peer", "kin", "shield", "vocabulary", "lean", "home_folder"},
     {"screen"},
     {"prompt"},
     {"recognition"},

@@ -91,7 +91,7 @@ class Arena:
         home.config.write_text(config)
         home.config.chmod(0o600)
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ATLASBRIDGE_")}
-        self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root)}
+        self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root), "ATLASBRIDGE_SESSION_ZYGOTE": "0"}
         self._nursery = subprocess.Popen(
             [sys.executable, "-m", "tests.support.killable_hub"],
             env={**self.environ, **({"LD_PRELOAD": str(preload)} if preload else {})},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.policy.attention import Tone
@@ -52,6 +52,17 @@ class BareDesk:
 
     def refuse_kin(self, kin: str, op: str, prompt_id: str = "") -> Reject:
         return Reject(Refusal.SELF, "Only a person decides.")
+
+    def seen_by(self, identity: str, alone: bool = True) -> Self:
+        """Everybody may see everything here."""
+        return self
+
+    def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
+        return None
+
+    def folder(self, session_id: str) -> str:
+        session = self.session(session_id)
+        return session.cwd if session else ""
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         _unexpected("sessions")
@@ -130,6 +141,9 @@ class BareDesk:
 
     async def kill(self, session_id: str, force: bool = False) -> bool:
         _unexpected("a kill")
+
+    async def resume(self, session_id: str) -> bool:
+        _unexpected("a resume")
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:
         _unexpected("keys")

@@ -40,8 +40,15 @@ class Crowd:
     people: int = 4
     reply_s: list[float] = field(default_factory=list)
     raise_s: list[float] = field(default_factory=list)
+    replied_at: list[float] = field(default_factory=list)
     refused: list[dict[str, Any]] = field(default_factory=list)
     fighters: list[Fighter] = field(default_factory=list)
+
+    @property
+    def replies_per_s(self) -> float:
+        """Over all of them; how fast they came is the tools' business, unless they ask at once."""
+        took_s = max(self.replied_at, default=0.0) - min(self.replied_at, default=0.0)
+        return len(self.replied_at) / took_s if took_s else 0.0
 
     @property
     def gate(self) -> Path:
@@ -113,7 +120,8 @@ class Crowd:
         with HubClient(self.place.home, timeout_s=120) as client:
             answer = client.request("reply", prompt_id=event["prompt_id"], value=f"{name} gets {number}")
         if answer["ok"]:
-            self.reply_s.append(time.monotonic() - began)
+            self.replied_at.append(time.monotonic())
+            self.reply_s.append(self.replied_at[-1] - began)
         else:
             self.refused.append({**answer, "name": name, "number": number})
 

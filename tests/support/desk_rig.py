@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,20 +111,21 @@ class Rig:
         self._plans: dict[str, tuple[int, float]] = {}
         self.wire = Wire([])
         self.environ = {**os.environ, "MEMBER_DEAD_S": str(dead_s), "ATLASBRIDGE_LOG_LEVEL": "WARNING"}
+        self.chats: Path | None = None  # the file of the desks' channels
         self.decisions: Counter[str] = Counter()
         self.waits_s: list[float] = []
 
     async def open(self, desks: int) -> None:
         await self.database.open()
         await migrate(self.database)
+        for name in ("alice", "bert"):
+            await people.add(self.database, name, "admin", "test")
         for _ in range(desks):
             self.start_desk(free_port())
         self.wire = Wire(list(self.desks))
         self.port = await self.wire.start()
         for port in self.desks:
             await self._listens(port)
-        for name in ("alice", "bert"):
-            await people.add(self.database, name, "admin", "test")
 
     async def _listens(self, port: int) -> None:
         async def answers() -> bool:
@@ -138,8 +139,9 @@ class Rig:
 
     def start_desk(self, port: int) -> None:
         words = [sys.executable, "-m", "atlasbridge", "desk", "serve", "--database", self.url, "--port", str(port)]
-        log = (self.root / f"desk-{port}.log").open("ab")
-        self.desks[port] = subprocess.Popen(words, cwd=ROOT, env=self.environ, stdout=log, stderr=log)
+        words += ["--config", str(self.chats)] if self.chats else []
+        with (self.root / f"desk-{port}.log").open("ab") as log:
+            self.desks[port] = subprocess.Popen(words, cwd=ROOT, env=self.environ, stdout=log, stderr=log)
 
     async def add_member(self, name: str, sessions: int, pause_s: float) -> None:
         home = Home(self.root / name)
@@ -156,8 +158,8 @@ class Rig:
     def start_member(self, name: str) -> None:
         sessions, pause_s = self._plans[name]
         words = [sys.executable, "-m", "tests.support.member", str(self.root / name), str(sessions), str(pause_s)]
-        log = (self.root / f"{name}.log").open("ab")
-        self.members[name] = subprocess.Popen(words, cwd=ROOT, env=self.environ, stdout=log, stderr=log)
+        with (self.root / f"{name}.log").open("ab") as log:
+            self.members[name] = subprocess.Popen(words, cwd=ROOT, env=self.environ, stdout=log, stderr=log)
 
     def kill_member(self, name: str) -> None:
         self.members[name].kill()
@@ -283,9 +285,13 @@ class Rig:
 
 
 @contextlib.asynccontextmanager
-async def rig(desks: int = 2, dead_s: float = 50.0, options: str = "") -> AsyncIterator[Rig]:
+async def rig(
+    desks: int = 2, dead_s: float = 50.0, options: str = "", chats: Callable[[Path], Path] | None = None
+) -> AsyncIterator[Rig]:
+    """`chats` writes the file of the desks' channels into a folder."""
     with short_root() as root, postgres(*([options] if options else [])) as server:
         made = Rig(root, server, server.new_database(), dead_s)
+        made.chats = chats(root) if chats else None
         try:
             await made.open(desks)
             yield made

@@ -31,6 +31,14 @@ for line in sys.stdin:
     break
 """
 
+CALLER = """
+import sys
+from atlasbridge.client import Client
+said = Client(url=sys.argv[1], token=sys.argv[2]).ask(sys.argv[3], text=True, ttl_s=600)
+print(said.words)
+sys.exit(0 if said else 1)
+"""
+
 
 def open_prompts(hub: HubProcess) -> list[dict[str, Any]]:
     try:
@@ -91,6 +99,7 @@ class AskDoor:
     """`atlasbridge ask`."""
 
     victims = ("hub", "hub twice", "caller", "none")
+    moments = ("before", "asked", "answering", "answering")
 
     def __init__(self, hub: HubProcess, number: int, folder: Path) -> None:
         self.caller = hub.popen("ask", f"Question {number}?", "--text", "--ttl", "10m")
@@ -106,10 +115,32 @@ class AskDoor:
         return out.split()
 
 
+class WebDoor(AskDoor):
+    """The client library over HTTP, as a program elsewhere would use it.  It starts no hub: before it has asked, one
+    that is not there is an error."""
+
+    moments = ("asked", "answering", "answering")
+
+    def __init__(self, hub: HubProcess, number: int, folder: Path) -> None:
+        token = folder / "token"
+        if not token.exists():
+            token.write_text(hub.cli("token", "create", f"rounds-{folder.name}", "--scope", "ask").stdout.strip())
+        url = json.loads((hub.home.root / "web.json").read_text())["url"]
+        self.caller = subprocess.Popen(
+            [sys.executable, "-c", CALLER, url, token.read_text(), f"Question {number}?"],
+            env=hub.environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.answering = Answering(hub, lambda attempt: f"w{number}-{attempt}", as_text=True)
+
+
 class AcpDoor:
     """`atlasbridge acp` with an agent that asks for one permission."""
 
     victims = ("hub", "hub twice", "proxy", "agent", "none")
+    moments = AskDoor.moments
 
     def __init__(self, hub: HubProcess, number: int, folder: Path) -> None:
         self._heard = folder / f"heard-{number}"
@@ -159,13 +190,16 @@ class AcpDoor:
         return [word.rpartition("-")[2] for word in chosen if word.startswith(f"w{self._number}-")] or chosen
 
 
+KINDS: tuple[type[AskDoor] | type[AcpDoor], ...] = (AskDoor, WebDoor, AcpDoor)
+
+
 def kill_rounds(hub: HubProcess, rounds: int, chance: Random) -> Counter[str]:
-    """Kill -9 somewhere in the life of a question; counts how the questions ended."""
+    """Kill -9 somewhere in the life of a question; counts how the questions ended.  The hub has a page with a port of
+    its own."""
     ended: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(rounds):
-            kinds: tuple[type[AskDoor] | type[AcpDoor], ...] = (AskDoor, AcpDoor)
-            kind = chance.choice(kinds)
+            kind = chance.choice(KINDS)
             victim = chance.choice(kind.victims)
             died = _round(hub, kind(hub, number, Path(folder)), victim, chance)
             ended[f"{kind.__name__[:3].lower()}, {victim} killed, {'left' if died else 'answered'}"] += 1
@@ -175,7 +209,7 @@ def kill_rounds(hub: HubProcess, rounds: int, chance: Random) -> Counter[str]:
 
 def _round(hub: HubProcess, door: AskDoor | AcpDoor, victim: str, chance: Random) -> bool:
     """True: who asked died before it could hear."""
-    moment = chance.choice(["before", "asked", "answering", "answering"])
+    moment = chance.choice(door.moments)
     if moment != "before":
         wait_until(lambda: bool(open_prompts(hub)), 60)
     first = threading.Thread(target=door.answering.once)

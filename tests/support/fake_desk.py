@@ -46,6 +46,8 @@ class FakeDesk(BareDesk):
         self.holds: list[float] = []
         self.sleepers: set[str] = set()
         self.kept: list[tuple[InboundReply, str]] = []
+        self.queue: list[tuple[str, InboundReply]] = []
+        self.resumed: list[str] = []
         self.snoozed: list[tuple[InboundReply, float]] = []
         self.offers: dict[str, Any] = {}
         self.grants: list[dict[str, Any]] = []
@@ -106,6 +108,28 @@ class FakeDesk(BareDesk):
         self.all_sessions[session_id] = replace(self.all_sessions[session_id], label=label)
         self.publish("session.changed", session_id=session_id, label=label)
         return True
+
+    async def resume(self, session_id: str) -> bool:
+        self.resumed.append(session_id)
+        return True
+
+    def enqueue(self, reply: InboundReply) -> Receipt | Reject:
+        self.queue.append((new_id(), reply))
+        return Receipt("queued", f"Queued as number {len(self.queue)}.", reply.identity, self.queue[-1][0])
+
+    def queued(self, session_id: str = "") -> list[dict[str, Any]]:
+        return [
+            {"queue_id": queue_id, "session_id": reply.session_id, "text": reply.value, "name": "shop",
+             "by_name": "Ada", "by": reply.identity, "created_at": iso(self.clock.wall())}
+            for queue_id, reply in self.queue
+        ]  # fmt: skip
+
+    def dequeue(self, reply: InboundReply, queue_id: str) -> Receipt | Reject:
+        found = [one for one in self.queue if one[0] == queue_id]
+        if not found:
+            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such instruction.")
+        self.queue.remove(found[0])
+        return Receipt("revoked", "Taken back.", reply.identity)
 
     async def kill(self, session_id: str, force: bool = False) -> bool:
         self.killed.append((session_id, force))
@@ -275,8 +299,11 @@ class FakeDesk(BareDesk):
         for queue in self._queues:
             queue.put_nowait({"event": event, "at": iso(self.clock.wall()), **fields})
 
-    def add_session(self, tool: str = "claude", cwd: str = "/home/ada/shop", label: str = "") -> SessionRecord:
-        session = SessionRecord(new_id(), tool, (tool,), cwd, 4242, 4241, iso(self.clock.wall()), label=label)
+    def add_session(
+        self, tool: str = "claude", cwd: str = "/home/ada/shop", label: str = "", stopped: bool = False
+    ) -> SessionRecord:
+        started_at = iso(self.clock.wall())
+        session = SessionRecord(new_id(), tool, (tool,), cwd, 4242, 4241, started_at, label=label, stopped=stopped)
         self.all_sessions[session.session_id] = session
         self.frames[session.session_id] = frame(["$ " + tool, "waiting"])
         self.publish("session.started", session_id=session.session_id)

@@ -72,6 +72,8 @@ class FakeSlack(FakeServer):
         self.rooms: dict[str, Room] = {}
         self.views: dict[str, dict[str, Any]] = {}
         self.files: dict[str, bytes] = {}
+        self.shared: dict[str, bytes] = {}
+        self.gives_files = True
         self.envelopes: list[Envelope] = []
         self.triggers: dict[str, float] = {}
         self.sockets: list[web.WebSocketResponse] = []
@@ -138,6 +140,7 @@ class FakeSlack(FakeServer):
             web.route("*", "/api/{method}", self._handle),
             web.get("/link/{ticket}", self._socket),
             web.post("/upload/{file}", self._upload),
+            web.get("/files/{file}", self._download),
         ]
 
     async def on_stop(self) -> None:
@@ -217,7 +220,10 @@ class FakeSlack(FakeServer):
         thread = params.get("thread_ts")
         if thread is not None and thread not in room.messages:
             raise SlackError("thread_not_found")
+        if thread is not None and room.messages[thread].get("thread_ts"):
+            raise SlackError("invalid_arguments", "thread_ts is a reply's; use its parent's")
         message |= {"ts": self.new_ts()} | ({"thread_ts": thread} if thread else {})
+        message |= {"_broadcast": True} if params.get("reply_broadcast") else {}
         room.messages[message["ts"]] = message
         room.last_sent_at = self.clock()
         self._echo(room, message)
@@ -225,12 +231,15 @@ class FakeSlack(FakeServer):
 
     def _do_chat_update(self, params: dict[str, Any]) -> dict[str, Any]:
         room = self._room(params)
+        if "thread_ts" in params:
+            raise SlackError("invalid_arguments", "a message cannot be moved into a thread")
         old = room.messages.get(str(params.get("ts")))
         if old is None:
             raise SlackError("message_not_found")
         if old["user"] != BOT_USER:
             raise SlackError("cant_update_message")
         fresh = self._message(params) | {"ts": old["ts"], "edited": {"user": BOT_USER, "ts": self.new_ts()}}
+        fresh |= {"thread_ts": old["thread_ts"]} if old.get("thread_ts") else {}
         room.messages[old["ts"]] = fresh
         return {"channel": room.room_id, "ts": old["ts"], "text": fresh["text"], "message": fresh}
 
@@ -408,6 +417,12 @@ class FakeSlack(FakeServer):
             transport = socket._req.transport if socket._req is not None else None
             if transport is not None:
                 transport.abort()
+
+    async def _download(self, request: web.Request) -> web.StreamResponse:
+        """Whoever has no right to it gets a page to log in, and no error: that is how Slack does it."""
+        if request.headers.get("Authorization") != f"Bearer {BOT_TOKEN}" or not self.gives_files:
+            return web.Response(text="<html>Sign in</html>", content_type="text/html")
+        return web.Response(body=self.shared[request.match_info["file"]], content_type="application/octet-stream")
 
     async def _upload(self, request: web.Request) -> web.StreamResponse:
         if request.content_type.startswith("multipart/"):

@@ -106,6 +106,16 @@ class Person:
         self._event(message | {"channel": room.room_id, "channel_type": room.kind, "team": self._team})
         return message
 
+    def send_file(
+        self, name: str, content: bytes, text: str = "", mimetype: str = "image/png", **where: Any
+    ) -> Message:
+        """Share a file, as Slack tells an app of it; `mimetype` of a voice note is audio."""
+        file_id = f"F{self.server.number()}"
+        self.server.shared[file_id] = content
+        url = f"{self.server.url}/files/{file_id}"
+        file = {"id": file_id, "name": name, "mimetype": mimetype, "size": len(content), "url_private_download": url}
+        return self.write(text, subtype="file_share", files=[file], **where)
+
     def slash(self, text: str, command: str = "/atlasbridge") -> Envelope:
         """Type a slash command of the app, anywhere."""
         return self.server.emit(

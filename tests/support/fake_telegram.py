@@ -330,6 +330,27 @@ class FakeTelegram(FakeServer):
             body["entities"] = entities
         return self._post(chat, body, params)
 
+    def _do_sendPhoto(self, params: dict[str, Any]) -> Message:
+        """PNG only, here; 10 MB, width and height 10,000 together, and at most 20 times as long as wide."""
+        chat = self._open_chat(params)
+        rules.check_parse_mode(params)
+        photo = params.get("photo")
+        if not isinstance(photo, dict) or "content" not in photo:
+            raise bad_request("there is no photo in the request")
+        content = photo["content"]
+        width, height = int.from_bytes(content[16:20], "big"), int.from_bytes(content[20:24], "big")
+        if not content.startswith(b"\x89PNG\r\n\x1a\n") or content[12:16] != b"IHDR":
+            raise bad_request("IMAGE_PROCESS_FAILED")
+        if len(content) > 10 * 2**20 or width + height > 10_000 or not 1 / 20 <= width / height <= 20:
+            raise bad_request("PHOTO_INVALID_DIMENSIONS")
+        sizes = [{"file_id": "P", "file_unique_id": "P", "width": width, "height": height, "file_size": len(content)}]
+        body: Message = {"photo": sizes}
+        if params.get("caption"):
+            body["caption"] = rules.check_text(params["caption"], rules.MAX_CAPTION)
+        message = self._post(chat, body, params)
+        chat.messages[message["message_id"]]["_content"] = content
+        return message
+
     def _do_sendDocument(self, params: dict[str, Any]) -> Message:
         chat = self._open_chat(params)
         rules.check_parse_mode(params)

@@ -11,14 +11,16 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import uvicorn
 
+from atlasbridge.bootstrap import plan_desk_chats
 from atlasbridge.core.clock import Clock, ManualClock
-from atlasbridge.core.daemon.service import Hub, HubPlan
+from atlasbridge.core.daemon.service import ChannelPlan, Hub, HubPlan
 from atlasbridge.core.daemon.settings import HubSettings
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.fleet_wire import Invitation
@@ -30,6 +32,7 @@ from atlasbridge.core.routing.courier import CourierSettings
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.desk import machines, people
+from atlasbridge.desk.chats.service import Chats
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.office import Office
 from atlasbridge.desk.schema import migrate
@@ -52,6 +55,10 @@ class Desk:
         self._tasks = tasks
         self._visitors: list[Visitor] = []
 
+    @property
+    def carries(self) -> bool:
+        return self.office.chats is not None and bool(self.office.chats.health()["carried_here"])
+
     async def invite(self, **given: Any) -> Invitation:
         token = await machines.invite(self.database, "test", **given)
         return Invitation(self.url, token, self.office.identity.public_key)
@@ -62,6 +69,14 @@ class Desk:
             given = {"machine": "*", "folder": "*", "may": "answer", **right}
             await people.allow(self.database, name, given["machine"], given["folder"], given["may"], "test")
         return await self.visitor(name)
+
+    async def in_chat(self, name: str, identity: str, role: str = "member", **right: str) -> None:
+        """Somebody who is known in a chat, too."""
+        await people.add(self.database, name, role, "test")
+        await people.set_identity(self.database, name, identity, True, "test")
+        if right:
+            given = {"machine": "*", "folder": "*", "may": "answer", **right}
+            await people.allow(self.database, name, given["machine"], given["folder"], given["may"], "test")
 
     async def visitor(self, name: str) -> Visitor:
         visitor = Visitor(self.url)
@@ -89,8 +104,11 @@ class Desk:
 
 
 @contextlib.asynccontextmanager
-async def desk_on(url: str, clock: Clock | None = None, port: int = 0) -> AsyncIterator[Desk]:
-    desk = await start_desk(url, clock, port)
+async def desk_on(
+    url: str, clock: Clock | None = None, port: int = 0, chats: Path | None = None
+) -> AsyncIterator[Desk]:
+    """`chats`: the file of its channels."""
+    desk = await start_desk(url, clock, port, chats)
     try:
         yield desk
     finally:
@@ -98,7 +116,7 @@ async def desk_on(url: str, clock: Clock | None = None, port: int = 0) -> AsyncI
         await desk.database.close()
 
 
-async def start_desk(url: str, clock: Clock | None = None, port: int = 0) -> Desk:
+async def start_desk(url: str, clock: Clock | None = None, port: int = 0, chats: Path | None = None) -> Desk:
     database = Database(url, clock)
     await database.open()
     await migrate(database)
@@ -106,6 +124,8 @@ async def start_desk(url: str, clock: Clock | None = None, port: int = 0) -> Des
     address = Address(port=listener.getsockname()[1])
     office = Office(database, address.known_as)
     await office.open()
+    if chats is not None:
+        office.chats = Chats(office, partial(plan_desk_chats, chats, {}), clock)
     server = _Server(_settings(office, address))
     tasks = [asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(office.run())]
     await until(lambda: server.started)
@@ -173,10 +193,10 @@ class Sitter:
         known = [[prompt_id, "taken"] for prompt_id in self.typed]
         hub.sessions.hello(self, {"session": self.record.to_wire(), "open": self.open, "typed": known})  # type: ignore[arg-type]
 
-    def ask(self, prompt: Prompt = YES_NO) -> str:
+    def ask(self, prompt: Prompt = YES_NO, **more: Any) -> str:
         prompt_id = new_id()
         self.open = {"prompt_id": prompt_id, "prompt": encode_prompt(prompt)}
-        self._hub.sessions.handle(self, {"m": "raise", **self.open})  # type: ignore[arg-type]
+        self._hub.sessions.handle(self, {"m": "raise", **self.open, **more})  # type: ignore[arg-type]
         return prompt_id
 
     def answer_here(self, prompt_id: str) -> None:
@@ -221,8 +241,9 @@ class Sitter:
 class Machine:
     """A hub that belongs to a desk, inside the test; it can end and start again in the same home."""
 
-    def __init__(self, home: Home, belonging: Belonging, clock: Clock) -> None:
+    def __init__(self, home: Home, belonging: Belonging, clock: Clock, channels: tuple[ChannelPlan, ...] = ()) -> None:
         self.home = home
+        self.channels = channels  # of its own, besides the desk
         self.belonging = belonging
         self.clock = clock
         self.hub: Hub = None  # type: ignore[assignment]  # see start
@@ -237,7 +258,7 @@ class Machine:
     def _plan(self) -> HubPlan:
         courier = CourierSettings(call_timeout_s=5.0, first_retry_s=0.01, last_retry_s=0.05)
         settings = HubSettings(courier=courier, type_timeout_s=5.0, host_patience_s=0.2, graceful_timeout_s=0.2)
-        return with_desk(self.home, HubPlan(settings, ()))
+        return with_desk(self.home, HubPlan(settings, self.channels))
 
     async def start(self) -> Machine:
         self._ledger = Ledger.open(self.home.root, self.clock, "this-boot")
@@ -274,13 +295,20 @@ class Machine:
         await until(lambda: self.hub.desk.backlog() == 0)
 
 
-async def new_machine(desk: Desk, root: Path, name: str = "box", clock: Clock | None = None, **given: Any) -> Machine:
+async def new_machine(
+    desk: Desk,
+    root: Path,
+    name: str = "box",
+    clock: Clock | None = None,
+    channels: tuple[ChannelPlan, ...] = (),
+    **given: Any,
+) -> Machine:
     home = Home(root / name)
     home.prepare()
     options: dict[str, Any] = {"ca": "", "screens": True, "rules": "tighten", "ephemeral": False, **given}
     belonging = await join(await desk.invite(), name, **options)
     write_belonging(home.root, belonging)
-    return await (await Machine(home, belonging, clock or ManualClock()).start()).connected()
+    return await (await Machine(home, belonging, clock or ManualClock(), channels).start()).connected()
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,17 @@ from atlasbridge.core.store.ledger import Ledger
 NO_WEB = "[channels.web]\nenabled = false\n"
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def with_page() -> str:
+    """A page whose port stays the same over restarts, as a configured one does."""
+    return f"[channels.web]\nport = {free_port()}\n"
+
+
 @contextmanager
 def short_home() -> Iterator[Home]:
     """A home whose sockets fit into a socket address, wherever pytest keeps its folders."""
@@ -58,7 +70,7 @@ class HubProcess:
         home.config.write_text(config)
         home.config.chmod(0o600)
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ATLASBRIDGE_")}
-        self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root)}
+        self.environ = {**kept, "ATLASBRIDGE_HOME": str(home.root), "ATLASBRIDGE_SESSION_ZYGOTE": "0"}
 
     def cli(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -91,7 +91,8 @@ def race_two_people(place: Arena, fighter: Fighter, rounds: int) -> Counter[str]
         won = [value for value, answer in said.items() if answer and answer["ok"]]
         lost = [answer for answer in said.values() if answer and not answer["ok"]]
         assert len(won) == len(lost) == 1, said
-        assert "It was already answered with" in lost[0]["message"] and "by cli:local" in lost[0]["message"], lost
+        told = lost[0]["message"]
+        assert "It was already answered with" in told and "by a person at this machine" in told, lost
         wait_for(partial(fighter.has_received, number + 1), "the answer")
         assert fighter.received()[number:] == [f"{number}\t{won[0]}"]
         outcomes[won[0]] += 1

@@ -19,7 +19,7 @@ from typing import Any
 from atlasbridge.core import wire
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.home import Home
-from atlasbridge.core.host.terminal.caller import send_with_terminal
+from atlasbridge.core.host.terminal.lending import send_with_fds
 
 MANNERS = ("child", "daemon", "nohup", "bare")
 HOME = "HOME_OF_THE_HUB"
@@ -81,7 +81,8 @@ def attach(home: Home, session_id: str) -> dict[str, Any]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
         door.settimeout(10)
         door.connect(str(home.sessions / f"{session_id[:8]}.sock"))
-        send_with_terminal(door, {"m": "attach", "rows": 24, "cols": 80}, (keys, os.open(os.devnull, os.O_WRONLY)))
+        attach = wire.encode({"m": "attach", "rows": 24, "cols": 80})
+        send_with_fds(door, attach, (keys, os.open(os.devnull, os.O_WRONLY)))
         buffer = wire.LineBuffer()
         for _ in range(2):
             for message in buffer.feed(door.recv(65536)):

@@ -48,7 +48,7 @@ class ThreadedHub:
 
         return f"{self.url}/#link={self.run(make())}"
 
-    def add_session(self, **fields: str) -> SessionRecord:
+    def add_session(self, **fields: Any) -> SessionRecord:
         async def add() -> SessionRecord:
             return self.hub.desk.add_session(**fields)
 

@@ -21,6 +21,8 @@ pytestmark = [pytest.mark.tools, pytest.mark.timeout(400)]
 DEFAULT_TOOLS = Path(__file__).parents[2] / ".venv" / "tools"
 ALLOW = '[[rule]]\nname = "touch"\nverdict = "allow"\ncommand = ["touch", "made-by-bash.txt"]\n'
 TWO = '[[rule]]\nname = "two"\nverdict = "ask"\ncommand = ["touch", "**"]\napprovals = 2\n'
+BOTH = pytest.mark.parametrize("tool", ["claude", "codex"])
+WAYS = {"claude": "hook", "codex": "keys"}  # how the answer comes to the tool
 DENY = '[[rule]]\nname = "no-touch"\nverdict = "deny"\ncommand = ["touch", "**"]\nreason = "make no files here"\n'
 
 
@@ -66,16 +68,22 @@ def records(stage: Stage, event: str) -> list[dict[str, Any]]:
     return [entry for entry in entries if entry["event"] == event]
 
 
+def ways(stage: Stage) -> list[str]:
+    return [str(entry.get("way", "keys")) for entry in records(stage, "REPLY_INJECTED")]
+
+
 def sources(stage: Stage) -> list[str]:
     return [str(entry["source"]) for entry in records(stage, "REPLY_INJECTED")]
 
 
-def test_a_rule_that_allows_lets_the_command_run_and_nobody_is_asked() -> None:
-    with Stage("claude", prepare=with_rules(ALLOW)) as stage:
+@BOTH
+def test_a_rule_that_allows_lets_the_command_run_and_nobody_is_asked(tool: str) -> None:
+    with Stage(tool, prepare=with_rules(ALLOW)) as stage:
         stage.next_prompt(120, idle=True)
         stage.say("please lab:bash now")
         stage.wait(lambda: (stage.folder / "made-by-bash.txt").exists(), "the file", 90)
         stage.wait(lambda: "rule:touch" in sources(stage), "the record of the rule")
+        assert ways(stage) == [WAYS[tool]]
 
 
 def test_a_newcomers_first_rule_comes_from_what_they_allowed() -> None:
@@ -93,8 +101,8 @@ def test_a_newcomers_first_rule_comes_from_what_they_allowed() -> None:
 
 
 def test_a_rule_allows_nothing_that_was_only_read_from_a_screen() -> None:
-    """Codex draws nothing for a tab: two words look like one."""
-    with Stage("codex", prepare=with_rules(ALLOW)) as stage:
+    """Codex draws nothing for a tab: two words look like one.  Whoever names hooks in `-c` gets none of ours."""
+    with Stage("codex", prepare=with_rules(ALLOW), arguments=("-c", "hooks.Stop=[]")) as stage:
         stage.next_prompt(120, idle=True)
         stage.say("please lab:bash now")
         prompt = stage.next_prompt(90)
@@ -102,18 +110,21 @@ def test_a_rule_allows_nothing_that_was_only_read_from_a_screen() -> None:
         assert not (stage.folder / "made-by-bash.txt").exists()
 
 
-@pytest.mark.parametrize("tool", ["claude", "codex"])
-def test_a_rule_that_refuses_leaves_no_trace_on_the_disk(tool: str) -> None:
+@BOTH
+def test_a_rule_that_refuses_leaves_no_trace_on_the_disk_and_the_model_hears_why(tool: str) -> None:
     with Stage(tool, prepare=with_rules(DENY)) as stage:
         stage.next_prompt(120, idle=True)
         stage.say("please lab:bash now")
         stage.wait(lambda: "rule:no-touch" in sources(stage), "the record of the rule", 90)
         assert not (stage.folder / "made-by-bash.txt").exists()
         assert [entry["reason"] for entry in records(stage, "REPLY_RECEIVED")] == ["make no files here"]
+        stage.wait(lambda: "make no files here" in stage.model.newest, "the reason", 60)
+        assert ways(stage) == [WAYS[tool]] and not (stage.folder / "made-by-bash.txt").exists()
 
 
-def test_a_grant_is_used_up_and_another_one_expires() -> None:
-    with Stage("claude") as stage:
+@BOTH
+def test_a_grant_is_used_up_and_another_one_expires(tool: str) -> None:
+    with Stage(tool) as stage:
         stage.next_prompt(120, idle=True)
         stage.say("please lab:bash now")
         prompt = stage.next_prompt()
@@ -132,15 +143,16 @@ def test_a_grant_is_used_up_and_another_one_expires() -> None:
         assert "touch made-by-bash.txt" in stage.next_prompt(90)["excerpt"]
 
 
-def test_two_people_on_the_page_and_in_telegram_must_agree() -> None:
+@BOTH
+def test_two_people_on_the_page_and_in_telegram_must_agree(tool: str) -> None:
     with FakeTelegram() as server:
         ann = server.person(1001)
-        with Stage("claude", config=two_channels(server), prepare=with_rules(TWO)) as stage:
+        with Stage(tool, config=two_channels(server), prepare=with_rules(TWO)) as stage:
             stage.next_prompt(120, idle=True)
             stage.say("please lab:bash now")
             asked = stage.next_prompt(90)
             shown = server.wait_for(lambda: asking(ann.sees(), "2 people must agree"), "the card in Telegram", 60)
-            ann.tap(shown, "Yes")
+            ann.tap(shown, "Yes")  # the choice that allows once, however the tool words it
             opened = command(stage, "web", "--no-open", "--name", "bob")
             with httpx.Client(base_url=opened["url"], timeout=60) as page:
                 enter_now(page, opened["links"]["local"])

@@ -8,7 +8,7 @@ from random import Random
 
 from tests.support.acp_lines import pass_lines
 from tests.support.door_rounds import ask_many, kill_rounds
-from tests.support.hubs import hub_process
+from tests.support.hubs import hub_process, with_page
 
 AT_A_TIME = 50
 
@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     chance = Random(given.seed)
     ended: Counter[str] = Counter()
     try:
-        with hub_process() as hub:
+        with hub_process(with_page()) as hub:
             passed = pass_lines(hub, given.lines, chance)
             print(f"doors: {given.lines} protocol messages, {passed:,} bytes, passed unchanged both ways", flush=True)
             ask_many(hub, given.at_once)

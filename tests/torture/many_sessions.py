@@ -1,7 +1,8 @@
-"""Many sessions that ask at random moments: `python -m tests.torture many_sessions [--sessions N]`.
+"""Many sessions that ask at random moments: `python -m tests.torture many_sessions [--sessions N] [--at-once]`.
 
-Started by the real command, one after the other; when all are there they begin to ask.  Reports latencies, memory per
-session, and whether the hub grew.
+Started by the real command, one after the other, each host forked by the zygote (`--plain`: without it); when all are
+there they begin to ask.  Reports latencies, memory per session, replies a second, the hub's processor time for each,
+and whether the hub grew.  `--at-once`: nobody waits between two questions, which is as much as the hub can take.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import threading
 import time
 from statistics import mean
 
+from tests.benchmarks.measure import cpu_s
 from tests.support.arena import Arena, arena
 from tests.support.crowd import Crowd, ask_pids, memory_kb, percentiles
+from tests.support.zygotes import SWITCH, parent_of, start_zygote, zygotes
 
 
 def main(arguments: list[str]) -> int:
@@ -20,10 +23,17 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--sessions", type=int, default=1000)
     parser.add_argument("--questions", type=int, default=5)
     parser.add_argument("--starters", type=int, default=2)
+    parser.add_argument("--people", type=int, default=8)
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--at-once", action="store_true")
     given = parser.parse_args(arguments)
     with arena() as place:
         place.start_hub()
-        crowd = Crowd(place, questions=given.questions, pause=max(100, given.sessions * 15), people=8)
+        if not given.plain:
+            del place.environ[SWITCH]
+            start_zygote(place.home.root, place.environ)
+        pause = 1 if given.at_once else max(100, given.sessions * 15)
+        crowd = Crowd(place, questions=given.questions, pause=pause, people=given.people)
         starters = [
             threading.Thread(target=_start, args=(crowd, first, given.sessions, given.starters))
             for first in range(given.starters)
@@ -32,10 +42,11 @@ def main(arguments: list[str]) -> int:
         watching = threading.Event()
         watcher = threading.Thread(target=_watch, args=(place, samples, watching))
         watcher.start()
-        began = time.monotonic()
+        began, spent_s = time.monotonic(), 0.0
         fault = ""
         try:
             crowd.serve(starters, deadline_s=3600)
+            spent_s = cpu_s(place.hub_pid)
         except AssertionError as error:
             fault = str(error)
         finally:
@@ -47,6 +58,10 @@ def main(arguments: list[str]) -> int:
     print(f"many_sessions: {given.sessions} sessions, {answers} answers, {len(crowd.refused)} refused, {took_s:.0f} s")
     print(f"many_sessions: question on the screen to raised: {percentiles(crowd.raise_s)}")
     print(f"many_sessions: reply sent to typed: {percentiles(crowd.reply_s)}")
+    print(
+        f"many_sessions: {crowd.replies_per_s:.0f} replies a second; processor time of the hub, for all that a session"
+    )
+    print(f"many_sessions: needs of it, {spent_s / max(1, answers) * 1000:.1f} ms per question")
     _report(samples)
     return 1 if fault else 0
 
@@ -68,9 +83,22 @@ def _start(crowd: Crowd, first: int, last: int, step: int) -> None:
 
 def _watch(place: Arena, samples: list[tuple[int, int, float]], done: threading.Event) -> None:
     """Sessions, the hub's memory in KB, and MB per host, every few seconds."""
+    told = False
     while not done.wait(5):
         hub, hosts = ask_pids(place)
         own = memory_kb([hub])
         shares = memory_kb(hosts[:: max(1, len(hosts) // 50)])
         if own and shares:
             samples.append((len(hosts), own[0], mean(shares) / 1024))
+        if hosts and not told:
+            told = True
+            known = zygotes(place.home.root)
+            by_zygote = sum(_parent(pid) in known for pid in hosts)
+            print(f"many_sessions: {by_zygote} of the first {len(hosts)} hosts were forked by a zygote", flush=True)
+
+
+def _parent(pid: int) -> int:
+    try:
+        return parent_of(pid)
+    except OSError:
+        return 0  # it has ended meanwhile

@@ -78,6 +78,8 @@ PLAIN = [
         "Which code editor?",
         "Max tokens [4096]:",
     ),
+    *("Enter file in which to save the key (/root/.ssh/id_ed25519):", "File to store the API token in [./token]:"),
+    *("Where should we keep the client secret?", "Folder with your signing keys:", "Where is the service account key:"),
     *("Path to your private key:", "Private key file:", "Key name:", "Token name:", "Postal code:", "Error code:"),
     *("Which password hashing library should we use?", "How should tokens be stored?", "Primary key:", "Sort key:"),
     *("Key size (bits):", "Enter your zip code:", "What should the code do?", "Describe the code to write:", "Editor:"),

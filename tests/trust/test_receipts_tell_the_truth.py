@@ -243,6 +243,6 @@ def test_the_command_prints_which_answer_was_typed_where() -> None:
         replying = hub.popen("reply", prompt_id, "y")
         host.answer_typing()
         out, _ = replying.communicate(timeout=30)
-        assert out == 'Typed "y" into nightly, the answer of cli:local (this machine).\n'
+        assert out == 'Typed "y" into nightly, the answer of a person at this machine.\n'
         late = json.loads(hub.cli("reply", prompt_id, "n", "--json").stdout)
-        assert late["message"].startswith('It was already answered with "y" by cli:local (this machine) at ')
+        assert late["message"].startswith('It was already answered with "y" by a person at this machine at ')

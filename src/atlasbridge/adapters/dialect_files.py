@@ -6,7 +6,9 @@ may also extend a packaged dialect under a new name, or under the same name.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from atlasbridge.core.errors import DialectError
 from atlasbridge.core.recognition.dialect import Dialect, extend, parse_dialect
@@ -15,6 +17,8 @@ TOOLS = Path(__file__).parent
 FILE = "dialect.toml"
 OWN_TOOLS = "adapters"
 FALLBACK = "generic"
+T = TypeVar("T")
+_remembered: dict[tuple[str, str, int, int, int], Any] = {}
 
 
 def load_dialect(name: str, own_dir: Path | None = None) -> Dialect:
@@ -56,7 +60,21 @@ def dialect_for(command: str, own_dir: Path | None = None) -> str:
 
 def _commands_line(path: Path) -> str:
     """Only the line that lists the executables: a start must not parse every file."""
+    return _of_version(_find_commands_line, path)
+
+
+def _find_commands_line(path: Path) -> str:
     return next((line for line in path.read_text("utf-8", "replace").splitlines() if line.startswith("commands")), "")
+
+
+def _of_version(read: Callable[[Path], T], path: Path) -> T:
+    """What a file says, remembered as long as it is the same file: whoever forks hosts has read it for all of them."""
+    told = path.stat()
+    key = (read.__name__, str(path), told.st_ino, told.st_mtime_ns, told.st_size)
+    if key not in _remembered:
+        _remembered[key] = read(path)
+    found: T = _remembered[key]
+    return found
 
 
 def _complete(dialect: Dialect, own_dir: Path | None, skip_own: set[str]) -> Dialect:
@@ -70,6 +88,13 @@ def _complete(dialect: Dialect, own_dir: Path | None, skip_own: set[str]) -> Dia
 
 
 def _read(path: Path) -> Dialect:
+    try:
+        return _of_version(_parse, path)
+    except OSError as error:
+        raise DialectError(f"{path}: cannot be read: {error}", "Check the file, or remove it.") from None
+
+
+def _parse(path: Path) -> Dialect:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -24,6 +24,8 @@ class Speaker(Protocol):
 
     def speak(self, identity: str, prompt_id: str, value: str, token: Any, **fields: Any) -> InboundReply: ...
     def deliver(self, reply: InboundReply) -> None: ...
+    def is_alone(self, chat: str, identity: str) -> bool:
+        """Whether nobody but that person reads what is said there."""
 
 
 class AnswerCommands:

@@ -20,6 +20,7 @@ from atlasbridge.core.session.model import SessionRecord
 class BaseChannel(ABC):
     name: ClassVar[str]
     remote: ClassVar[bool] = True  # text leaves this machine: secrets are never asked or answered here
+    personal: ClassVar[bool] = False  # each person has a chat of their own: what one may not see goes to the others
 
     def __init__(self, settings: Mapping[str, Any], desk: Desk, clock: Clock) -> None:
         """`settings` is the channel's own table of the configuration, already checked by its pydantic model."""

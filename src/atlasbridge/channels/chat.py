@@ -46,6 +46,7 @@ class ChatChannel(BaseChannel):
     """`title` is how the service is called; `sign` begins a command there, `muted` says what muting does."""
 
     remote = True  # whatever is said here leaves this machine
+    personal = True
     title: ClassVar[str]
     sign: ClassVar[str]
     muted: ClassVar[str]
@@ -121,17 +122,27 @@ class ChatChannel(BaseChannel):
         def render(chat: str, short: bool) -> Params:
             return self._paint_prompt(event, session, chat, short)
 
-        chats = self._addressed(event.prompt_id, await self._chats())
+        chats = self._addressed(event, await self._chats())
         return await self._delivery.send(event, chats, render, self._hint)
 
-    def _addressed(self, prompt_id: str, chats: list[str]) -> list[str]:
+    def _addressed(self, event: PromptRecord, known: list[str]) -> list[str]:
         """Where those are whom this prompt is for now; a group is everybody's."""
-        only = self.desk.tone(prompt_id, self.name).only
+        chats = self._readable(event.session_id, known)
+        only = self.desk.tone(event.prompt_id, self.name).only
         return chats if only is None else [chat for chat in chats if self._owner(chat) in only] or chats
+
+    def _readable(self, session_id: str, chats: list[str]) -> list[str]:
+        """Where nobody reads of a session who may not."""
+        readers = self.desk.readers(session_id, self.name)
+        return chats if readers is None else [chat for chat in chats if self._owner(chat) in readers]
 
     def _owner(self, chat: str) -> str:
         """The identity of the one person who reads this chat; "": several do."""
         return ""
+
+    def is_alone(self, chat: str, identity: str) -> bool:
+        """Whether nobody but that person reads what is said there."""
+        return self._owner(chat) == identity
 
     def _is_silent(self, prompt_id: str, chat: str) -> bool:
         """Whether this prompt comes without a sound there: muted, quiet hours, or one of many."""
@@ -263,7 +274,8 @@ class ChatChannel(BaseChannel):
             self._tasks.hold(self._notify(message, session))
 
     async def _notify(self, message: str, session: SessionRecord | None) -> None:
-        for chat in await self._chats():
+        chats = await self._chats()
+        for chat in chats if session is None else self._readable(session.session_id, chats):
             if session is None or not self._commands.is_muted(chat):
                 hushed = self._hushed if session is not None else {}  # that a session began or ended wakes nobody
                 self._outbox.post(chat, self._paint_notice(message, session, chat) | hushed, NOTICE)

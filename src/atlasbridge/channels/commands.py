@@ -23,6 +23,7 @@ COMMANDS = {
     "status": "what waits for an answer",
     "sessions": "what runs",
     "screen": "show a session's screen: {sign}screen NAME",
+    "picture": "a session's screen as a picture: {sign}picture NAME",
     "last": "a session's last answer in full: {sign}last NAME",
     "transcript": "all that a session said since the last prompt: {sign}transcript NAME",
     "queue": "an instruction for when it is done: {sign}queue TEXT; what waits: {sign}queue; back: {sign}queue off ID",
@@ -30,6 +31,7 @@ COMMANDS = {
     "switch": "send plain texts to one session: {sign}switch NAME, {sign}switch off",
     "new": "start one of the configured sessions: {sign}new NAME",
     "esc": "press Esc in a session, to interrupt it: {sign}esc NAME",
+    "resume": "let a session that Ctrl-Z has stopped go on: {sign}resume NAME",
     "stop": "end a session: {sign}stop NAME",
     "later": "answer later: {sign}later ID 06:00 VALUE; what is kept: {sign}later; take back: {sign}later off ID",
     "snooze": "be asked again in a while: {sign}snooze ID 15m",
@@ -68,6 +70,7 @@ class Spoken:
     name: str = "screen.txt"
     split: bool = False
     file: bytes | None = None
+    picture: bool = False
 
 
 def parse_command(text: str, bot_name: str, sign: str = "/") -> Command | None:
@@ -141,9 +144,10 @@ def render_sessions(sessions: list[SessionRecord], prompts: list[PromptRecord], 
     lines = []
     for session in active(sessions):
         waiting = any(record.session_id == session.session_id for record in prompts)
+        state = "stopped" if session.stopped else "waits for you" if waiting else "runs"
         mark = " ← plain texts go here" if session.session_id == chosen else ""
         lines.append(
-            f"{wording.session_name(session)} · {wording.tool_name(session)} · {'waits for you' if waiting else 'runs'}"
+            f"{wording.session_name(session)} · {wording.tool_name(session)} · {state}"
             f"{mark}\n   {visible(session.cwd, keep_lines=False)[-60:]} · {short_id(session.session_id)}"
         )
     return "\n".join(lines)

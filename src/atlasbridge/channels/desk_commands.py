@@ -29,16 +29,16 @@ class DeskCommands:
     def __init__(self, desk: Desk, clock: Clock, channel: str, sign: str, mute_effect: str, speaker: Speaker) -> None:
         self._desk, self._clock = desk, clock
         self._channel, self._sign, self._mute_effect = channel, sign, mute_effect
-        self._answers = AnswerCommands(desk, sign, speaker)
-        self.about_session = SessionCommands(desk, sign, self.chosen, speaker)
+        self._speaker = speaker
 
     async def run(self, chat: str, command: Command, identity: str, token: Any = None) -> Spoken:
         """`token`: where it was said, for whoever answers a reply that the command became."""
+        desk = self._desk.seen_by(identity, self._speaker.is_alone(chat, identity))
         if command.name in AnswerCommands.NAMES:
-            return Spoken(self._answers.run(command, identity, token))
+            return Spoken(AnswerCommands(desk, self._sign, self._speaker).run(command, identity, token))
         if command.name in SessionCommands.NAMES:
-            return await self.about_session.run(chat, command, identity)
-        sessions, prompts = self._desk.sessions(), self._desk.open_prompts()
+            return await self._about_session(desk).run(chat, command, identity)
+        sessions, prompts = desk.sessions(), desk.open_prompts()
         match command.name:
             case "sessions":
                 return Spoken(render_sessions(sessions, prompts, self.chosen(chat)))
@@ -47,18 +47,26 @@ class DeskCommands:
             case "status":
                 return Spoken(render_status(prompts, sessions))
             case "grant":
-                return Spoken(self._grant(command.rest, identity))
+                return Spoken(self._grant(desk, command.rest, identity))
             case "mute":
                 return Spoken(self._mute(chat, command.rest))
             case "away":
-                return Spoken(self._away(command.rest))
+                return Spoken(self._away(desk, command.rest))
             case "here":
-                self._desk.come_back()
+                desk.come_back()
                 return Spoken("Good. Who types in a session is given a moment before you are asked here.")
             case "help" | "start":
                 return Spoken(render_help(self._sign))
             case _:
                 return Spoken(f"I do not know {self._sign}{command.name}.\n{render_help(self._sign)}")
+
+    def meant(self, chat: str, identity: str) -> SessionRecord | None:
+        """The session that something without a name is about."""
+        desk = self._desk.seen_by(identity, self._speaker.is_alone(chat, identity))
+        return self._about_session(desk).meant(chat, "")
+
+    def _about_session(self, desk: Desk) -> SessionCommands:
+        return SessionCommands(desk, self._sign, self.chosen, self._speaker)
 
     def chosen(self, chat: str) -> str:
         """The session that plain texts of this chat go to, or ""."""
@@ -78,13 +86,13 @@ class DeskCommands:
         self._desk.remember(key, session.session_id)
         return f"Plain texts now go to {session_name(session)} ({tool_name(session)})."
 
-    def _grant(self, rest: str, identity: str) -> str:
+    def _grant(self, desk: Desk, rest: str, identity: str) -> str:
         wanted = parse_grant(rest)
         if wanted is None:
             return f"Say {self._sign}grant ID 30m or {self._sign}grant ID 5x; ID is the prompt's."
         prompt_id, for_s, times, folder = wanted
         preview = for_s is None and times is None
-        made = self._desk.grant(prompt_id, identity, for_s=for_s, times=times, folder=folder, preview=preview)
+        made = desk.grant(prompt_id, identity, for_s=for_s, times=times, folder=folder, preview=preview)
         return render_grant(made, self._sign)
 
     def _mute(self, chat: str, rest: str) -> str:
@@ -94,13 +102,13 @@ class DeskCommands:
         self._desk.remember(f"{self._channel}.mute.{chat}", str(self._clock.wall() + span_s))
         return f"Muted for {render_left(span_s)}: {self._mute_effect}" if span_s else "No longer muted."
 
-    def _away(self, rest: str) -> str:
+    def _away(self, desk: Desk, rest: str) -> str:
         span_s = parse_span(rest) if rest else None
         if span_s is None and rest:
             return f"Say {self._sign}away, {self._sign}away 2h or {self._sign}here."
         if span_s == 0:
-            self._desk.come_back()
+            desk.come_back()
             return "No longer away."
-        self._desk.go_away(span_s)
+        desk.go_away(span_s)
         until = f"for {render_left(span_s)}" if span_s else f"until {self._sign}here"
         return f"Away {until}: everything is asked here at once."

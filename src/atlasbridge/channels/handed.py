@@ -33,6 +33,7 @@ class NotHanded(Exception):
 
 def read_inside(folder: str, path: str) -> tuple[str, bytes]:
     """(name, content) of a regular file below `folder`."""
+    _refuse_elsewhere(folder)
     parts = _parts(folder, path)
     if any(_SECRET_NAME.fullmatch(part.lower()) for part in parts):
         raise NotHanded("A file of that name holds secrets: it does not go into a chat.")
@@ -53,6 +54,7 @@ def read_inside(folder: str, path: str) -> tuple[str, bytes]:
 
 def save_inside(folder: str, name: str, content: bytes) -> str:
     """Put a file into the folder's own `from-chat`, over nothing that is there.  Returns its path in the folder."""
+    _refuse_elsewhere(folder)
     if len(content) > MOST_IN:
         raise NotHanded(f"A file may have at most {MOST_IN // 2**20} MB.")
     safe = _BAD_IN_NAME.sub("_", PurePosixPath(name.replace("\\", "/")).name).lstrip(".-")[-NAME_LIMIT:] or "file"
@@ -68,6 +70,12 @@ def save_inside(folder: str, name: str, content: bytes) -> str:
             os.close(where)
     except OSError as fault:
         raise NotHanded(f"It could not be saved: {fault.strerror}.") from None
+
+
+def _refuse_elsewhere(folder: str) -> None:
+    """A folder of another machine must never be taken for one of the same name here."""
+    if not folder:
+        raise NotHanded("That session is on another machine: its files pass through that machine's own chat only.")
 
 
 def _own_folder(root: int) -> int:

@@ -121,7 +121,7 @@ def first_line(prompt: Prompt) -> str:
     """How the question begins, on one line: what a notification shows."""
     subject = prompt.subject
     if subject is not None and subject.shown.strip() and subject.kind is not SubjectKind.QUESTION:
-        told = subject.target if subject.kind in (SubjectKind.EDIT, SubjectKind.FETCH) else ""
+        told = ", ".join(subject.targets) if subject.kind in (SubjectKind.EDIT, SubjectKind.FETCH) else ""
         return _flat(told or next(line for line in subject.shown.splitlines() if line.strip()))
     lines = [flat for line in prompt.excerpt.splitlines() if (flat := _flat(line))]
     asking = [line for line in lines if "?" in line]
@@ -146,7 +146,7 @@ def cut_to(text: str, room: int, size: Size) -> str:
 
 
 def _caption(subject: Subject) -> str:
-    target = _flat(subject.target)[:120]
+    target = _flat(", ".join(subject.targets))[:120]
     folder = _flat(subject.folder)[-80:]
     where = f" · {target}" if target else f" in {folder}" if folder else ""
     return CAPTIONS[subject.kind] + where

@@ -11,6 +11,7 @@ from atlasbridge.channels.commands import Command, Spoken, find_session
 from atlasbridge.channels.handed import NotHanded, read_inside
 from atlasbridge.channels.listening import active
 from atlasbridge.channels.reading import last_answer, rows_of, since_instruction
+from atlasbridge.channels.screenshot import make_picture
 from atlasbridge.channels.wording import session_name, tool_name
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.ids import short_id
@@ -27,7 +28,18 @@ NO_ANSWER = "That session does not answer."
 class SessionCommands:
     """`chosen` is the session that plain texts of a chat go to."""
 
-    NAMES: ClassVar[tuple[str, ...]] = ("screen", "last", "transcript", "get", "queue", "new", "esc", "stop")
+    NAMES: ClassVar[tuple[str, ...]] = (
+        "screen",
+        "picture",
+        "last",
+        "transcript",
+        "get",
+        "queue",
+        "new",
+        "esc",
+        "resume",
+        "stop",
+    )
 
     def __init__(self, desk: Desk, sign: str, chosen: Callable[[str], str], speaker: Speaker) -> None:
         self._desk, self._sign, self._chosen, self._speaker = desk, sign, chosen, speaker
@@ -47,6 +59,9 @@ class SessionCommands:
             return Spoken(self._which(command.name))
         if command.name == "esc":
             return Spoken(await self._esc(session, identity))
+        if command.name == "resume":
+            resumed = await self._desk.resume(session.session_id)
+            return Spoken(f"{session_name(session)} goes on." if resumed else NO_ANSWER)
         return await self._read(command.name, session)
 
     def meant(self, chat: str, rest: str) -> SessionRecord | None:
@@ -63,6 +78,8 @@ class SessionCommands:
             screen = await self._desk.screen(session.session_id)
             text = "" if screen is None else str(screen.get("text") or "\n".join(screen.get("lines") or []))
             return Spoken(NO_ANSWER) if screen is None else Spoken(f"{title}:", text)
+        if what == "picture":
+            return await self._picture(session, title)
         screen = await self._desk.screen(session.session_id, past=True)
         if screen is None:
             return Spoken(NO_ANSWER)
@@ -71,6 +88,13 @@ class SessionCommands:
         )
         rows = pick(rows_of(screen), self._given(session))
         return Spoken(f"{title}, {about}:", "\n".join(rows), f"{what}.txt", split=True)
+
+    async def _picture(self, session: SessionRecord, title: str) -> Spoken:
+        screen = await self._desk.screen(session.session_id, styled=True)
+        if screen is None:
+            return Spoken(NO_ANSWER)
+        made = await make_picture(screen)
+        return Spoken(made) if isinstance(made, str) else Spoken(title, name="screen.png", file=made, picture=True)
 
     def _given(self, session: SessionRecord) -> list[str]:
         """The last instruction that went through the desk; it is the newest unless somebody typed at the terminal."""
@@ -85,7 +109,7 @@ class SessionCommands:
         if session is None or not path:
             return Spoken(f"Say {self._sign}get PATH, or {self._sign}get NAME PATH; {self._sign}sessions lists names.")
         try:
-            name, content = await asyncio.to_thread(read_inside, session.cwd, path)
+            name, content = await asyncio.to_thread(read_inside, self._desk.folder(session.session_id), path)
         except NotHanded as why:
             return Spoken(str(why))
         self._desk.note(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from atlasbridge.channels.outbox import Place
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import Desk
+from atlasbridge.core.prompt.model import PromptRecord
 
 KEPT = 1000
 READING_S = 1.0  # nobody reads and answers faster; Telegram's clock shows whole seconds
@@ -70,6 +71,10 @@ class Shown:
         if at:
             self._ahead_s = at - self._clock.wall()
         self.add(prompt_id, place, at)
+
+    def is_everybodys(self, record: PromptRecord) -> bool:
+        """Whether everybody who takes part in this channel may hear of it."""
+        return self._desk.readers(record.session_id, self._channel) is None
 
     def refer(self, prompt_id: str, place: Place) -> None:
         """A message that asks for the words of one of its choices: it shows nothing, but a reply to it is meant so."""

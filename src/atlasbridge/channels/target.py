@@ -52,7 +52,7 @@ def offer(desk: Desk, shown: Shown, chat: str, only: str = "", sentence: str = W
     """The question back, with what this chat shows and still stands open."""
     open_prompts = desk.open_prompts()
     here = [r for r in open_prompts if any(place[0] == chat for place in shown.places(r.prompt_id))]
-    secret = [record for record in open_prompts if record.prompt.secret]
+    secret = [r for r in open_prompts if r.prompt.secret and (r in here or shown.is_everybodys(r))]
     told = tuple(record for record in _of(here, only) or here if not record.prompt.secret)[:MOST_OFFERED]
     if told:
         return Doubt(sentence, told)

@@ -62,10 +62,16 @@ def tool_name(session: SessionRecord) -> str:
 
 
 def session_name(session: SessionRecord) -> str:
-    """What a person calls it: its label, else its folder, else its tool."""
+    """What a person calls it: its label, else its folder, else its tool; with its machine where there are several."""
     folder = visible(session.cwd, keep_lines=False).rstrip("/").rpartition("/")[2]
     label = visible(session.label, keep_lines=False).strip()
-    return (label or folder or tool_name(session))[:LABEL_LIMIT]
+    name = (label or folder or tool_name(session))[:LABEL_LIMIT]
+    return f"{name}@{visible(session.machine, keep_lines=False)[:LABEL_LIMIT]}" if session.machine else name
+
+
+def host_name(session: SessionRecord, host: str) -> str:
+    """The machine, where the session's name does not say it."""
+    return "" if session.machine else host
 
 
 def wanted_next(prompt: Prompt) -> str:
@@ -99,7 +105,7 @@ def render_header(prompt: Prompt, session: SessionRecord, host: str) -> str:
     """Where it comes from.  All of it is ours: nothing the tool printed can stand here."""
     folder = visible(session.cwd, keep_lines=False)
     where = folder if len(folder) <= 60 else f"…{folder[-59:]}"
-    parts = [tool_name(session), session_name(session), host, where, short_id(session.session_id)]
+    parts = [tool_name(session), session_name(session), host_name(session, host), where, short_id(session.session_id)]
     return " · ".join(dict.fromkeys(part for part in parts if part))
 
 
@@ -143,6 +149,9 @@ def render_hint(prompt: Prompt, prompt_id: str) -> str:
         )
     if prompt.idle and not is_ambiguous(prompt):
         return f"Reply to this message with the next {wanted_next(prompt)}."
+    if prompt.fields:
+        names = [visible(field.label, keep_lines=False) for field in prompt.fields]
+        return f"A form: reply with its fields, such as “{names[0]}: …; {names[-1]}: …”. The others stay."
     if prompt.type is PromptType.TYPE_FREE_TEXT:
         limit = prompt.constraints.get("max_length")
         return "Reply to this message with the text." + (f" At most {limit} characters." if limit else "")

@@ -114,13 +114,18 @@ def _title(board: Board, cols: int) -> Line:
     place = next(number for number, item in enumerate(board.listed, 1) if item is prompt)
     tool = DOORS.get(prompt["tool"], prompt["tool"])
     words = [name_of(prompt), tool if prompt.get("label") else "", _folder(prompt.get("cwd", ""))]
-    words += [KINDS.get(prompt["type"], prompt["type"]), prompt["prompt_id"][:8], _kept(prompt)]
+    words += [_kind(prompt), prompt["prompt_id"][:8], _kept(prompt)]
     words.append(f"{place}/{len(board.listed)}")
     if board.shown.total > board.shown.height > 0:
         words.append(f"lines {board.scroll + 1}-{min(board.scroll + board.shown.height, board.shown.total)}")
         words[-1] += f" of {board.shown.total} (PgDn, PgUp)"
     text = "── " + visible(" · ".join(word for word in words if word), keep_lines=False) + " "
     return Line(clip(text + "─" * cols, cols, end=""), "bold")
+
+
+def _kind(prompt: dict[str, Any]) -> str:
+    rests = prompt["type"] == "unknown" and prompt["constraints"].get("idle")  # an editor, a pager
+    return "rests, takes keys" if rests else KINDS.get(prompt["type"], prompt["type"])
 
 
 def _kept(prompt: dict[str, Any]) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from atlasbridge.bootstrap import plan_desk_chats
+from atlasbridge.cli.desk_chats import config_option, show_chats
 from atlasbridge.cli.desk_options import database_option, operator, url_option, work
 from atlasbridge.cli.fleet_words import needs
 from atlasbridge.cli.printing import json_option, print_json, print_table
@@ -30,6 +33,7 @@ def command() -> None:
 @click.option("--key", default="", help="And its key.")
 @click.option("--connections", default=10, show_default=True, help="To PostgreSQL, at most.")
 @click.option("--metrics-token-file", type=click.Path(exists=True, path_type=Path), help="Who may read /metrics.")
+@config_option
 def serve(
     database_url: str,
     host: str,
@@ -39,6 +43,7 @@ def serve(
     key: str,
     connections: int,
     metrics_token_file: Path | None,
+    config_path: Path | None,
 ) -> None:
     """Serve the desk.  Run as many as you like against one database."""
     with needs("desk"):
@@ -49,7 +54,8 @@ def serve(
     logging.basicConfig(level=os.environ.get("ATLASBRIDGE_LOG_LEVEL", "INFO"), format="%(asctime)s %(message)s")
     token = metrics_token_file.read_text().strip() if metrics_token_file else ""
     place = Address(host, port, url, cert, key, token, connections)
-    asyncio.run(serve_desk(database_url, place, lambda known_as: click.echo(f"the desk is at {known_as}")))
+    read_plan = partial(plan_desk_chats, config_path, os.environ) if config_path else None
+    asyncio.run(serve_desk(database_url, place, lambda known_as: click.echo(f"the desk is at {known_as}"), read_plan))
 
 
 @command.command()
@@ -216,6 +222,7 @@ def _attach() -> None:
 
     for one in SUBCOMMANDS:
         people.add_command(one)
+    command.add_command(show_chats)
     audit.add_command(show)
     audit.add_command(verify)
 

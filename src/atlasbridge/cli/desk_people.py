@@ -104,6 +104,34 @@ def set_team(database_url: str, team: str, name: str, out: bool) -> None:
     click.echo(f"{name} {'left' if out else 'belongs to'} @{team.lstrip('@')}")
 
 
+@click.command("identity")
+@database_option
+@click.argument("name")
+@click.argument("identity")
+@click.option("--remove", is_flag=True, help="Not any more.")
+def set_identity(database_url: str, name: str, identity: str, remove: bool) -> None:
+    """NAME takes part in a chat of the desk as IDENTITY, such as telegram:1001 or slack:T1/U2."""
+    with needs("desk"):
+        from atlasbridge.desk import people
+
+    work(database_url, lambda database: people.set_identity(database, name, identity, not remove, operator()))
+    click.echo(f"{name} is {'no longer ' if remove else ''}{identity}")
+
+
+@click.command("quiet")
+@database_option
+@click.argument("name")
+@click.argument("spans", nargs=-1)
+@click.option("--zone", default="", help='Where they live, such as "Europe/Berlin"; empty: as the desk.')
+def set_quiet(database_url: str, name: str, spans: tuple[str, ...], zone: str) -> None:
+    """NAME wants no sound in these SPANS of the day, such as 22:00-07:00; none: never."""
+    with needs("desk"):
+        from atlasbridge.desk import people
+
+    work(database_url, lambda database: people.set_quiet(database, name, spans, zone, operator()))
+    click.echo(f"{name} wants quiet: {', '.join(spans) or 'never'}")
+
+
 @click.command("list")
 @database_option
 @json_option
@@ -120,17 +148,28 @@ def list_people(database_url: str, as_json: bool) -> None:
         (
             one["name"],
             ", ".join(one["teams"]),
+            ", ".join(one["identities"]),
             "everything"
             if one["role"] == "admin"
             else "; ".join(_right(right) for right in one["rights"]) or "nothing",
         )
         for one in found
     ]
-    print_table(("name", "teams", "may"), rows, "nobody yet: atlasbridge desk people add NAME")
+    print_table(("name", "teams", "chats", "may"), rows, "nobody yet: atlasbridge desk people add NAME")
 
 
 def _right(right: dict[str, str]) -> str:
     return f"{right['may']} {right['machine']}:{right['folder']}"
 
 
-SUBCOMMANDS = (add_person, new_link, remove_person, allow_person, deny_person, set_team, list_people)
+SUBCOMMANDS = (
+    add_person,
+    new_link,
+    remove_person,
+    allow_person,
+    deny_person,
+    set_team,
+    set_identity,
+    set_quiet,
+    list_people,
+)

@@ -140,9 +140,11 @@ def _check_creatable(root: Path) -> Check:
     place = root.parent
     while not place.exists():
         place = place.parent
-    if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
+    error = _fault_of_writing(place)
+    if error is None:
         return Check("home", "ok", f"{root} (made at the first use)")
-    return Check("home", "fault", f"{root} cannot be made: {place} is not writable", "set ATLASBRIDGE_HOME to your own")
+    why = f"{place} is not writable ({error.strerror})"
+    return Check("home", "fault", f"{root} cannot be made: {why}", "set ATLASBRIDGE_HOME to your own")
 
 
 def _fault_of_writing(root: Path) -> OSError | None:

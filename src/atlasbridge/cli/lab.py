@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from atlasbridge.cli.by_name import find_session_id, named_session, sessions_of
 from atlasbridge.cli.lab_canary import command as canary
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_line
 from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.session.naming import choose
 
 if TYPE_CHECKING:
     from atlasbridge.lab.replay import Recording
@@ -195,7 +197,7 @@ def _dialect(recording: Recording, tool: str) -> Any:
 @click.argument("what")
 @click.option("--tool", default="", help="The dialect, for a recording.")
 def explain(what: str, tool: str) -> None:
-    """Why something is or is not asked: a recording (.cast), a scenario file (.json), a prompt's id, or a session's."""
+    """Why something is or is not asked: a recording (.cast), a scenario (.json), a prompt, a session (id or name)."""
     if what.endswith(".cast"):
         _explain_recording(Path(what), tool)
     elif what.endswith(".json"):
@@ -217,16 +219,18 @@ def _explain_recording(path: Path, tool: str) -> None:
 
 
 def _explain_id(what: str) -> None:
-    """A session that runs, else a prompt."""
+    """A session that runs, by its id or its name; else a prompt."""
     with hub_client() as hub:
-        sessions = [item for item in hub.request("sessions")["sessions"] if item["session_id"].startswith(what)]
-        answer = hub.request("screen", session_id=sessions[0]["session_id"]) if len(sessions) == 1 else {}
-    if not answer:
-        _explain_prompt(_find_prompt(what))
-        return
-    waits = sessions[0].get("open_prompt")
-    click.echo(f"{sessions[0]['session_id']}  {sessions[0]['tool']}: " + (f"asks {waits}" if waits else "asks nothing"))
-    for line in answer["screen"].get("why") or ["nothing has been judged yet"]:
+        running = hub.ask("sessions")["sessions"]
+        if not choose(what, map(named_session, running)).found:
+            _explain_prompt(_find_prompt(what))
+            return
+        session_id = find_session_id(what, map(named_session, running))
+        screen = hub.ask("screen", session_id=session_id)["screen"]
+    (session,) = (item for item in running if item["session_id"] == session_id)
+    waits = session.get("open_prompt")
+    click.echo(f"{session_id}  {session['tool']}: " + (f"asks {waits}" if waits else "asks nothing"))
+    for line in screen.get("why") or ["nothing has been judged yet"]:
         click.echo(f"  {line}")
 
 
@@ -243,7 +247,7 @@ def _find_prompt(prompt_id: str) -> dict[str, Any]:
     for prompt in known:
         if prompt["prompt_id"].startswith(prompt_id):
             return dict(prompt)
-    raise AtlasBridgeError(f"there is no prompt {prompt_id!r}", "see: atlasbridge logs")
+    raise AtlasBridgeError(f"no prompt and no running session is called {prompt_id!r}", "see: atlasbridge ps, logs")
 
 
 @command.command("report")
@@ -266,9 +270,9 @@ def report(which: str, not_a_prompt: bool, kind: str | None, missed: bool) -> No
     )
 
 
-def _session_screen(session_id: str) -> dict[str, Any]:
+def _session_screen(said: str) -> dict[str, Any]:
     with hub_client() as hub:
-        answer = hub.request("screen", session_id=session_id)
+        answer = hub.ask("screen", session_id=find_session_id(said, sessions_of(hub)))
     screen = answer.get("screen") or answer
     lines = screen.get("lines") or screen.get("text", "").split("\n")
     return {"screen": "\n".join(str(line) for line in lines), "tool": answer.get("tool", "")}

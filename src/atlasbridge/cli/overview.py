@@ -62,10 +62,11 @@ def render_overview(prompts: list[dict[str, Any]], sessions: list[dict[str, Any]
     ]
     for item in others[:LISTED]:
         where = "here or elsewhere on a terminal" if item["attached"] else "in the background"
+        where = f"stopped (go on: atlasbridge resume {item['session_id'][:8]})" if item.get("stopped") else where
         lines.append(_row(item["session_id"], _name(item), f"{where}, {item['cwd']}", cols))
     lines += [f"  and {len(others) - LISTED} more"] if len(others) > LISTED else []
     answer = "answer: atlasbridge approvals · " if prompts else "start: atlasbridge run TOOL · "
-    return [*lines, "", f"{answer}go there: atlasbridge attach NAME · all commands: atlasbridge --help"]
+    return [*lines, "", f"{answer}go there: atlasbridge attach NAME", "all commands: atlasbridge --help"]
 
 
 def _row(full_id: str, name: str, text: str, cols: int) -> str:

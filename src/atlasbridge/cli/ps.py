@@ -24,8 +24,8 @@ def command(include_ended: bool, as_json: bool) -> None:
             item["session_id"][:8],
             item["label"] or item["tool"],
             item["pid"],
-            item["state"] if item["state"] != "active" else ("attached" if item["attached"] else "detached"),
-            (item["open_prompt"] or "")[:8] or _left(item),
+            _state(item),
+            _waits(item),
             ago(item["started_at"]),
             item["cwd"],
         )
@@ -34,7 +34,14 @@ def command(include_ended: bool, as_json: bool) -> None:
     print_table(("session", "tool", "pid", "state", "prompt", "age", "folder"), rows, "no sessions")
 
 
-def _left(session: dict[str, Any]) -> str:
-    """A question whose time is over and that still stands on the screen."""
-    left = session.get("still_waiting")
-    return f"{left[:8]} still waiting" if left else ""
+def _state(session: dict[str, Any]) -> str:
+    if session["state"] != "active":
+        return str(session["state"])
+    return "stopped" if session.get("stopped") else "attached" if session["attached"] else "detached"
+
+
+def _waits(session: dict[str, Any]) -> str:
+    """Its open question, or one whose time is over and that still stands on the screen; and what is queued for it."""
+    left, queued = session.get("still_waiting"), session.get("queued")
+    waits = [(session["open_prompt"] or "")[:8] or (f"{left[:8]} still waiting" if left else "")]
+    return ", ".join(filter(None, [*waits, f"{queued} queued" if queued else ""]))

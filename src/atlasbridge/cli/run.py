@@ -5,13 +5,19 @@ Only reads the command line and prints; the session itself is `core.session`'s.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Sequence
 
+from atlasbridge.core.client.host_request import ask_zygote
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.values import field, mutable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from atlasbridge.core.lean import socket
+    from atlasbridge.core.session.plan import Plan
 
 USAGE = "usage: atlasbridge run [OPTIONS] TOOL [ARGS...]     or: atlasbridge run [OPTIONS] -- CMD..."
 HELP = f"""{USAGE}
@@ -111,6 +117,9 @@ def _seconds(value: str) -> float:
 
 
 def main(words: Sequence[str]) -> int:
+    connection = ask_zygote(words, os.environ)
+    if connection is not None:
+        return _run_in_zygotes_host(connection)
     try:
         options = parse_run(words)
         if options.help:
@@ -124,12 +133,46 @@ def main(words: Sequence[str]) -> int:
         return complain(str(error), error.hint, error.exit_code)
 
 
+def _run_in_zygotes_host(connection: socket.socket) -> int:
+    """The host reads the command line and says what is wrong with it; we lend it the terminal, as ever."""
+    from atlasbridge.core.client.client import Client
+
+    client = Client(connection)
+    ending = client.await_start()
+    plan = client.plan
+    if plan.get("detach") and ending is None:
+        client.close()
+        return _tell_detached(client.session_id, bool(plan["hub"]))
+    ending = ending or client.run()
+    if plan.get("announce"):
+        announce_page()
+    return complain(ending.text, ending.hint, ending.status)
+
+
 def _run(options: RunOptions) -> int:
     from atlasbridge import bootstrap
+
+    plan = make_plan(options)
+    announce = say_before(options)
+    ending = bootstrap.run_session(plan)
+    if announce:
+        announce_page()  # the hub may have been started by this very run
+    if options.detach and ending.status == 0:
+        return _tell_detached(plan.session_id, options.hub)
+    return complain(ending.text, ending.hint, ending.status)
+
+
+def _tell_detached(session_id: str, hub: bool) -> int:
+    known = not hub or await_hub(session_id)
+    sys.stdout.write(f"{session_id}\n")
+    return 0 if known else complain("the hub does not know this session yet", "see: atlasbridge hub status", 0)
+
+
+def make_plan(options: RunOptions) -> Plan:
     from atlasbridge.core.ids import new_id
     from atlasbridge.core.session.plan import Plan
 
-    plan = Plan(
+    return Plan(
         command=tuple(options.command),
         session_id=new_id(),
         label=options.label,
@@ -142,19 +185,16 @@ def _run(options: RunOptions) -> int:
         cwd=_cwd(),
         environ=dict(os.environ),
     )
+
+
+def say_before(options: RunOptions) -> bool:
+    """What a person should read before the tool draws.  True: where the page is could not be said yet."""
     warn_of_version(options)
-    asks = options.hub and not options.detach and os.isatty(2)
-    if asks:
-        announce_page()
-        warn_of_older_hub()
-    ending = bootstrap.run_session(plan)
-    if asks:
-        announce_page()  # the hub may have been started by this very run
-    if options.detach and ending.status == 0:
-        known = not options.hub or await_hub(plan.session_id)
-        sys.stdout.write(f"{plan.session_id}\n")
-        return 0 if known else complain("the hub does not know this session yet", "see: atlasbridge hub status", 0)
-    return complain(ending.text, ending.hint, ending.status)
+    if not options.hub or options.detach or not os.isatty(2):
+        return False
+    announced = announce_page()
+    warn_of_older_hub()
+    return not announced
 
 
 def outer_session() -> str:
@@ -207,8 +247,11 @@ def warn_of_older_hub() -> None:
         sys.stderr.write(f"atlasbridge: {said}\n  {HINT}\n")
 
 
-def announce_page() -> None:
-    """Say once per start of the hub where its page is: before the tool draws, or after it has ended."""
+def announce_page() -> bool:
+    """Say once per start of the hub where its page is: before the tool draws, or after it has ended.  False: no page
+    is there to speak of, yet."""
+    import json
+
     from atlasbridge.core.daemon.lock import lock_holder
     from atlasbridge.core.home import Home
 
@@ -217,14 +260,17 @@ def announce_page() -> None:
     try:
         record = json.loads((home.root / "web.json").read_text())
         if lock_holder(home.lock) != record["pid"]:
-            return  # a dead hub's word: nobody knows who listens there now
+            return False  # a dead hub's word: nobody knows who listens there now
         this_start = f"{record['url']} of {record['pid']}"
         if shown.exists() and shown.read_text() == this_start:
-            return
+            return True
         shown.write_text(this_start)
     except (OSError, ValueError):
-        return  # the page is off, or not up yet: nothing to say
-    sys.stderr.write(f"atlasbridge: answer also at {record['url']} (open it with: atlasbridge web)\n")
+        return False  # the page is off, or not up yet: nothing to say
+    from atlasbridge.cli.own_name import own_name
+
+    sys.stderr.write(f"atlasbridge: answer also at {record['url']} (open it: {own_name()} web)\n")
+    return True
 
 
 def _cwd() -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,11 +51,16 @@ class _Source:
 
 
 def load_config(
-    path: Path, environ: Mapping[str, str], settings_class: SettingsClass, known_channels: list[str]
+    path: Path,
+    environ: Mapping[str, str],
+    settings_class: SettingsClass,
+    known_channels: list[str],
+    adjust: Callable[[dict[str, Any]], None] = lambda data: None,
 ) -> Configuration:
-    """`settings_class` and `known_channels` come from whoever knows the channels."""
+    """`settings_class` and `known_channels` come from whoever knows the channels; `adjust` changes what was read."""
     text = _read(path)
     data = _parse(path, text)
+    adjust(data)
     tables = data.get("channels", {})
     named = [name for name in known_channels if name in ("web",) or name in tables or _mentioned(name, environ)]
     models = {name: table_model(name, settings_class(name)) for name in named}

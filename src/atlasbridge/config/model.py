@@ -105,6 +105,10 @@ class Session(Table):
     max_task_restarts: Count = Field(default=3, description="How often a task is restarted before the session ends.")
     task_restart_delay_seconds: Seconds = Field(default=1.0, description="Pause before a task is restarted.")
     kill_grace_seconds: Seconds = Field(default=3.0, description="Between SIGTERM and SIGKILL.")
+    zygote: bool = Field(
+        default=True,
+        description="Keep a process that has everything imported and forks the next sessions' hosts (Linux).",
+    )
 
 
 class Hub(Table):

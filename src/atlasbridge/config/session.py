@@ -12,6 +12,7 @@ from typing import Any
 
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
+from atlasbridge.core.host.zygote.surroundings import SWITCH
 from atlasbridge.core.kin import MARK
 from atlasbridge.core.session.settings import SessionSettings
 
@@ -30,6 +31,7 @@ _FIELDS: dict[tuple[str, str], str] = {
     ("session", "max_task_restarts"): "max_task_restarts",
     ("session", "task_restart_delay_seconds"): "restart_delay_s",
     ("session", "kill_grace_seconds"): "kill_grace_s",
+    ("session", "zygote"): "zygote",
     ("detection", "buffer_size_bytes"): "ring_bytes",
 }
 
@@ -45,6 +47,7 @@ def load_session_settings(
     relevant = {name: value for name, value in environ.items() if name.startswith("ATLASBRIDGE_")}
     relevant.pop("ATLASBRIDGE_HOME", None)
     relevant.pop(MARK, None)  # a session inside a session
+    relevant.pop(SWITCH, None)  # looked at before any configuration
     if not content.strip() and not relevant:
         return SessionSettings(), {}
     _check_once(home, content, relevant, check)

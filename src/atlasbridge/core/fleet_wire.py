@@ -4,7 +4,8 @@ desk -> hub   challenge  nonce, desk                      first of all
 hub -> desk   join       token, name, key, nonce, ephemeral          trades a one-time token for a place
               enter      machine, epoch, nonce, signature, version, policy, screens, acked    every time after that
 desk -> hub   joined     machine, name, signature         answers `join`; the connection ends
-              welcome    signature, acked, beat_s, policy answers `enter`; acked: the last number the desk has
+              welcome    signature, acked, beat_s, chats  answers `enter`; acked: the last number the desk has; chats:
+                                                          whether the desk asks people in chats
               refused    reason, sentence                 and the connection ends
 hub -> desk   up         seq, items, head                 items of the outbox, the last of them numbered `seq`
               outcome    id, ok, stage or reason, sentence           what became of a decision
@@ -16,9 +17,10 @@ hub -> desk   up         seq, items, head                 items of the outbox, t
 desk -> hub   ack        seq
               decision   id, prompt_id, value, as_text, by, place
               prove      request, after                   audit lines from there on
+              asks       prompts                          somebody is asked for these in a chat of the desk
               watch      session_id, on
               policy     digest, text
-              beat
+              beat       chats
 
 Nothing of this asks a clock: numbers are used once, and a hub's place in its outbox is a number, too.
 """

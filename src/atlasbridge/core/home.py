@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.home_folder import find_home_folder
 from atlasbridge.core.values import frozen
 
 MAX_SOCKET_PATH = 100  # sun_path holds 104 bytes on macOS and 108 on Linux
@@ -19,10 +20,8 @@ class Home:
 
     @classmethod
     def find(cls, environ: Mapping[str, str]) -> Home:
-        chosen = environ.get("ATLASBRIDGE_HOME", "")
-        base = Path(chosen) if chosen else Path(environ.get("HOME") or os.path.expanduser("~")) / ".atlasbridge"
         elsewhere = environ.get("ATLASBRIDGE_HUB_SOCKET", "")
-        return cls(Path(os.path.abspath(base)), Path(elsewhere) if elsewhere else None)
+        return cls(Path(find_home_folder(environ)), Path(elsewhere) if elsewhere else None)
 
     @property
     def socket(self) -> Path:

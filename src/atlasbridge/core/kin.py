@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from atlasbridge.core.values import frozen
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
 MARK = "ATLASBRIDGE_SESSION"  # in the environment of a session's tool, and of all that it starts
+HOST_NAME = "atlas-session"  # a session host's name in the kernel's list, which nobody can change but itself
 _LONGEST_LINE = 512
 _TRIES = 4
-_PROC = Path("/proc")
+_PROC = "/proc"
 
 
 @frozen
@@ -25,6 +28,7 @@ class Process:
     started: int = 0  # in ticks since the machine started; 0: not known
     tty: str = ""  # its controlling terminal, in the system's own words; "": none
     mark: str = ""  # the session named in its environment, where that could be read
+    name: str = ""  # as it calls itself
 
 
 @frozen
@@ -38,7 +42,10 @@ class Household:
     tty: str = ""
 
 
-Look = Callable[[int], Process | None]
+if TYPE_CHECKING:
+    Look = Callable[[int], Process | None]
+else:
+    Look = object
 
 
 def trace_line(pid: int, look: Look) -> tuple[Process, ...]:
@@ -67,9 +74,11 @@ def _walk(pid: int, look: Look) -> tuple[Process, ...]:
 
 def decide_kin(line: Iterable[Process], households: Iterable[Household]) -> str:
     """The session whose tool is an ancestor, or of whose terminal or environment one of the line is; "": none."""
-    line, households = tuple(line), tuple(households)
+    line = tuple(line)
+    pids, terminals = {process.pid for process in line}, {process.tty for process in line if process.tty}
+    near = [home for home in households if home.host_pid in pids or home.tool_pid in pids or home.tty in terminals]
     for process in line:
-        for home in households:
+        for home in near:
             if _belongs(process, home):
                 return home.session_id
     marks = [process.mark for process in line if process.mark]
@@ -80,6 +89,14 @@ def _belongs(process: Process, home: Household) -> bool:
     if process.pid == home.host_pid and home.host_started in (0, process.started):
         return True
     return process.pid == home.tool_pid or bool(home.tty and process.tty == home.tty)
+
+
+def is_inside(line: Iterable[Process]) -> bool:
+    """Whether a line leads into any session, of whichever home and hub: by its mark, or by the host that is above it.
+
+    For those who know no list of sessions.  A host is not inside itself, but whatever it started is.
+    """
+    return any(process.mark or process.name == HOST_NAME for process in line)
 
 
 def own_tool(pid: int, host_pid: int, door: object = None, look: Look | None = None) -> int:
@@ -99,7 +116,7 @@ def look_at(pid: int) -> Process | None:
 
 def _look_in_proc(pid: int) -> Process | None:
     try:
-        text = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
+        text = _read(f"{_PROC}/{pid}/stat").decode("utf-8", "replace")
     except FileNotFoundError:
         return Process(pid, 0) if _hidden(pid) else None
     except OSError:
@@ -120,15 +137,17 @@ def _hidden(pid: int) -> bool:
 
 def parse_stat(pid: int, text: str, mark: str = "") -> Process | None:
     """A line of /proc/PID/stat; the name in brackets may hold anything, so what counts stands behind the last one."""
-    words = text.rpartition(")")[2].split()
+    before, _, after = text.rpartition(")")
+    words = after.split()
     if len(words) < 20:
         return None
-    return Process(pid, int(words[1]), int(words[19]), words[4] if words[4] != "0" else "", mark)
+    name = before.partition("(")[2]
+    return Process(pid, int(words[1]), int(words[19]), words[4] if words[4] != "0" else "", mark, name)
 
 
 def _mark_of(pid: int) -> str:
     try:
-        data = (_PROC / str(pid) / "environ").read_bytes()
+        data = _read(f"{_PROC}/{pid}/environ")
     except OSError:
         return ""  # of another user, or one of ours that hides its memory
     for entry in data.split(b"\0"):
@@ -136,6 +155,11 @@ def _mark_of(pid: int) -> str:
         if name == MARK.encode():
             return value.decode("ascii", "replace")[:64] or "unknown"
     return ""
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
 
 
 def started_at(pid: int) -> int:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import socket
 import struct
 import sys
+from typing import Protocol
 
 from atlasbridge.core.values import frozen
 
 _SOL_LOCAL, _LOCAL_PEERCRED, _LOCAL_PEERPID = 0, 0x001, 0x002  # of macOS; the BSDs have the first
 _XUCRED = "IIh"  # version, uid, group count
 NOBODY = -1
+
+
+class _Link(Protocol):
+    """A socket, of the public module or of its C half."""
+
+    def getsockopt(self, level: int, option: int, size: int, /) -> bytes: ...
 
 
 @frozen
@@ -22,7 +29,7 @@ class Peer:
     started: int = 0
 
 
-def read_peer(link: socket.socket) -> Peer:
+def read_peer(link: _Link) -> Peer:
     try:
         if sys.platform == "linux":
             credentials = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
@@ -34,7 +41,7 @@ def read_peer(link: socket.socket) -> Peer:
     return Peer(_peer_pid(link), int(uid))
 
 
-def _peer_pid(link: socket.socket) -> int:
+def _peer_pid(link: _Link) -> int:
     try:
         return int(struct.unpack("i", link.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID, 4))[0])
     except OSError:

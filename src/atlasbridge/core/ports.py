@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -79,6 +79,16 @@ class Desk(Protocol):
     def name_of(self, identity: str) -> str:
         """The one name of whoever has this identity; "": nobody gave them one."""
 
+    def seen_by(self, identity: str, alone: bool = True) -> Desk:
+        """The same, as far as this person may see it: what a command shows is asked there.  Not `alone`: everybody
+        who takes part in that channel reads the answer, too."""
+
+    def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
+        """The identities there that may hear of this session; None: everybody who takes part."""
+
+    def folder(self, session_id: str) -> str:
+        """Where files of this session can be read and put; "": that is on another machine."""
+
     def tone(self, prompt_id: str, channel: str) -> Tone:
         """To whom this channel is to show that prompt, and for whom without a sound."""
 
@@ -98,6 +108,9 @@ class Desk(Protocol):
         """Give a session another name; False: there is no such session."""
 
     async def kill(self, session_id: str, force: bool = False) -> bool: ...
+    async def resume(self, session_id: str) -> bool:
+        """Let a tool that job control (Ctrl-Z) has stopped go on; False: there is no such session."""
+
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool: ...
     def events(self) -> AsyncIterator[dict[str, Any]]:
         """Every event from now on, as `atlasbridge events --json` prints them."""
@@ -223,6 +236,12 @@ class LinkDesk(Desk, Protocol):
     def backlog(self) -> int: ...
     def audit_head(self) -> tuple[int, str]: ...
     def audit_lines(self, after: int, limit: int) -> list[str]: ...
+
+    def heard_of_desk(self, carries: bool | None = None) -> None:
+        """A word of the desk came; `carries`: whether it asks people in chats."""
+
+    def desk_asks(self, prompt_ids: Iterable[str]) -> None:
+        """For these the desk asks somebody in a chat: this hub need not."""
 
     def told(self, prompt_id: str) -> bool:
         """Whether the desk may know of this prompt, and decide about it."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
-
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.values import frozen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Protocol
+else:
+    Protocol = object  # a client starts without `typing`
 
 
 @frozen

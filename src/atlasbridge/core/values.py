@@ -6,11 +6,21 @@ felt at each start.  Here one function is compiled for a class, when it is first
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, Never, TypeVar, dataclass_transform
 
-T = TypeVar("T")
+TYPE_CHECKING = False  # a checker knows the name; `typing` alone would double the time in which a client starts
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Never, TypeVar, dataclass_transform
+
+    T = TypeVar("T")
+else:
+
+    def dataclass_transform(**_):
+        return lambda decorator: decorator
+
+
+_waiting: list[Callable[[], None]] = []
 
 
 class _Made:
@@ -101,10 +111,20 @@ def _first_initialiser(made: Any, defaults: dict[str, Any]) -> Callable[..., Non
     """For the first object only: many a class is never used, and compiling costs more than making it."""
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:
-        made.__init__ = _initialiser(made, defaults)
+        compile_it()
         made.__init__(self, *values, **named)
 
+    def compile_it() -> None:
+        made.__init__ = _initialiser(made, defaults)
+
+    _waiting.append(compile_it)
     return __init__
+
+
+def compile_initialisers() -> None:
+    """Those of all classes so far: for a process whose children should find them done."""
+    while _waiting:
+        _waiting.pop()()
 
 
 def _initialiser(made: Any, defaults: dict[str, Any]) -> Callable[..., None]:

@@ -11,7 +11,8 @@ host -> hub
     withdraw  prompt_id, reason                       it is no longer there
     typed     prompt_id, outcome, detail              outcome: "typed", "stale" or "failed"; answers `type` and `ask`
     effect    prompt_id, outcome                      "taken": it left the screen; "still_there": it did not in time
-    state     attached, rows, cols                    something about the session changed
+    state     attached, rows, cols, stopped           something about the session changed; stopped: by job control,
+                                                      also in `hello`
     screen    request, rows, cols, cursor: [row, col], cursor_visible, title, lines: [...] or styled: [[run, ...], ...]
                                                       answers `capture`; also sent by itself while watched (styled)
     end       exit_code, status, typed                the tool has ended; a negative status is the signal's number;
@@ -26,6 +27,7 @@ hub -> host
     keys      data (latin-1)                          type into the session, outside any prompt (web, opted in)
     capture   request, styled                         one look at the screen
     watch     on, fps                                 send `screen` when it changes, at most `fps` times a second
+    continue                                          let a tool that job control has stopped go on
     kill      force                                   end the tool
     goodbye                                           the hub ends on purpose; without it, a host starts a new one
 
@@ -36,16 +38,56 @@ Hosts and hubs of an older PROTOCOL are answered: fields are only added, and a r
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 PROTOCOL = 2  # 1: before hubs said their number
 MAX_LINE = 4 * 1024 * 1024
 
 
+class _Usual:
+    """How the standard library's scanner is told to read, when nothing else is asked for."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    array_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+    memo: dict[str, str] = {}  # noqa: RUF012
+
+
+def _make_scanner() -> Any:
+    """The C half of `json` alone: the other half needs `re`, and a client has neither time nor use for it."""
+    try:
+        from _json import make_scanner
+
+        how: Any = _Usual
+        return make_scanner(how)
+    except (ImportError, AttributeError, TypeError):  # another interpreter, or a later one
+        from json import JSONDecoder
+
+        return JSONDecoder().raw_decode
+
+
+_scan = _make_scanner()
+
+
 def encode(message: dict[str, Any]) -> bytes:
+    import json  # not for a client, which has few words
+
     return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def encode_plain(message: dict[str, str | int]) -> bytes:
+    """The same for plain words and numbers: all that a client has to say."""
+    items = (
+        f'"{name}":"{item}"' if isinstance(item, str) else f'"{name}":{int(item)}' for name, item in message.items()
+    )
+    return ("{" + ",".join(items) + "}\n").encode("ascii")
 
 
 class LineBuffer:
@@ -64,7 +106,11 @@ class LineBuffer:
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    message = json.loads(line)
-    if not isinstance(message, dict):
+    text = line.decode("utf-8", "surrogatepass").strip(" \t\r\n")
+    try:
+        message, end = _scan(text, 0)
+    except StopIteration:
+        raise ValueError("not JSON") from None
+    if not isinstance(message, dict) or end != len(text):
         raise ValueError("not a JSON object")
     return message

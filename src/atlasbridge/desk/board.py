@@ -4,7 +4,7 @@ a hub says, it can only write rows of its own.  What is told again, or late, cha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -17,13 +17,13 @@ from atlasbridge.desk.machines import Entered
 LONGEST_ID = 64
 _PROMPT = """
 INSERT INTO prompts (machine_id, prompt_id, session_id, seq, state, is_open, body, folder, label, tool, raised_at,
-                     expires_at, ended_at)
+                     expires_at, ended_at, last_key_at)
 VALUES (%(machine)s, %(id)s, %(session)s, %(seq)s, %(state)s, %(is_open)s, %(body)s, %(folder)s, %(label)s, %(tool)s,
-        %(now)s, %(expires)s, %(ended)s)
+        %(now)s, %(expires)s, %(ended)s, %(last_key)s)
 ON CONFLICT (machine_id, prompt_id) DO UPDATE
 SET seq = excluded.seq, state = excluded.state, is_open = excluded.is_open, body = excluded.body,
     folder = excluded.folder, label = excluded.label, tool = excluded.tool, expires_at = excluded.expires_at,
-    ended_at = coalesce(prompts.ended_at, excluded.ended_at)
+    ended_at = coalesce(prompts.ended_at, excluded.ended_at), last_key_at = excluded.last_key_at
 WHERE prompts.seq < excluded.seq
 """
 _HIDDEN = """
@@ -54,7 +54,8 @@ async def take(database: Database, entered: Entered, message: Mapping[str, Any])
         if item["kind"] == "session":
             sessions += [{**values, **_session(body)}] if body else []
         elif body:
-            prompts.append({**values, **_prompt(body, float(item.get("ttl_s", 0.0)), values)})
+            told = _prompt(body, float(item.get("ttl_s", 0.0)), values)
+            prompts.append({**values, **told, "last_key": _last_key(item.get("key_age_s"), now)})
         else:
             hidden.append(values)
     async with database.transaction() as connection:
@@ -103,6 +104,11 @@ def _prompt(body: Mapping[str, Any], ttl_s: float, values: Mapping[str, Any]) ->
     }
 
 
+def _last_key(age_s: Any, now: datetime) -> datetime | None:
+    """By our clock: when somebody typed at that terminal."""
+    return None if age_s is None else now - timedelta(seconds=min(max(float(age_s), 0.0), 86_400.0))
+
+
 def _text(given: object) -> str:
     if not isinstance(given, str) or not 0 < len(given) <= LONGEST_ID or not given.isprintable():
         raise ValueError("an id is a short text")
@@ -116,3 +122,11 @@ def _clean(value: Any) -> Any:
     if isinstance(value, dict):
         return {_clean(str(name)): _clean(item) for name, item in value.items()}
     return [_clean(item) for item in value] if isinstance(value, list) else value
+
+
+async def chats_ask(database: Database, machine_id: str) -> set[str]:
+    """The open prompts of a machine for which somebody is asked in a chat of the desk."""
+    found = await database.rows(
+        "SELECT prompt_id FROM prompts WHERE machine_id = %s AND is_open AND chats_ask", machine_id
+    )
+    return {str(one["prompt_id"]) for one in found}

@@ -38,6 +38,9 @@ EVENTS = {
     "PERSON_REMOVED": "a person, or what they might",
     "RULES_SET": "other rules for all machines",
     "SCREEN_WATCHED": "a person looked at a session's screen",
+    "CHANNEL_STRANGER": "somebody wrote to a chat of the desk who does not take part there",
+    "CHANNEL_CONFLICT": "another program uses the token of a chat of the desk",
+    "CHANNEL_RATE_LIMITED": "too many replies came for one session",
 }
 
 

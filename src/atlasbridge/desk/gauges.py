@@ -38,15 +38,20 @@ class Gauges:
             return refuse(401, "login", "Give the token of --metrics-token-file, or log in.")
         figures: dict[str, Any] = (await self._office.database.rows(_QUERY, self._office.database.now()))[0]
         figures |= {"links_here": self._office.links, "pages_here": self._office.pages}
-        figures |= {"logins_refused_here": self._office.refused_logins}
+        figures |= {"logins_refused_here": self._office.refused_logins, "chats_carried_here": self._carries}
         lines = []
         for name, value in figures.items():
             lines += [f"# TYPE atlasbridge_desk_{name} gauge", f"atlasbridge_desk_{name} {float(value):g}"]
         return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
     async def health(self, request: Request) -> Response:
-        """It lives."""
-        return JSONResponse({"ok": True})
+        """It lives; and whether it is the one that carries the chats."""
+        return JSONResponse({"ok": True, "chats": self._carries})
+
+    @property
+    def _carries(self) -> bool:
+        chats = self._office.chats
+        return chats is not None and bool(chats.health()["carried_here"])
 
     async def ready(self, request: Request) -> Response:
         """It can work: PostgreSQL answers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any, Protocol
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_id
@@ -18,6 +19,13 @@ SEAL_S = 0.2
 REAP_S = 30.0
 
 
+class Works(Protocol):
+    """A further part of this process."""
+
+    async def run(self) -> None: ...
+    def health(self) -> dict[str, Any]: ...
+
+
 class Office:
     def __init__(self, database: Database, url: str) -> None:
         self.database = database
@@ -27,6 +35,7 @@ class Office:
         self.links = 0
         self.pages = 0
         self.refused_logins = 0
+        self.chats: Works | None = None  # where this process may carry them
         self._identity: Identity | None = None
 
     @property
@@ -43,6 +52,8 @@ class Office:
             group.create_task(self.wakeups.run(), name="wakeups")
             group.create_task(self._seal(), name="seal")
             group.create_task(self._reap(), name="reap")
+            if self.chats is not None:
+                group.create_task(self.chats.run(), name="chats")
 
     async def _seal(self) -> None:
         while True:

@@ -6,6 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.policy.people import parse_quiet
+from atlasbridge.core.scheduler.local_time import find_zone
 from atlasbridge.core.values import frozen
 from atlasbridge.desk.chronicle import note
 from atlasbridge.desk.database import Connection, Database, row, rows
@@ -57,6 +59,7 @@ async def remove(database: Database, name: str, by: str) -> bool:
             connection, "UPDATE people SET gone_at = %s WHERE name = %s AND gone_at IS NULL RETURNING name", now, name
         )
         if gone is not None:
+            await connection.execute("UPDATE people SET identities = '{}' WHERE name = %s", (name,))
             await connection.execute("DELETE FROM logins WHERE person = %s", (name,))
             await connection.execute("DELETE FROM rights WHERE holder = %s", (name,))
             await connection.execute("DELETE FROM team_members WHERE person = %s", (name,))
@@ -106,8 +109,61 @@ async def set_team(database: Database, team: str, person: str, member: bool, by:
         await note(connection, database.now(), event, person=person, team=team, by=by)
 
 
+async def set_identity(database: Database, name: str, identity: str, has: bool, by: str) -> None:
+    """Under which a chat knows them; an identity belongs to one person."""
+    channel, colon, who = identity.partition(":")
+    if not (colon and channel and who) or not identity.isprintable() or len(identity) > 200 or " " in identity:
+        raise ConfigError(f"{identity!r} is no identity", "write it as telegram:1001, slack:T1/U2 or matrix:@ada:host")
+    if channel == "telegram" and not who.isdecimal():
+        raise ConfigError(f"{identity!r}: Telegram knows people by numbers", "write it as telegram:1001")
+    if channel == "desk":
+        raise ConfigError(f"{identity!r}: the desk knows its people by name", "write it as telegram:1001 or the like")
+    async with database.transaction() as connection:
+        await connection.execute("SELECT pg_advisory_xact_lock(hashtext('identities'))")
+        other = await row(
+            connection, "SELECT name FROM people WHERE %s = ANY(identities) AND gone_at IS NULL", identity
+        )
+        if has and other is not None and other["name"] != name:
+            raise ConfigError(f"{identity} belongs to {other['name']!r}", "an identity belongs to one person")
+        changed = await row(
+            connection,
+            "UPDATE people SET identities = array_remove(identities, %s) || %s::text[]"
+            " WHERE name = %s AND gone_at IS NULL RETURNING name",
+            identity,
+            [identity] if has else [],
+            name,
+        )
+        if changed is None:
+            raise ConfigError(f"there is nobody called {name!r}", "add them: atlasbridge desk people add NAME")
+        event = "PERSON_ADDED" if has else "PERSON_REMOVED"
+        await note(connection, database.now(), event, person=name, identity=identity, by=by)
+
+
+async def set_quiet(database: Database, name: str, spans: tuple[str, ...], zone: str, by: str) -> None:
+    """When they want no sound, where they live."""
+    try:
+        for span in spans:
+            parse_quiet(span)
+        find_zone(zone)
+    except ValueError as error:
+        raise ConfigError(str(error), "write it as: desk people quiet NAME 22:00-07:00 --zone Europe/Berlin") from None
+    async with database.transaction() as connection:
+        changed = await row(
+            connection,
+            "UPDATE people SET quiet = %s, zone = %s WHERE name = %s AND gone_at IS NULL RETURNING name",
+            list(spans),
+            zone,
+            name,
+        )
+        if changed is None:
+            raise ConfigError(f"there is nobody called {name!r}", "add them: atlasbridge desk people add NAME")
+        await note(connection, database.now(), "PERSON_ADDED", person=name, quiet=list(spans), zone=zone, by=by)
+
+
 async def listing(database: Database) -> list[dict[str, Any]]:
-    people = await database.rows("SELECT name, role FROM people WHERE gone_at IS NULL ORDER BY name")
+    people = await database.rows(
+        "SELECT name, role, identities, quiet, zone FROM people WHERE gone_at IS NULL ORDER BY name"
+    )
     rights = await database.rows("SELECT holder, machine, folder, may FROM rights ORDER BY id")
     teams = await database.rows("SELECT team, person FROM team_members ORDER BY team, person")
     return [

@@ -102,6 +102,7 @@ async def _make_identity(connection: Connection) -> None:
 
 # What a user of the database needs to serve, and nothing more: no table is made, and no audit entry is changed.
 WRITES = "machines, invitations, people, team_members, rights, logins, sessions, prompts, decisions, proofs, rulebook"
+CHATS = "chat_deliveries, chat_steps, chat_wakes, chat_inbox, chat_notes"
 ROLE_RIGHTS = (
     "GRANT USAGE ON SCHEMA {schema} TO {role}",
     "GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}",
@@ -111,6 +112,7 @@ ROLE_RIGHTS = (
     "GRANT INSERT, DELETE ON audit_pending TO {role}",
     "GRANT UPDATE ON audit_head TO {role}",
     "GRANT INSERT, UPDATE, DELETE ON looks, screens TO {role}",
+    f"GRANT INSERT, UPDATE, DELETE ON {CHATS} TO {{role}}",
 )
 
 

@@ -13,8 +13,11 @@ import uvicorn
 
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.fleet_wire import LONGEST_MESSAGE
+from atlasbridge.core.routing.chat_plan import ReadPlan
 from atlasbridge.core.values import frozen
 from atlasbridge.desk.application import build_application
+from atlasbridge.desk.chats.crowd import load_crowd
+from atlasbridge.desk.chats.service import Chats
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.office import Office
 from atlasbridge.desk.schema import migrate
@@ -48,7 +51,10 @@ def refuse_open_doors(place: Address) -> None:
         )
 
 
-async def serve(database_url: str, place: Address, ready: Callable[[str], None]) -> None:
+async def serve(
+    database_url: str, place: Address, ready: Callable[[str], None], read_plan: ReadPlan | None = None
+) -> None:
+    """`read_plan`: which chats this process may carry; None: it carries none."""
     refuse_open_doors(place)
     database = Database(database_url, most=place.connections)
     await database.open()
@@ -60,6 +66,9 @@ async def serve(database_url: str, place: Address, ready: Callable[[str], None])
         )
         office = Office(database, place.known_as)
         await office.open()
+        if read_plan is not None:
+            read_plan((await load_crowd(database)).by_channel())  # what is wrong with it is said now
+            office.chats = Chats(office, read_plan)
         working = asyncio.create_task(office.run(), name="office")
         server = _Server(_settings(office, place))
         stop_on_signals(server)

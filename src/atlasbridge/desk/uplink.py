@@ -14,6 +14,7 @@ from atlasbridge.core.fleet_wire import BEAT_S, DEAD_S, decode_message, encode_m
 from atlasbridge.core.ids import new_nonce
 from atlasbridge.desk import anchors, board, decisions, machines, rulebook, screens
 from atlasbridge.desk.board import Fenced
+from atlasbridge.desk.chats.turn import carried
 from atlasbridge.desk.machines import Entered, Refused
 from atlasbridge.desk.office import Office
 from atlasbridge.desk.signature import proves
@@ -92,7 +93,8 @@ async def _enter(office: Office, socket: WebSocket, message: dict[str, Any], non
         return await _refuse(socket, entered)
     office.wakeups.tell(f"errand:{machine_id}", BOARD)
     signature = office.identity.sign(signing_text("welcome", str(message["nonce"]), machine_id))
-    welcome = {"signature": signature, "acked": entered.acked, "beat_s": BEAT_S}
+    chats = await carried(office.database)
+    welcome = {"signature": signature, "acked": entered.acked, "beat_s": BEAT_S, "chats": chats}
     await socket.send_text(encode_message("welcome", **welcome))
     if message.get("leaving"):
         await _leave(office, socket, entered)
@@ -115,6 +117,7 @@ class Uplink:
         self._entered = entered
         self._sent: set[str] = set()  # decisions that went out on this link and are not settled
         self._asked: set[str] = set()  # proofs that were asked for on this link
+        self._asks: set[str] = set()  # prompts for which the machine knows that somebody is asked in a chat
         self._rules = ""
         self._watched: set[str] = set()
 
@@ -180,7 +183,7 @@ class Uplink:
             raise Fenced
         async with self._office.database.transaction() as connection:
             await anchors.look_at_head(connection, self._entered, message.get("head"), self._office.database.now())
-        await self._send("beat")
+        await self._send("beat", chats=await carried(self._office.database))
 
     # what the machine is told
 
@@ -188,13 +191,17 @@ class Uplink:
         """A decision calls for itself; everything else is rarer, and looked for from time to time as well."""
         wakeups, name = self._office.wakeups, self._entered.machine_id
         with (
-            wakeups.waiting(f"machine:{name}", f"errand:{name}") as called,
+            wakeups.waiting(f"machine:{name}", f"errand:{name}", f"asks:{name}") as called,
             wakeups.waiting(f"errand:{name}") as errand,
+            wakeups.waiting(f"asks:{name}") as asks,
         ):
             errand.set()
             while True:
                 called.clear()
                 await self._tell_decisions()
+                if asks.is_set() or errand.is_set():
+                    asks.clear()
+                    await self._tell_asked()
                 if errand.is_set():
                     errand.clear()
                     await self._tell_rest()
@@ -212,6 +219,12 @@ class Uplink:
                 self._sent.add(one["id"])
                 told = {name: one[name] for name in ("id", "prompt_id", "value", "as_text", "place")}
                 await self._send("decision", **told, by=one["person"])
+
+    async def _tell_asked(self) -> None:
+        asked = await board.chats_ask(self._office.database, self._entered.machine_id)
+        if fresh := sorted(asked - self._asks):
+            await self._send("asks", prompts=fresh)
+        self._asks = asked
 
     async def _tell_rest(self) -> None:
         database, machine_id = self._office.database, self._entered.machine_id

@@ -97,6 +97,8 @@ class DeskChannel:
         match message["m"]:
             case "decision":
                 self._decide(message)
+            case "asks":
+                self._desk.desk_asks([str(one) for one in message["prompts"]])
             case "watch":
                 self._onlookers.watch(str(message["session_id"]), bool(message["on"]))
             case "policy":

@@ -79,6 +79,7 @@ class FleetLink:
             welcome = await self._enter(socket)
             self._socket, self.fault = socket, ""
             log.info("connected to the desk at %s", self._belonging.url)
+            self._desk.heard_of_desk(bool(welcome.get("chats")))
             self._acknowledged(int(welcome["acked"]))
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._send_outbox(socket), name="desk-outbox")
@@ -150,6 +151,7 @@ class FleetLink:
     async def _take(self, text: str) -> None:
         try:
             message = decode_message(text)
+            self._desk.heard_of_desk(bool(message["chats"]) if "chats" in message else None)
             match message["m"]:
                 case "ack":
                     self._acknowledged(int(message["seq"]))

@@ -154,8 +154,8 @@ This page is generated; do not edit it. To make it again from the recordings in 
 A waiting moment is right when it is raised in time with the right type and all choices, and stays open while it
 lasts. A quiet moment is right when nothing is open in it: a tool that thinks, computes, or prints text that looks like
 a prompt.
-To see why something was or was not raised: `atlasbridge lab explain RECORDING.cast`, or with the id of a prompt or of a
-session that runs. Which rules, words and numbers are needed for it: [weights.md](weights.md).
+To see why something was or was not raised: `atlasbridge lab explain RECORDING.cast`, or with the id of a prompt, or the
+id or name of a session that runs. Which rules, words and numbers are needed for it: [weights.md](weights.md).
 """
 _STRANGERS = """\
 Each tool's own words, rules and menus are taken away, and its recordings are judged as those of a program that nobody
@@ -176,7 +176,10 @@ _LIMITS = """
   only every few seconds, is taken for a question.
 - What a live display (top, htop) asks after a key of the person in front of it is raised only in a line at its foot.
 - A list that scrolls offers the rows that can be seen, and says so (`constraints.scrolls`).
-- A form of several fields is raised, and answered by keys only.
+- A form is answered in words (`Label: value; Label: value`) where its fields can be seen to take the keys and a button
+  sends it; else, like trees of full-screen programs, lists to be put in order and dates, it is raised as `unknown`.
+- A full screen that says nothing, of a program with a timer, is raised after 12 s; after 2 s where it shows a field.
+- A program that never waits for the terminal but looks at it now and then, and draws a caret that blinks, is missed.
 - The prompt for the next command is raised 0.6 s after it came to rest while somebody at the terminal types commands
   into it; every other prompt is raised as soon as it stands.
 
@@ -198,7 +201,7 @@ _TAIL = """
 ## What you can do about a mistake
 
 - It raised something that is no prompt: `atlasbridge lab report PROMPT_ID --not-a-prompt`.
-- It missed one: `atlasbridge lab report SESSION_ID --missed --type yes_no`.
+- It missed one: `atlasbridge lab report SESSION --missed --type yes_no`.
 
 Both write a scenario that fails until the detector is better, and say how to run it.
 """

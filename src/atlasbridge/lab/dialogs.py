@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 from atlasbridge.lab.dialog import (
@@ -289,6 +290,54 @@ VIBE = (
     ),
 )
 GROK = (Walk("main", (*permissions(many="of many"), *QUIET, RUNNING)),)
+
+
+def _third_denial(dialogs: tuple[Dialog, ...]) -> tuple[Dialog, ...]:
+    """After three denials in a row Cline asks how to go on."""
+    third = "bash with a secret: n"
+    return tuple(replace(one, replies=("n", "n")) if one.name == third else one for one in dialogs)
+
+
+CLINE = (
+    Walk(
+        "main",
+        (
+            *_third_denial(permissions()),
+            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
+            Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
+            Dialog("question: n", "ask", ("n",)),
+            *QUIET,
+            TWO_LINES,
+            RUNNING,
+            Dialog("bash at once: y n", "bashboth", ("y", "n"), made=(BASH,), unmade=(SECOND,)),
+        ),
+    ),
+    Walk("offer: n", (Dialog("offer: n", "", ("n",), asks="ClinePass"),), first_run="folder"),
+)
+GPTME = (
+    Walk(
+        "main",
+        (
+            Dialog("conversation: a new one", "", ("1",), asks="New conversation"),
+            *permissions(many="of many"),
+            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
+            *QUIET,
+            RUNNING,
+            Dialog("bash: for ever, by letter", "bash", ("a",), made=(BASH,)),
+        ),
+    ),
+)
+GOOSE = (
+    Walk(
+        "main",
+        (
+            *permissions(edit_reads=True, many="of many"),
+            *QUIET,
+            RUNNING,
+            Dialog("bash: for ever, by number", "bash", ("2",), made=(BASH,)),
+        ),
+    ),
+)
 WALKS: dict[str, tuple[Walk, ...]] = {
     "claude": CLAUDE,
     "claude-2.1.197": CLAUDE_BEFORE,
@@ -302,4 +351,7 @@ WALKS: dict[str, tuple[Walk, ...]] = {
     "copilot": COPILOT,
     "vibe": VIBE,
     "grok": GROK,
+    "cline": CLINE,
+    "gptme": GPTME,
+    "goose": GOOSE,
 }

@@ -26,6 +26,9 @@ BINARIES = {
     "copilot": "node_modules/.bin/copilot",
     "vibe": "bin/vibe",
     "grok": "node_modules/.bin/grok",
+    "cline": "node_modules/.bin/cline",
+    "goose": "bin/goose",
+    "gptme": "bin/gptme",
 }
 
 

@@ -185,6 +185,41 @@ def _grok(binary: Path, home: Path, folder: Path, address: str, first_run: str) 
     return ("-k", "none", "-u", f"{address}/v1", "-m", "lab-model"), {}
 
 
+def _cline(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    if first_run == "virgin":
+        return ("--auto-approve", "false", "-i"), {}
+    settings = {"provider": "openai-compatible", "apiKey": "none", "model": "lab-model", "baseUrl": f"{address}/v1"}
+    known = {"settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}
+    wanted = {"version": 1, "lastUsedProvider": "openai-compatible", "providers": {"openai-compatible": known}}
+    (home / ".cline" / "data" / "settings").mkdir(parents=True, exist_ok=True)
+    (home / ".cline" / "data" / "settings" / "providers.json").write_text(json.dumps(wanted))
+    alone = {"CLINE_NO_AUTO_UPDATE": "1", "CLINE_SESSION_BACKEND_MODE": "local"}  # else a hub of its own stays behind
+    env = alone | ({} if first_run else {"CLINE_DISABLE_CLINE_PASS_NOTICE": "1"})
+    return ("--auto-approve", "false", "-i"), env
+
+
+def _goose(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    if first_run == "virgin":
+        return ("session",), {}
+    env = {
+        "GOOSE_PROVIDER": "openai",
+        "GOOSE_MODEL": "gpt-4o",
+        "GOOSE_MODE": "approve",
+        "GOOSE_DISABLE_KEYRING": "1",
+        "GOOSE_TELEMETRY_ENABLED": "false",
+        "GOOSE_TELEMETRY_OFF": "1",
+        "OPENAI_HOST": address,
+        "OPENAI_BASE_PATH": "v1/chat/completions",
+        "OPENAI_API_KEY": "none",
+    }
+    return ("session", "--with-builtin", "developer"), env
+
+
+def _gptme(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    env = {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "none", "GPTME_TIKTOKEN_TIMEOUT": "0"}
+    return ("-m", "local/lab-model", "--tool-format", "tool", "-t", "+choice"), env
+
+
 SEEDS: dict[str, Callable[[Path, Path, Path, str, str], Seeded]] = {
     "claude": _claude,
     "claude-2.1.197": _claude,
@@ -198,4 +233,7 @@ SEEDS: dict[str, Callable[[Path, Path, Path, str, str], Seeded]] = {
     "copilot": _copilot,
     "vibe": _vibe,
     "grok": _grok,
+    "cline": _cline,
+    "goose": _goose,
+    "gptme": _gptme,
 }

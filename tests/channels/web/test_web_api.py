@@ -361,3 +361,24 @@ async def test_one_name_for_a_person_also_on_the_page(hub: FakeHub, page: httpx.
     await page.post(f"{API}/prompts/{record.prompt_id}/reply", json={"value": "y"})
     shown = (await page.get(f"{API}/prompts/{record.prompt_id}")).json()
     assert shown["names"] == {"web:page": "Ada"}
+
+
+async def test_instructions_for_later_are_queued_listed_and_taken_back(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    session = hub.desk.add_session()
+    queued = await page.post(f"{API}/sessions/{session.session_id}/queue", json={"text": "run the tests"})
+    assert (queued.status_code, queued.json()["stage"]) == (200, "queued")
+    (shown,) = (await page.get(f"{API}/queue")).json()["queue"]
+    assert (shown["text"], shown["session_id"]) == ("run the tests", session.session_id)
+    assert (await page.post(f"{API}/sessions/{session.session_id}/queue", json={"text": ""})).status_code == 422
+    assert (await page.delete(f"{API}/queue/ffffffff")).status_code == 404
+    assert (await page.delete(f"{API}/queue/{shown['queue_id']}")).json()["stage"] == "revoked"
+    assert (await page.get(f"{API}/queue")).json()["queue"] == []
+
+
+async def test_a_stopped_session_says_so_and_goes_on_from_the_page(hub: FakeHub, page: httpx.AsyncClient) -> None:
+    session = hub.desk.add_session(stopped=True)
+    (shown,) = (await page.get(f"{API}/sessions")).json()["sessions"]
+    assert shown["stopped"] is True
+    assert (await page.post(f"{API}/sessions/{session.session_id}/resume", json={})).json() == {"resumed": True}
+    assert hub.desk.resumed == [session.session_id]
+    assert (await page.post(f"{API}/sessions/ffffffff/resume", json={})).status_code == 404

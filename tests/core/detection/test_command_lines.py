@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.playbook import POLLING, READING, Playbook, Raised
+from tests.support.playbook import BUSY, POLLING, RAW, READING, Keys, Nothing, Playbook, Raised
 
 from atlasbridge.channels.wording import render_headline
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
@@ -36,3 +36,11 @@ def test_a_pager_at_rest_waits_for_commands() -> None:
 def test_a_full_screen_program_that_nobody_knows_may_ask() -> None:
     play = Playbook(POLLING) >> "\x1b[?1049h\x1b[Hone\r\ntwo\r\n" >> 15.0 << Raised("unknown")
     assert not play.prompt.idle
+
+
+def test_a_line_that_was_just_sent_is_no_prompt_although_the_program_has_not_taken_it_yet() -> None:
+    play = Playbook(RAW) >> "(gdb) " >> 2.0 << Raised("free_text")
+    play >> Keys("1") >> 0.01 >> "1" >> 0.3 >> Keys("\r") >> 0.4  # a busy machine: not a byte has come back
+    assert [type(command).__name__ for _, command in play.heard].count("RaisePrompt") == 0
+    play = Playbook(BUSY) >> "(gdb) " >> 5.0 >> Keys("run\r") >> RAW >> 0.4 << Nothing()
+    play >> 0.6 << Raised("free_text")  # it did nothing with it: it waits

@@ -273,7 +273,7 @@ def test_a_hook_says_the_folder_and_what_the_screen_has_no_room_for() -> None:
 def test_a_hook_that_comes_too_late_changes_nothing() -> None:
     box_drawn = "● All done.\n" + "─" * 60 + "\n❯ \n" + "─" * 60 + "\n  ? for shortcuts"
     play = Playbook(POLLING, "claude") >> box_drawn
-    play >> hooked("touch made-by-bash.txt") >> 1.0
+    play >> hooked("touch made-by-bash.txt") >> 1.9  # its dialog might have been about to come
     play << Raised("free_text", "All done.")
 
 

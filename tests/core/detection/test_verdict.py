@@ -31,6 +31,7 @@ FINDINGS = (
     Finding("footer", FREE, 0.95, "File:", "File:", row=30, constraints={"secret": True}),
     Finding("bare-line", FREE, 0.5, "Working", "Working"),
     Finding("whole-screen", UNCLEAR, 0.62, "?", "?"),
+    Finding("drawn-field", UNCLEAR, 0.62, "?", "?"),
 )
 PROBES = tuple(
     ProbeAnswer(

@@ -75,6 +75,29 @@ def test_a_hook_that_waits_takes_the_answer_and_nothing_is_typed(bench: Bench, v
     assert hook.heard() == [{"m": "decide", "behavior": word}]
 
 
+@pytest.mark.parametrize(("value", "heard"), [("3", {"reason": "make no files"}), ("1", {})])
+def test_the_reason_of_a_refusal_goes_with_it_and_is_never_typed(
+    bench: Bench, value: str, heard: dict[str, str]
+) -> None:
+    hook = Hook()
+    answer = replace(choice(value), reason="make no files")
+    assert typist(bench, hook.line).type("p1", answer).detail == "hook"
+    assert bench.pty.typed() == b""
+    assert {name: said for name, said in hook.heard()[0].items() if name == "reason"} == heard
+
+
+def test_a_reason_is_for_the_tool_alone_where_no_hook_waits(bench: Bench) -> None:
+    assert typist(bench, HookLine()).type("p1", replace(choice("3"), reason="make no files")).outcome == "typed"
+    assert b"make" not in bench.pty.typed()
+
+
+def test_a_tool_that_tells_by_events_may_wait_for_the_answer_too(bench: Bench) -> None:
+    bench.detector.open_prompt = replace(ASKED, subject=replace(COMMAND, source=SubjectSource.EVENT))
+    hook = Hook()
+    assert typist(bench, hook.line).type("p1", choice("1")).detail == "hook"
+    assert hook.heard() == [{"m": "decide", "behavior": "allow"}]
+
+
 def test_it_is_told_once_and_the_same_prompt_again_says_what_is_remembered(bench: Bench) -> None:
     hook = Hook()
     hand = typist(bench, hook.line)

@@ -87,6 +87,15 @@ def test_edits_are_judged_by_the_file_and_by_where_it_really_is() -> None:
     assert say(rules, case("docs/a.md")) == "ask"
 
 
+def test_an_edit_of_several_files_is_allowed_only_if_each_is_and_refused_if_one_is() -> None:
+    rules = rule("allow", 'path = "docs/**"') + rule("deny", 'path = "~/.ssh/**"', name="keys")
+    assert say(rules, case("+x", "edit", target="docs/a.md\ndocs/b.md")) == "allow r"
+    assert say(rules, case("+x", "edit", target="docs/a.md\nsrc/b.md")) == "ask"
+    assert say(rules, case("+x", "edit", target="docs/a.md\n/home/me/.ssh/id")) == "deny keys"
+    assert say(rules, case("+x", "edit", target="docs/a\ndocs/b", real="/home/me/src/a/docs/a\n/etc/passwd")) == "ask"
+    assert say(rules, case("+x", "edit", target="\n")) == "ask"
+
+
 def test_pages_are_judged_by_their_host_and_only_plain_addresses_are_allowed() -> None:
     rules = rule("allow", 'host = "*.example.com"') + rule("deny", 'host = "evil.*"', name="evil")
     assert say(rules, case("GET", "fetch", target="https://docs.example.com/a?b=c")) == "allow r"

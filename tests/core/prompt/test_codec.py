@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, kept
+from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType
 from atlasbridge.core.prompt.step import Only, Reach, Shows, Stands, Step, Until, When, decode_until, encode_until
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource, digest_text
@@ -34,6 +35,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "tuple[Choice, ...]": CHOICES.map(tuple),
     "tuple[Evidence, ...]": EVIDENCE.map(tuple),
     "tuple[Step, ...]": STEPS,
+    "tuple[FormField, ...]": st.lists(st.builds(FormField, TEXT, STEPS, STEPS, STEPS, TEXT), max_size=2).map(tuple),
     "Mapping[str, Any]": st.dictionaries(
         st.sampled_from(["secret", "idle", "max_length"]), st.booleans() | st.integers(0, 99)
     ),

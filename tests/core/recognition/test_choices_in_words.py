@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import ONE_KEY, POLLING, RAW, TICKING, Nothing, Playbook, Raised
 
-from atlasbridge.core.prompt.answer import decide_answer
+from atlasbridge.core.detection.commands import RaisePrompt
+from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
 from atlasbridge.core.prompt.step import Reach
 from atlasbridge.core.recognition.highlight import is_highlighted
@@ -125,7 +126,9 @@ def test_choices_that_cannot_be_taken_do_not_end_a_menu() -> None:
 
 
 def test_boxes_in_groups_are_one_list() -> None:
-    menu = "◆  Pick tools\n│  ◻ Front\n│  │ ◻ vue\n│  └ ◻ react\n│  ◻ Back\n│  └ ◻ go\n└\n"
+    boxes = ("◻ Front", "│ ◻ vue", "└ ◻ react", "◻ Back", "└ ◻ go")
+    faded = "".join(f"│  \x1b[2m{box}\x1b[0m\n" for box in boxes).replace("\x1b[2m", "", 1)  # the first has the keys
+    menu = f"◆  Pick tools\n{faded}└\n"
     play = Playbook(RAW) >> menu >> 0.3 << Raised("multiple_choice", "Pick tools")
     assert [choice.label for choice in play.prompt.choices] == ["Front", "vue", "react", "Back", "go"]
     assert play.prompt.constraints["multi_select"]
@@ -222,3 +225,33 @@ def test_a_filled_field_below_its_question_belongs_to_it() -> None:
     play = Playbook(POLLING) >> "🎤 What is your project called?\n   abc" >> 0.3 << Raised("free_text", "called?")
     assert play.prompt.excerpt == "🎤 What is your project called?"
     assert play.prompt.text_steps[0].keys == b"\x7f\x7f\x7f"
+
+
+def test_where_nothing_else_shows_which_row_has_the_keys_the_only_mark_does() -> None:
+    play = Playbook(RAW) >> "Which colour?\n[x] red\n[ ] green\n[ ] blue\n" >> 1.0 << Raised("multiple_choice")
+    assert not play.prompt.constraints.get("multi_select")
+    answer = decide_answer(play.prompt, "blue")
+    assert isinstance(answer, Answer)
+    assert [step.keys for step in encode_answer(play.prompt, answer)] == [b"\x1b[B", b"\x1b[B", b"\r"]
+    unmarked = "Which colours?\n[x] red\n[ ] green\n[x] blue\n"
+    Playbook(RAW) >> unmarked >> 1.0 << Raised("unknown")
+
+
+def test_a_choice_far_away_is_reached_with_one_key_that_is_pressed_until_it_is_there() -> None:
+    menu = "Which one?\n❯ item a\n" + "".join(f"  item {letter}\n" for letter in "bcdefghijklmno")
+    play = Playbook(RAW) >> menu >> 1.0 << Raised("multiple_choice", "Which one?")
+    near, far = (encode_answer(play.prompt, Answer(AnswerKind.CHOICE, value)) for value in ("3", "15"))
+    assert [step.keys for step in near] == [b"\x1b[B", b"\x1b[B", b"\r"]
+    assert [(step.keys, step.until) for step in far[:-1]] == [(b"\x1b[B", Reach("item o"))]
+
+
+@pytest.mark.parametrize("asked", ["Enter to continue", "[Enter] to continue ", "<Return> to exit: "])
+def test_what_enter_does_is_told_without_a_word_for_pressing_it(asked: str) -> None:
+    Playbook(RAW) >> asked >> 1.0 << Raised("confirm_enter")
+
+
+def test_a_number_behind_the_brackets_is_no_question_of_a_full_screen() -> None:
+    shown = "\x1b[?1049h\x1b[H\x1b[?25lContinue? [y/N] 1794867429.26"
+    play = Playbook(POLLING) >> shown >> 1.0
+    raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
+    assert not any(prompt.choices for prompt in raised)

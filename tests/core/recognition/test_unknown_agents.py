@@ -3,9 +3,12 @@ names."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.support.playbook import POLLING, TICKING, Nothing, Playbook, Raised
 
+from atlasbridge.core.detection.commands import RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer
 from atlasbridge.core.prompt.step import Shows
@@ -263,3 +266,70 @@ def test_a_dialog_that_ignores_the_first_keys_is_raised_when_it_hears_them() -> 
     play = Playbook(TICKING, dialect="vibe") >> HIDE + VIBE >> 0.5 << Nothing()
     play = play >> 0.5 << Raised("multiple_choice")
     assert [choice.refuses for choice in play.prompt.choices] == [False, False, True]
+
+
+def test_a_bare_mark_below_a_bar_across_the_screen_is_an_input_box() -> None:
+    said = "Repo-map: disabled\n1. Yes\n2. No\n" + "─" * 80 + "\n> "
+    play = Playbook(POLLING) >> said >> 1.0 << Raised("free_text", "Repo-map")
+    assert play.prompt.idle and not play.prompt.choices
+    typed = Playbook(POLLING) >> said.replace("> ", "Your name> ") >> 1.0 << Raised("free_text")
+    assert not typed.prompt.idle
+
+
+STATUS = (
+    " lab-model (10) $0.00                                        ○ Plan ● Act (Tab)\n work\n Auto-approve disabled"
+)
+
+
+def test_a_mode_that_is_shown_in_a_status_row_is_no_choice() -> None:
+    """Whoever is asked whether to plan or to act would press Enter in the dialog above."""
+    dialog = "\n Approve tool call?\n\n editor\n   /tmp/seed.txt\n\n  [y] Approve   [n] Deny\n\n"
+    play = Playbook(TICKING) >> HIDE + dialog + STATUS >> 12.0
+    raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
+    assert not any("Plan" in choice.label for prompt in raised for choice in prompt.choices)
+    assert Playbook(TICKING) >> HIDE + f"{BAR}\n❯ Ask anything...\n{BAR}\n{STATUS}" >> 3.0 << Raised("free_text")
+
+
+@pytest.mark.parametrize("row", ["● Yes / ○ No", "│  ○ Yes / ● No", "Go on? ● Yes  ○ No", "Mode: ○ Plan ● Act"])
+def test_choices_with_marks_in_a_row_of_their_own_or_behind_their_question_are_a_menu(row: str) -> None:
+    play = Playbook(TICKING) >> HIDE + f"◆  Shall it go on?\n{row}\n" >> 3.0
+    (raised,) = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
+    assert len(raised.choices) == 2
+
+
+@pytest.mark.parametrize(
+    "keys", ["[y] Approve   [n] Deny", "(a) Allow  (d) Don't allow", "│ <y> Yes   <s> Skip   <esc> Cancel  │"]
+)
+@pytest.mark.parametrize("below", ["", STATUS])
+def test_keys_in_one_row_below_a_question_are_choices_of_one_key_each(keys: str, below: str) -> None:
+    play = Playbook(POLLING) >> HIDE + f"\n Run this command?\n\n   touch it\n\n {keys}\n\n{below}" >> 3.0
+    play = play << Raised("multiple_choice", "Run this command?")
+    pressed = [step.keys for choice in play.prompt.choices for step in choice.steps]
+    assert pressed == [one.encode().replace(b"esc", b"\x1b") for one in re.findall(r"[\[(<](\w+)[\])>]", keys)]
+    assert play.prompt.choices[0].refuses is False
+    assert play.prompt.choices[-1].refuses is True
+
+
+def test_keys_that_a_display_explains_in_its_last_row_ask_nothing() -> None:
+    play = (
+        Playbook(TICKING) >> HIDE + "\x1b[?1049h\n  load 0.20\n  tasks 81\n\n [q] Quit   [r] Refresh   [h] Help" >> 3.0
+    )
+    raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
+    assert not any(prompt.choices for prompt in raised)
+
+
+def test_an_arrow_in_what_was_said_does_not_hide_the_list_below_it() -> None:
+    said = "I will use shell.\n  ────────────\n  ▸ shell\n    command: touch it\n\n\n  Tool approval request\n\n"
+    asked = "◆  Goose would like to call the above tool, do you allow?\n│  ● Allow (Allow the tool call once)\n"
+    play = Playbook(POLLING) >> said + asked + "│  ○ Always Allow\n│  ○ Deny\n│  ○ Cancel\n└\n" >> 3.0
+    play = play << Raised("multiple_choice", "do you allow?")
+    assert [choice.label for choice in play.prompt.choices][1:] == ["Always Allow", "Deny", "Cancel"]
+    assert [choice.refuses for choice in play.prompt.choices] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(("above", "asks"), [("Which database should it use?", True), ("These were found:", False)])
+def test_a_list_above_some_rows_of_status_asks_where_a_question_stands_right_above_it(above: str, asks: bool) -> None:
+    rows = f"\n Agent is asking\n\n {above}\n\n  > PostgreSQL\n    SQLite\n    Redis\n\n\n{STATUS}"
+    play = Playbook(POLLING) >> "\x1b[?1049h" + HIDE + rows >> 3.0
+    raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
+    assert any(prompt.choices for prompt in raised) is asks

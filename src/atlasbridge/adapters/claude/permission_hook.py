@@ -16,6 +16,7 @@ LOOK_S = 5.0  # how often it looks whether Claude Code is still there
 WAITS_S = 3600.0  # then the keys answer
 LINE_LIMIT = 65536
 TEXT_LIMIT = 20_000
+APPS = ("qwen", "codex")  # who else has such a hook; the names of its tools are below
 # Qwen Code says the same things in its own names.
 ALSO = {
     "run_shell_command": "Bash",
@@ -26,8 +27,10 @@ ALSO = {
     "exit_plan_mode": "ExitPlanMode",
 }
 NAMES = {"WebFetch": "Fetch", "ExitPlanMode": "Plan", "AskUserQuestion": "Question"}
-DENIED = {"behavior": "deny", "message": "A person refused this.", "interrupt": True}
+REFUSED = "A person refused this."
 EDITS = ("Edit", "MultiEdit", "Write", "NotebookEdit")
+PATCH = "apply_patch"  # Codex's: one or several files
+PATCHES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
 def main(door: str, answers: bool = False, app: str = "claude-code") -> None:
@@ -38,28 +41,28 @@ def main(door: str, answers: bool = False, app: str = "claude-code") -> None:
             connection.settimeout(TIMEOUT_S)
             connection.connect(door)
             connection.sendall(line)
-            word = hear(connection) if answers else wait_until_heard(connection)
-        if word:
-            print(json.dumps(decision(word)))
+            said = hear(connection) if answers else wait_until_heard(connection)
+        if said.get("behavior"):
+            print(json.dumps(decision(said)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return  # no session, or a hook of another version: the screen decides
 
 
-def wait_until_heard(connection: socket.socket) -> str:
+def wait_until_heard(connection: socket.socket) -> dict:  # type: ignore[type-arg]
     """The session asks the kernel who this is, so whoever speaks must still be there."""
     connection.shutdown(socket.SHUT_WR)
     while connection.recv(LINE_LIMIT):
         pass
-    return ""
+    return {}
 
 
-def hear(connection: socket.socket) -> str:
-    """The host's decision; "" when the dialog is over, the host is gone, or it takes too long."""
+def hear(connection: socket.socket) -> dict:  # type: ignore[type-arg]
+    """The host's decision; {} when the dialog is over, the host is gone, or it takes too long."""
     began, heard = os.getppid(), b""
     for _ in range(int(WAITS_S / LOOK_S)):
         ready, _, _ = select.select([connection], [], [], LOOK_S)
         if os.getppid() != began:
-            return ""
+            return {}
         if not ready:
             continue
         data = connection.recv(LINE_LIMIT)
@@ -67,30 +70,33 @@ def hear(connection: socket.socket) -> str:
         *lines, heard = heard.split(b"\n")
         for message in map(json.loads, lines):
             if message.get("m") in ("decide", "over", "ended"):
-                return str(message.get("behavior", ""))
+                return dict(message)
         if not data:
-            return ""
-    return ""
+            return {}
+    return {}
 
 
-def decision(word: str) -> dict:  # type: ignore[type-arg]
-    """As Claude Code wants it.  A refusal ends the turn, as the dialog's own No does."""
-    behaviour = {"behavior": "allow"} if word == "allow" else DENIED
+def decision(said: dict) -> dict:  # type: ignore[type-arg]
+    """As Claude Code wants it.  A refusal ends the turn, as the dialog's own No does; one with a reason lets the model
+    hear it and go on."""
+    why = str(said.get("reason", ""))
+    refused = {"behavior": "deny", "message": why or REFUSED, "interrupt": not why}
+    behaviour = {"behavior": "allow"} if said["behavior"] == "allow" else refused
     return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": behaviour}}
 
 
 def tell(payload: dict, app: str = "claude-code") -> dict:  # type: ignore[type-arg]
     """What the host is told: the kind of dialog, a short name for it, and its subject."""
     tool, given = str(payload["tool_name"]), dict(payload["tool_input"])
-    tool = ALSO.get(tool, tool)
-    kind, text, target = about(tool, given)
+    tool, folder = ALSO.get(tool, tool), str(payload.get("cwd") or "")
+    kind, text, target = about(tool, given, folder)
     subject = {
         "kind": kind,
         "text": text[:TEXT_LIMIT],
         "target": target,
-        "folder": str(payload.get("cwd") or ""),
+        "folder": folder,
         "source": "hook",
-        "complete": len(text) <= TEXT_LIMIT,
+        "complete": len(text) <= TEXT_LIMIT and (tool == PATCH or "\n" not in target),
     }
     return {
         "kind": "question" if kind == "question" else "permission",
@@ -100,8 +106,10 @@ def tell(payload: dict, app: str = "claude-code") -> dict:  # type: ignore[type-
     }
 
 
-def about(tool: str, given: dict) -> tuple:  # type: ignore[type-arg]
+def about(tool: str, given: dict, folder: str) -> tuple:  # type: ignore[type-arg]
     """Kind of subject, the whole text of it, and the file or address that it is about."""
+    if tool == PATCH:
+        return "edit", str(given["command"]), "\n".join(patched(str(given["command"]), folder))
     if tool == "Bash":
         return "command", str(given["command"]), ""
     if tool in EDITS:
@@ -129,10 +137,16 @@ def changes(given: dict) -> list:  # type: ignore[type-arg]
     ]
 
 
+def patched(patch: str, folder: str) -> list:  # type: ignore[type-arg]
+    """Every file that the patch makes, changes, removes or moves, one a line."""
+    lines = [(line, mark) for line in patch.split("\n") for mark in PATCHES if line.startswith(mark)]
+    return sorted({os.path.normpath(os.path.join(folder, line[len(mark) :].strip())) for line, mark in lines})
+
+
 def asked(question: dict) -> list:  # type: ignore[type-arg]
     options = [f"- {option['label']}: {option.get('description', '')}" for option in question.get("options", ())]
     return [str(question["question"]), *options]
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], "answers" in sys.argv[2:], "qwen" if "qwen" in sys.argv[2:] else "claude-code")
+    main(sys.argv[1], "answers" in sys.argv[2:], next((app for app in APPS if app in sys.argv[2:]), "claude-code"))

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from atlasbridge.channels.outcome import Outcome
-from atlasbridge.channels.wording import Button, Role, render_buttons, render_headline, session_name, tool_name
+from atlasbridge.channels.wording import (
+    Button,
+    Role,
+    host_name,
+    render_buttons,
+    render_headline,
+    session_name,
+    tool_name,
+)
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.gate import SHORT_NONCE
 from atlasbridge.core.prompt.model import PromptRecord
@@ -48,7 +56,7 @@ def render_prompt(
 ) -> dict[str, Any]:
     """The notification without its address and its buttons."""
     asked, whole = _asked(record), shows_text and _fits(record)
-    where = f"{tool_name(session)} · {session_name(session)} · {host}"
+    where = " · ".join(filter(None, (tool_name(session), session_name(session), host_name(session, host))))
     more = f"All of it: the page, or atlasbridge reply {short_id(record.prompt_id)}"
     if shows_text:
         title = cut_bytes(render_headline(record.prompt, session), TITLE_BYTES)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
@@ -14,6 +15,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from atlasbridge.channels.outbox import Params, Place, Posted, Refused, Unreachable
 
 QUERIES = {"users.info"}  # Slack reads no JSON there
+FILE_HOSTS = {"files.slack.com", "slack-files.com"}
+OK, CHUNK, DOWNLOAD_S = 200, 65536, 60.0
 PASSING = {"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org"}
 GONE = {"channel_not_found", "is_archived", "not_in_channel", "user_disabled", "user_not_found", "cannot_dm_bot"}
 BAD_TOKEN = {
@@ -98,7 +101,37 @@ class SlackApi:
         return Posted(ts, moment_of(ts))
 
     async def edit(self, place: Place, params: Params) -> None:
-        await self.call("chat.update", {"channel": place[0], "ts": place[1], **params})
+        """Where it stands cannot be changed: in its thread it stays."""
+        rest = {name: value for name, value in params.items() if name not in ("thread_ts", "reply_broadcast")}
+        await self.call("chat.update", {"channel": place[0], "ts": place[1], **rest})
+
+    async def download(self, url: str, kind: str, most: int) -> bytes | None:
+        """What a person sent; None: it is larger than `most` bytes.  The token goes to Slack's own hosts only."""
+        if not self._is_slacks(url):
+            raise Unreachable("the file is not at Slack")
+        self._web()
+        if self._session is None:
+            raise Unreachable("the channel is closed")
+        patience = aiohttp.ClientTimeout(total=DOWNLOAD_S)
+        headers = {"Authorization": f"Bearer {self._token}"}
+        content = bytearray()
+        try:
+            async with self._session.get(url, headers=headers, allow_redirects=False, timeout=patience) as response:
+                if response.status != OK or (response.content_type == "text/html" and kind != "text/html"):
+                    raise Unreachable("Slack does not give the file; has the app the scope files:read?")
+                async for chunk in response.content.iter_chunked(CHUNK):
+                    content += chunk
+                    if len(content) > most:
+                        return None
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as fault:
+            raise Unreachable(f"Slack cannot be reached ({type(fault).__name__})") from None
+        return bytes(content)
+
+    def _is_slacks(self, url: str) -> bool:
+        asked, own = urlsplit(url), urlsplit(self._base_url)
+        if (asked.scheme, asked.netloc) == (own.scheme, own.netloc):
+            return True
+        return asked.scheme == "https" and (asked.hostname or "") in FILE_HOSTS
 
     async def open_dm(self, user_id: str) -> str:
         answer = await self.call("conversations.open", {"users": user_id})

@@ -85,7 +85,8 @@ def render_notice(message: str, session: SessionRecord | None, host: str) -> dic
     blocks = [section(visible(message))]
     if session is not None:
         name = wording.session_name(session)
-        blocks.insert(0, context(f"{name} · {wording.tool_name(session)} · {short_id(session.session_id)} · {host}"))
+        parts = (name, wording.tool_name(session), short_id(session.session_id), wording.host_name(session, host))
+        blocks.insert(0, context(" · ".join(part for part in parts if part)))
     return _message(visible(message), blocks)
 
 

@@ -5,8 +5,9 @@ It carries; the gate decides.  The wire is in api and link, what people do is re
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from atlasbridge.channels import grant_card
@@ -16,15 +17,19 @@ from atlasbridge.channels.outbox import Params, Place
 from atlasbridge.channels.outcome import Outcome
 from atlasbridge.channels.quoting import LAST_OUTPUT, whole_text
 from atlasbridge.channels.reading import split_rows
+from atlasbridge.channels.received import WHICH, Received, Sent
+from atlasbridge.channels.session_commands import SessionCommands
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.slack.actions import SIGN
 from atlasbridge.channels.slack.api import SlackApi
+from atlasbridge.channels.slack.elements import SECTION_LIMIT
 from atlasbridge.channels.slack.inbound import Inbound, Memory, Origin
 from atlasbridge.channels.slack.link import Link
 from atlasbridge.channels.slack.settings import SlackSettings
+from atlasbridge.channels.slack.threads import Threads, beginning, room_of
 from atlasbridge.channels.target import Doubt
 from atlasbridge.channels.turns import EDIT
-from atlasbridge.channels.wording import offers_again
+from atlasbridge.channels.wording import offers_again, tool_name
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.ports import Desk
@@ -52,6 +57,8 @@ class SlackChannel(ChatChannel):
         memory = Memory(self._shown, self._people, self._throttle, self._held)
         self._inbound = Inbound(own, desk, clock, memory, self)
         self._link = Link(own, self._api, self)
+        self._received = Received(desk, self._tell, self, own.transcriber, self.title)
+        self._threads = Threads(self._outbox, desk, own.channels if own.threads else (), self._paint_thread)
 
     # what the hub calls
 
@@ -64,6 +71,17 @@ class SlackChannel(ChatChannel):
         if isinstance(outcome, Reject) and sentence:
             self._tell(origin, sentence)
         await self._inbound.settle(origin)
+
+    async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
+        await self._threads.open(session)
+        return await super().send_prompt(event, session)
+
+    async def _notify(self, message: str, session: SessionRecord | None) -> None:
+        if session is not None:
+            await self._threads.open(session)
+        await super()._notify(message, session)
+        if session is not None:
+            self._threads.forget_ended(session)
 
     async def close(self) -> None:
         await self._tasks.close()
@@ -102,13 +120,17 @@ class SlackChannel(ChatChannel):
         return rooms
 
     def _paint_prompt(self, event: PromptRecord, session: SessionRecord, chat: str, short: bool) -> Params:
-        return blocks.render_short(event, session) if short else blocks.render_prompt(event, session, self._host)
+        painted = blocks.render_short(event, session) if short else blocks.render_prompt(event, session, self._host)
+        return painted | self._threads.inside(chat, session, loud=True)
 
     def _paint_outcome(self, event: PromptRecord, session: SessionRecord, outcome: Outcome) -> Params:
         return blocks.render_outcome(event, session, outcome, self._host, outcome.again)
 
     def _paint_notice(self, message: str, session: SessionRecord | None, chat: str) -> Params:
-        return blocks.render_notice(message, session, self._host)
+        return blocks.render_notice(message, session, self._host) | self._threads.inside(chat, session)
+
+    def _paint_thread(self, session: SessionRecord) -> Params:
+        return blocks.render_notice(beginning(session, tool_name(session)), None, self._host)
 
     def _paint_reminder(self, sentence: str, event: PromptRecord, chat: str) -> Params:
         notice = self._paint_notice(sentence, None, chat)
@@ -119,7 +141,11 @@ class SlackChannel(ChatChannel):
         return f"slack:{self._own.team_id}/{user}" if user else ""
 
     def _beside(self, place: Place) -> Params:
-        return {"thread_ts": place[1], "reply_broadcast": True}
+        record = self.desk.prompt(self._shown.prompt_at(place) or "")
+        return {"thread_ts": self._root(place, record), "reply_broadcast": True}
+
+    def _root(self, place: Place, record: PromptRecord | None) -> str:
+        return self._threads.root_of(place, record.session_id) if record else place[1]
 
     def _tell(self, token: Any, sentence: str) -> None:
         self.say(token, sentence)
@@ -179,12 +205,12 @@ class SlackChannel(ChatChannel):
             return
         params = blocks.render_granting(record, told.text, told.buttons)
         if told.beside:
-            self._outbox.post(place[0], params | {"thread_ts": place[1]}, EDIT)
+            self._outbox.post(place[0], params | {"thread_ts": self._root(place, record)}, EDIT)
         else:
             self._outbox.edit(place, params)
 
     def show_more(self, place: Place, record: PromptRecord) -> None:
-        thread, again = {"thread_ts": place[1]}, offers_again(record)
+        thread, again = {"thread_ts": self._root(place, record)}, offers_again(record)
         whole = (record.prompt.screen or record.prompt.excerpt) if again else whole_text(record.prompt)
         if not again or len(whole) > LAST_OUTPUT:
             title = "Last output:" if again else "All of it:"
@@ -196,19 +222,45 @@ class SlackChannel(ChatChannel):
     def chosen(self, room: str) -> str:
         return self._commands.chosen(room)
 
+    def session_at(self, room: str, thread: str) -> str:
+        return self._threads.session_at(room, thread)
+
+    def keep_file(self, origin: Origin, file: dict[str, Any], caption: str, session_id: str) -> None:
+        identity = f"slack:{self._own.team_id}/{origin.user}"
+        meant = self._commands.meant(origin.room, identity)
+        session = self.desk.seen_by(identity).session(session_id) if session_id else meant
+        if session is None:
+            self.say(origin, WHICH.format(sign=SIGN))
+            return
+        self._tasks.hold(self._received.keep_file(origin, self._sent(file), caption, session, identity))
+
+    def hear(self, origin: Origin, file: dict[str, Any], then: Callable[[str], None]) -> None:
+        self._tasks.hold(self._received.hear(origin, self._sent(file), then))
+
+    def _sent(self, file: dict[str, Any]) -> Sent:
+        url = str(file.get("url_private_download") or file.get("url_private") or "")
+        fetch = functools.partial(self._api.download, url, str(file.get("mimetype")))
+        return Sent(str(file.get("name") or "file"), int(file.get("size") or 0), fetch)
+
     def command(self, user: str, command: Command, origin: Origin | None = None) -> None:
         """A session that is slow to show its screen must not keep the next click from being acknowledged."""
         self._tasks.hold(self._obey(user, command, origin))
 
     async def _obey(self, user: str, command: Command, origin: Origin | None) -> None:
-        """Answered in the person's direct messages, wherever it was said."""
+        """Answered in the session's thread where it was said there, else in the person's direct messages."""
+        identity = f"slack:{self._own.team_id}/{user}"
+        if origin and command.name in SessionCommands.NAMES and self.session_at(origin.room, origin.thread):
+            spoken = await self._commands.run(room_of(origin.room, origin.thread), command, identity, origin)
+            for params in self._spoken(spoken):
+                self._outbox.post(origin.room, params | {"thread_ts": origin.thread}, EDIT)
+            return
         try:
             room = self._rooms.get(user) or await self._api.open_dm(user)
         except ChannelError as fault:
             log.warning("a command could not be answered: %s", fault)
             return
         self._rooms[user] = room
-        spoken = await self._commands.run(room, command, f"slack:{self._own.team_id}/{user}", origin)
+        spoken = await self._commands.run(room, command, identity, origin)
         for params in self._spoken(spoken):
             self._outbox.post(room, params, EDIT)
 
@@ -217,7 +269,10 @@ class SlackChannel(ChatChannel):
         if spoken.file is not None:
             return [{"text": spoken.text, "document": (spoken.name, spoken.file)}]
         if spoken.screen is None:
-            return [blocks.render_notice(spoken.text, None, self._host)]
+            pieces = split_rows(visible(spoken.text).split("\n"), SECTION_LIMIT, len) or [""]
+            if len(pieces) > MOST_PIECES:
+                return [{"text": pieces[0].partition("\n")[0], "document": ("answer.txt", visible(spoken.text))}]
+            return [blocks.render_notice(piece, None, self._host) for piece in pieces]
         if not spoken.split:
             return [_screen_params(spoken.text, spoken.screen)]
         pieces = split_rows(visible(spoken.screen).rstrip().split("\n"), blocks.QUOTE_LIMIT, len) or ["(nothing)"]

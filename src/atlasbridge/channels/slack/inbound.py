@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -33,7 +34,7 @@ from atlasbridge.channels.slack.api import moment_of
 from atlasbridge.channels.slack.blocks import CALLBACK, FIELD
 from atlasbridge.channels.slack.envelope import Payload, key_of, kind_of, parse_sender
 from atlasbridge.channels.slack.settings import SlackSettings
-from atlasbridge.channels.target import GONE, NOT_OPEN, Doubt, Held, find_target, offer, refuse_secret
+from atlasbridge.channels.target import GONE, NOT_OPEN, NOTHING_OPEN, Doubt, Held, find_target, offer, refuse_secret
 from atlasbridge.channels.words import needs_words, reads_as_words
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import Desk
@@ -47,6 +48,7 @@ EDITED = "An edit changes nothing that was already taken. Write a new message in
 NO_MARKS = "Slack did not say what is marked. Reply in the thread with the numbers instead."
 MARKING = ("checkboxes", "multi_static_select")
 HEARD_SUBTYPES = (None, "thread_broadcast")
+MOST_FILES = 10  # of one message
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,9 @@ class Doors(Protocol):
     def command(self, user: str, command: Command, origin: Origin | None = None) -> None: ...
     def put_off(self, identity: str, record: PromptRecord, nonce: str, what: str) -> str: ...
     def chosen(self, room: str) -> str: ...
+    def session_at(self, room: str, thread: str) -> str: ...
+    def keep_file(self, origin: Origin, file: Payload, caption: str, session_id: str) -> None: ...
+    def hear(self, origin: Origin, file: Payload, then: Callable[[str], None]) -> None: ...
     def warn(self, record: PromptRecord) -> None: ...
 
 
@@ -167,7 +172,7 @@ class Inbound:
         trigger = str(payload.get("trigger_id") or "")
         if action is None or (known and (record is None or known != record.prompt_id)):
             self._doors.say(origin, NOT_OURS)
-        elif record is None:
+        elif record is None or self._is_hidden(record, origin):
             return self._pass_click(origin, place, action, None)
         elif action.verb == SHOW and record.prompt.idle:
             self._doors.command(origin.user, Command("last", record.session_id), origin)
@@ -236,6 +241,11 @@ class Inbound:
             return False
         return self._pass_click(origin, place, replace(action, value=picked), record)
 
+    def _is_hidden(self, record: PromptRecord, origin: Origin) -> bool:
+        """From this person: whatever they press is refused, and on record."""
+        identity = f"slack:{self._settings.team_id}/{origin.user}"
+        return self._desk.seen_by(identity).prompt(record.prompt_id) is None
+
     def _on_modal(self, payload: Payload) -> bool:
         view = payload.get("view") or {}
         action = parse_action(view.get("private_metadata"))
@@ -259,19 +269,47 @@ class Inbound:
         message = event.get("message", {}) if changed else event
         room, thread = str(event.get("channel")), str(message.get("thread_ts") or "")
         replied = self._shown.prompt_at((room, thread)) if thread else ""
-        if event.get("channel_type") != "im" and not replied:
+        about = self._doors.session_at(room, thread)
+        if event.get("channel_type") != "im" and not replied and not about:
             return False  # talk among people in a channel
         ts = str(message.get("ts") or "")
         origin = self._origin("events_api", payload, room, str(message["user"]), thread or ts, ts)
         said = plain_text(str(event.get("text") or ""))
         if changed:
-            self._doors.say(origin, EDITED)
-        elif (command := parse_command(said, "", SIGN)) and (not thread or (replied and is_about(command))):
-            rest = f"{replied} {command.rest}" if thread else command.rest
+            if not about:
+                self._doors.say(origin, EDITED)
+        elif (command := parse_command(said, "", SIGN)) and (not thread or about or (replied and is_about(command))):
+            rest = f"{replied} {command.rest}" if replied else command.rest
             self._doors.command(origin.user, Command(command.name, rest), origin)
+        elif event.get("files"):
+            self._on_files(origin, event["files"], said, self._target(origin, replied, bool(thread), about), about)
         elif event.get("subtype") in HEARD_SUBTYPES:
-            return self._on_text(origin, self._target(origin, replied, bool(thread)), said)
+            target = self._target(origin, replied, bool(thread), about)
+            return target is not None and self._on_text(origin, target, said)
         return False
+
+    def _on_files(
+        self, origin: Origin, files: list[Payload], said: str, target: PromptRecord | Doubt | None, about: str
+    ) -> None:
+        """Voice becomes words, everything else goes into the session's folder; what was written with it, once."""
+        meant = target.session_id if isinstance(target, PromptRecord) else about
+        for file in files[:MOST_FILES]:
+            if file.get("subtype") == "slack_audio" or str(file.get("mimetype")).startswith("audio/"):
+                self._doors.hear(origin, file, lambda heard: self._heard(origin, target, heard))
+            else:
+                self._doors.keep_file(origin, file, said, meant)
+                said = ""
+
+    def _heard(self, origin: Origin, target: PromptRecord | Doubt | None, heard: str) -> None:
+        """Shown first: a click on what it is for sends it."""
+        if isinstance(target, PromptRecord) and target.prompt.secret:
+            self._doors.say(origin, refuse_secret(target))
+            return
+        doubt = target if isinstance(target, Doubt) else Doubt("", (target,) if target else ())
+        told = f"{'Press to send it. ' if doubt.offered else ''}{doubt.sentence}" or NOTHING_OPEN
+        if doubt.offered:
+            self._held.keep(origin.room, origin.ts, heard)
+        self._doors.ask_which(origin, Doubt(f"🎙 “{heard}”\n{told}", doubt.offered))
 
     def _on_text(self, origin: Origin, target: PromptRecord | Doubt, text: str) -> bool:
         if isinstance(target, Doubt):
@@ -285,8 +323,16 @@ class Inbound:
             return self._deliver(origin, target.prompt_id, text, as_text=as_text, session_id=target.session_id)
         return False
 
-    def _target(self, origin: Origin, replied: str, threaded: bool) -> PromptRecord | Doubt:
-        """A thread counts for its own prompt only; a plain text for the one that was shown before it."""
+    def _target(self, origin: Origin, replied: str, threaded: bool, about: str = "") -> PromptRecord | Doubt | None:
+        """A prompt's thread counts for that prompt only; a session's thread for what it asks, and else it is talk
+        among people (None); a plain text for the question that was shown before it."""
+        if about:
+            moment = moment_of(origin.ts)
+            found = find_target(self._desk, self._shown, origin.room, moment, about, origin.seen_before)
+            if isinstance(found, PromptRecord):
+                return found if found.session_id == about else None
+            offered = tuple(record for record in found.offered if record.session_id == about)
+            return replace(found, offered=offered) if offered else None
         if replied:
             return self._desk.prompt(replied) or Doubt(NOT_OPEN)
         if threaded:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-BOT_SCOPES = ["chat:write", "commands", "files:write", "im:history", "im:write", "users:read"]
+BOT_SCOPES = ["chat:write", "commands", "files:read", "files:write", "im:history", "im:write", "users:read"]
 MANIFEST: dict[str, Any] = {
     "display_information": {
         "name": "AtlasBridge",

@@ -21,6 +21,11 @@ class SlackSettings(BaseModel):
         description="The ids (U...) of the people who are asked and may answer."
     )
     channels: list[RoomId] = Field(default=[], description="Channels (C...) that take part; none by default.")
+    threads: bool = Field(default=True, description="In those channels each session has a thread of its own.")
+    transcriber: list[str] = Field(
+        default=[],
+        description='A command that writes the words of a voice note, such as `["whisper-cli", "{file}"]`.',
+    )
     api_url: str = Field(default="https://slack.com/api/", description="The Web API.")
     host_name: str = Field(default="", description="This machine's name in messages; empty: its own.")
     session_notices: bool = Field(default=True, description="Whether starts and ends of sessions are told.")

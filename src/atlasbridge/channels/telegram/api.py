@@ -16,6 +16,7 @@ from atlasbridge.channels import outbox
 from atlasbridge.channels.outbox import Params, Place, Posted, Unreachable
 
 log = logging.getLogger(__name__)
+FILES = {"document": "sendDocument", "photo": "sendPhoto"}
 LOOK_BACK = 8  # messages that may have come in between
 _TOKEN = re.compile(r"/bot\d+:[^/\s\"']+")
 
@@ -58,13 +59,13 @@ class BotApi:
         params: Params | None = None,
         *,
         wait_s: float = 0.0,
-        document: tuple[str, bytes] | None = None,
+        files: dict[str, tuple[str, bytes]] | None = None,
     ) -> Any:
-        """`wait_s` is how long the server itself may take, for long polls; `document` is (name, content)."""
+        """`wait_s` is how long the server itself may take, for long polls; of `files`, each is (name, content)."""
         timeout = httpx.Timeout(self._timeout_s, read=self._timeout_s + wait_s)
         sent: dict[str, Any] = {"json": params or {}}
-        if document is not None:
-            sent = {"data": params, "files": {"document": document}}
+        if files:
+            sent = {"data": params, "files": files}
         try:
             response = await self._client.post(self._prefix + method, timeout=timeout, **sent)
             answer = response.json()
@@ -75,12 +76,12 @@ class BotApi:
         return _result(answer)
 
     async def post(self, chat: str, params: Params) -> Posted:
-        """A message, or a file where params has a `document`."""
-        rest = {name: value for name, value in params.items() if name != "document"}
-        document = params.get("document")
-        method = "sendMessage" if document is None else "sendDocument"
+        """A message, a file where params has a `document`, a picture where it has a `photo`."""
+        files = {name: params[name] for name in FILES if name in params}
+        rest = {name: value for name, value in params.items() if name not in files}
+        method = next((FILES[name] for name in files), "sendMessage")
         try:
-            message = await self.call(method, {"chat_id": int(chat), **rest}, document=document)
+            message = await self.call(method, {"chat_id": int(chat), **rest}, files=files)
         except Unreachable:
             self._doubtful.add(chat)  # it may stand there all the same, with live buttons
             raise

@@ -6,6 +6,7 @@ The wire is in api and poller; what people do is read in inbound; how things loo
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ from atlasbridge.channels.chat import ChatChannel
 from atlasbridge.channels.commands import Command, describe_commands
 from atlasbridge.channels.outbox import Params, Place
 from atlasbridge.channels.outcome import Outcome
+from atlasbridge.channels.received import WHICH, Received, Sent
 from atlasbridge.channels.session_commands import SessionCommands
 from atlasbridge.channels.telegram import templates
 from atlasbridge.channels.telegram.api import BotApi
@@ -22,9 +24,8 @@ from atlasbridge.channels.telegram.forum import Forum
 from atlasbridge.channels.telegram.inbound import Inbound, Memory
 from atlasbridge.channels.telegram.keyboard import pages_of, render_ask_again, render_granting, render_snooze
 from atlasbridge.channels.telegram.poller import Batch, Poller
-from atlasbridge.channels.telegram.received import WHICH, Received
 from atlasbridge.channels.telegram.settings import TelegramSettings
-from atlasbridge.channels.telegram.voice import Origin, Voice, in_topic, reply_to
+from atlasbridge.channels.telegram.voice import Origin, Voice, file_of, in_topic, reply_to
 from atlasbridge.channels.wording import render_left
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.ports import Desk
@@ -62,7 +63,7 @@ class TelegramChannel(ChatChannel):
         memory = Memory(self._shown, self._people, self._throttle, self._held)
         self._inbound = Inbound(own, desk, clock, memory, self._voice, self)
         self._poller = Poller(self._api, clock, self, own.poll_timeout_s, own.backoff_first_s)
-        self._received = Received(self._api, desk, self._voice, self, own.transcriber)
+        self._received = Received(desk, self._tell, self, own.transcriber, self.title)
         groups = [str(group.chat_id) for group in own.groups if group.topic_id is None]
         self._forum = Forum(self._api, desk, groups)
         self._undecided: set[Origin] = set()
@@ -100,12 +101,17 @@ class TelegramChannel(ChatChannel):
         }
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
-        await self._forum.open(session)
+        await self._open_topic(session)
         return await super().send_prompt(event, session)
+
+    async def _open_topic(self, session: SessionRecord) -> None:
+        """In groups: only where all who take part may hear of it."""
+        if self.desk.readers(session.session_id, self.name) is None:
+            await self._forum.open(session)
 
     async def _notify(self, message: str, session: SessionRecord | None) -> None:
         if session is not None:
-            await self._forum.open(session)
+            await self._open_topic(session)
         await super()._notify(message, session)
         if session is not None:
             await self._forum.close_ended(session)
@@ -176,9 +182,9 @@ class TelegramChannel(ChatChannel):
         room = self._room(origin) if command.name in SessionCommands.NAMES else str(origin.chat_id)
         spoken = await self._commands.run(room, command, identity, origin)
         if spoken.file is not None:
-            self._voice.send_file(origin, spoken.text, spoken.name, spoken.file)
+            self._voice.send_file(origin, spoken.text, spoken.name, spoken.file, spoken.picture)
         elif spoken.screen is None:
-            self._voice.answer(origin, templates.render_notice(spoken.text, None, ""))
+            self._voice.tell(origin, spoken.text)
         elif spoken.split:
             self._voice.send_words(origin, spoken.text, spoken.screen, spoken.name)
         else:
@@ -186,15 +192,21 @@ class TelegramChannel(ChatChannel):
 
     def keep_file(self, origin: Origin, message: dict[str, Any], replied: str, identity: str) -> None:
         record = self.desk.prompt(replied) if replied else None
-        meant = self._commands.about_session.meant(self._room(origin), "")
-        session = self.desk.session(record.session_id) if record else meant
+        meant = self._commands.meant(self._room(origin), identity)
+        session = self.desk.seen_by(identity).session(record.session_id) if record else meant
         if session is None:
-            self._voice.say(origin, WHICH)
+            self._voice.say(origin, WHICH.format(sign=self.sign))
         else:
-            self._tasks.hold(self._received.keep_file(origin, message, session, identity))
+            caption = str(message.get("caption") or "")
+            self._tasks.hold(self._received.keep_file(origin, self._sent(message), caption, session, identity))
 
     def hear(self, origin: Origin, message: dict[str, Any], then: Callable[[str], None]) -> None:
-        self._tasks.hold(self._received.hear(origin, message, then))
+        self._tasks.hold(self._received.hear(origin, self._sent(message), then))
+
+    def _sent(self, message: dict[str, Any]) -> Sent:
+        about, name = file_of(message)
+        fetch = functools.partial(self._api.download, str(about.get("file_id")))
+        return Sent(name, int(about.get("file_size") or 0), fetch)
 
     def show_marks(self, origin: Origin, record: PromptRecord, marks: int, sentence: str) -> None:
         """In the message that was tapped: every chat marks for itself."""
@@ -234,7 +246,8 @@ class TelegramChannel(ChatChannel):
             return
         self._outbox.gone.discard(chat)
         for record in self.desk.open_prompts():
-            if all(place[0] != chat for place in self._shown.places(record.prompt_id)):
+            unseen = all(place[0] != chat for place in self._shown.places(record.prompt_id))
+            if unseen and self._addressed(record, [chat]):
                 self._tasks.hold(self._show_late(chat, record))
 
     async def _show_late(self, chat: str, record: PromptRecord) -> None:

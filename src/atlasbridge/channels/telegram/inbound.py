@@ -168,13 +168,14 @@ class Inbound:
             self._doors.tell_where(user_id, body.get("chat", {}), topic_id)
 
     def _on_tap(self, query: dict[str, Any], origin: Origin) -> bool:
-        callback = parse_callback(query.get("data"))
+        callback, identity = parse_callback(query.get("data")), f"telegram:{int(query['from']['id'])}"
         record = self._desk.prompt(callback.prompt_id) if callback else None
         known = self._shown.prompt_at(origin.place)
         if callback is None or (known and (record is None or known != record.prompt_id)):
             self._voice.say(origin, NOT_OURS)
+        elif record is not None and self._desk.seen_by(identity).prompt(record.prompt_id) is None:
+            return self._pass_tap(origin, callback, None, int(query["from"]["id"]))  # refused, and on record
         elif record is not None and callback.verb == LATER:
-            identity = f"telegram:{int(query['from']['id'])}"
             self._voice.say(origin, self._doors.put_off(identity, record, callback.nonce, callback.value))
         elif record is None or callback.verb not in (SHOW, PAGE, AGAIN, TOGGLE, SEND, THIS, GRANT):
             return self._pass_tap(origin, callback, record, int(query["from"]["id"]))

@@ -107,7 +107,8 @@ def render_notice(message: str, session: SessionRecord | None, host: str) -> dic
     body = Body()
     if session is not None:
         name = wording.session_name(session)
-        body.line(f"{name} · {wording.tool_name(session)} · {short_id(session.session_id)} · {host}", "italic")
+        parts = (name, wording.tool_name(session), short_id(session.session_id), wording.host_name(session, host))
+        body.line(" · ".join(part for part in parts if part), "italic")
     return body.line(cut_text(visible(message), INLINE_LIMIT) or "…").params()
 
 

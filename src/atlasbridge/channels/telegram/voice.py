@@ -88,6 +88,15 @@ class Voice:
         else:
             self.send_file(origin, title, "screen.txt", visible(screen).encode())
 
+    def tell(self, origin: Origin, text: str) -> None:
+        """What a command answers: in a few messages where these are enough, else as a file."""
+        pieces = split_rows(visible(text).split("\n"), templates.INLINE_LIMIT, templates.utf16_units) or [""]
+        if len(pieces) > MOST_PIECES:
+            self.send_file(origin, pieces[0].partition("\n")[0], "answer.txt", visible(text).encode())
+            return
+        for piece in pieces:
+            self.answer(origin, templates.render_notice(piece, None, ""))
+
     def send_words(self, origin: Origin, title: str, text: str, name: str) -> None:
         """In a few messages where these are enough, else as a file: all of it in either."""
         pieces = split_rows(visible(text).rstrip().split("\n"), templates.INLINE_LIMIT, templates.utf16_units)
@@ -98,9 +107,10 @@ class Voice:
             counted = title if len(pieces) < 2 else f"{title} ({number} of {len(pieces)})"
             self.answer(origin, templates.render_screen(counted, piece) or {})
 
-    def send_file(self, origin: Origin, title: str, name: str, content: bytes) -> None:
+    def send_file(self, origin: Origin, title: str, name: str, content: bytes, picture: bool = False) -> None:
         caption = templates.cut_text(visible(title), CAPTION_LIMIT)
-        self.answer(origin, {"caption": caption, "document": (name, content)})
+        kind = "photo" if picture else "document"  # a person's own file is sent as it is
+        self.answer(origin, {"caption": caption, kind: (name, content)})
 
     def show_more(self, origin: Origin, record: PromptRecord) -> None:
         self.say(origin, "Here it is.")
@@ -127,3 +137,12 @@ def in_topic(topic_id: int | None) -> dict[str, int]:
 
 def reply_to(message_id: int) -> dict[str, Any]:
     return {"reply_parameters": {"message_id": message_id, "allow_sending_without_reply": True}}
+
+
+def file_of(message: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """What a person sent along: how to ask for it, and what to call it; of a photo, the largest."""
+    if document := message.get("document"):
+        return document, str(document.get("file_name") or "file")
+    if photos := message.get("photo"):
+        return photos[-1], f"photo-{int(message.get('date') or 0)}.jpg"
+    return message.get("voice") or message.get("audio") or {}, "note.oga"

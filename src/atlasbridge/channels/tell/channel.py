@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.tell.settings import TellSettings
-from atlasbridge.channels.wording import render_headline, session_name, tool_name
+from atlasbridge.channels.wording import host_name, render_headline, session_name, tool_name
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.ids import short_id
@@ -50,7 +50,7 @@ class TellChannel(BaseChannel):
 
     def _where(self, event: PromptRecord, session: SessionRecord) -> str:
         asked = f"{visible(event.prompt.excerpt)}\n" if self._own.show_text and not event.prompt.secret else ""
-        where = f"{tool_name(session)} · {session_name(session)} · {self._host}"
+        where = " · ".join(filter(None, (tool_name(session), session_name(session), host_name(session, self._host))))
         answer = self._own.page_url or f"atlasbridge reply {short_id(event.prompt_id)}"
         return f"{asked}{where}\nAnswer: {answer}"
 

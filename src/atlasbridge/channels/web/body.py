@@ -83,6 +83,10 @@ class LaterBody(Body):
     snooze_s: Annotated[float, Field(ge=60, le=86_400)] | None = Field(default=None, description="ask again then")
 
 
+class QueueBody(Body):
+    text: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+
+
 class GrantBody(Body):
     """Allow what a prompt asks, and what looks like it, for a while."""
 

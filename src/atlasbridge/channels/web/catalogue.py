@@ -10,6 +10,7 @@ from atlasbridge.channels.web import (
     later_api,
     prompt_api,
     question_api,
+    queue_api,
     record_api,
     rule_api,
     session_api,
@@ -176,8 +177,21 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         thing(typed=FLAG, next={"type": "integer"}), body=body.KeysBody, errors=(403, 404, 409),
     ),
     Operation(
+        "POST", "/sessions/{session_id}/resume", session_api.resume, "admin", "Let a stopped session go on.",
+        thing(resumed=FLAG), errors=(404, 409),
+    ),
+    Operation(
         "POST", "/sessions/{session_id}/end", session_api.end, "admin", "End the session's tool.",
         thing(ending=FLAG), body=body.EndBody, errors=(404, 409),
+    ),
+    Operation("GET", "/queue", queue_api.list_queue, "read", "Instructions that wait.", thing(queue=ANYS)),
+    Operation(
+        "POST", "/sessions/{session_id}/queue", queue_api.add, "answer", "An instruction for when the tool is done.",
+        thing(stage=TEXT, message=TEXT, queue_id=TEXT), body=body.QueueBody, errors=(403, 404, 409, 422, 429),
+    ),
+    Operation(
+        "DELETE", "/queue/{queue_id}", queue_api.remove, "answer", "Take an instruction back.",
+        thing(stage=TEXT, message=TEXT, queue_id=TEXT), errors=(403, 404, 409, 429),
     ),
     Operation(
         "POST", "/sessions/{session_id}/report", prompt_api.report_missed, "answer", "Report a missed prompt.",

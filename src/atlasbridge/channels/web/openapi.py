@@ -13,7 +13,7 @@ SCHEMAS: dict[str, Any] = {
     "Error": thing(error=TEXT, message=TEXT),
     "Session": thing(
         session_id=TEXT, tool=TEXT, command={"type": "array", "items": TEXT}, pid={"type": "integer"}, state=TEXT,
-        attached=FLAG, cwd=TEXT, label=TEXT, started_at=TEXT, open_prompt=TEXT,
+        attached=FLAG, stopped=FLAG, cwd=TEXT, label=TEXT, started_at=TEXT, open_prompt=TEXT,
     ),
     "Prompt": thing(
         prompt_id=TEXT, session_id=TEXT, confidence=TEXT, excerpt=TEXT, screen=TEXT, state=TEXT, created_at=TEXT,
@@ -97,7 +97,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
 
 def _content(answer: dict[str, Any]) -> dict[str, Any]:
     if "stream" in answer:
-        return {"text/event-stream": {}}
+        return {"text/event-stream": {"schema": {}}}  # what stands in an event is told in the page of the API
     if "text" in answer:
         return {"text/plain": {"schema": TEXT}}
     return {"application/json": {"schema": answer}}

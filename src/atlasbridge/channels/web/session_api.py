@@ -124,6 +124,14 @@ async def end(site: Site, call: Call) -> Response:
     return JSONResponse({"ending": True}) if ended else problem(409, "not_ended", "the session cannot be reached")
 
 
+async def resume(site: Site, call: Call) -> Response:
+    session = _active(site, call)
+    if session is None:
+        return problem(*NO_SESSION)
+    resumed = await site.desk.resume(session.session_id)
+    return JSONResponse({"resumed": True}) if resumed else problem(409, "not_resumed", "the session cannot be reached")
+
+
 async def list_launchers(site: Site, call: Call) -> Response:
     return JSONResponse({"launchers": site.desk.launchers()})
 

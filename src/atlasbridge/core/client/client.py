@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import os
 import select
-import signal
-import socket
-from typing import Any
 
 from atlasbridge.core import wire
 from atlasbridge.core.client.raw_mode import RawTerminal, window_size
-from atlasbridge.core.host.terminal.caller import send_with_terminal
+from atlasbridge.core.host.terminal.lending import send_with_fds
 from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.screen.redraw import SAFE_RESET
+from atlasbridge.core.lean import signal, socket
 from atlasbridge.core.shield import hide_memory
 from atlasbridge.core.tty import Ending, Size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _HANDLED = (
     signal.SIGWINCH,
@@ -29,6 +30,7 @@ _HANDLED = (
     signal.SIGTSTP,
     signal.SIGCONT,
 )
+_BACKGROUND_LOOK_MS = 250.0  # how often a client that was continued with `bg` looks whether the terminal is its own
 _LEAVE_S = 2.0  # how long a client that must go waits for the host to let its terminal go
 
 
@@ -53,10 +55,14 @@ class Client:
         self._terminal: RawTerminal | None = None
         self._session_id = ""
         self._attached = False
+        self.plan: dict[str, Any] = {}  # what a host of the zygote read on the command line
 
     def await_start(self) -> Ending | None:
         """Until the host says that the tool runs (None) or why it does not."""
         message = self._next()
+        while message is not None and message["m"] == "plan":
+            self.plan = message
+            message = self._next()
         if message is None:
             return Ending(1, "the session host ended before it could start the tool", "look into the log folder")
         if message["m"] == "failed":
@@ -89,7 +95,6 @@ class Client:
         if os.isatty(0) and os.isatty(1):
             self._terminal = RawTerminal(0)
         try:
-            self._attach()
             return self._wait()
         finally:
             if self._terminal is not None:
@@ -101,14 +106,20 @@ class Client:
 
     def _install_handlers(self) -> None:
         for number in _HANDLED:
-            signal.signal(number, lambda *_: None)
+            signal.signal(number, _noted)
         signal.set_wakeup_fd(self._signals.write_fd, warn_on_full_buffer=False)
 
-    def _attach(self) -> None:
+    def _attach(self, back: bool = False) -> None:
+        """`back`: this terminal left because the tool had stopped; it goes on as soon as its terminal is there."""
         if self._terminal is not None:
             self._terminal.enter()
-        greeting = {"m": "attach", "past": self._past, **_size_fields(terminal_size())}
-        send_with_terminal(self._connection, greeting, (0, 1))
+        greeting: dict[str, str | int] = {
+            "m": "attach",
+            "past": self._past,
+            "back": back,
+            **_size_fields(terminal_size()),
+        }
+        send_with_fds(self._connection, wire.encode_plain(greeting), (0, 1))
         self._past = False
         self._attached = True
 
@@ -117,7 +128,9 @@ class Client:
         waiter.register(self._connection, select.POLLIN)
         waiter.register(self._signals.fileno(), select.POLLIN)
         while True:
-            ready = [fd for fd, _ in waiter.poll()]
+            if not self._attached and not self._in_background():
+                self._attach()
+            ready = [fd for fd, _ in waiter.poll(None if self._attached else _BACKGROUND_LOOK_MS)]
             if self._signals.fileno() in ready:
                 for number in self._signals.take():
                     ending = self._on_signal(number)
@@ -153,26 +166,34 @@ class Client:
                 return Ending(0, f"the terminal is gone; session {name} goes on")
             case "stopped":
                 self._stop_here()
-                self._say({"m": "continue"})
-                self._attach()
-            case "paused":
-                self._stop_here()
-                self._attach()
         return None
 
     def _stop_here(self) -> None:
-        """Give the shell its terminal until it continues us."""
+        """The tool has stopped: so do we, and whoever runs beside us in a script.  Whoever continues us continues it.
+
+        By a signal that does nothing where nobody could continue us: then the tool goes on at once.
+        """
         if self._terminal is not None:
             self._terminal.leave()
-        os.kill(os.getpid(), signal.SIGSTOP)
-        self._signals.clear()
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(0, signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, _noted)
+        if self._in_background():
+            self._say({"m": "continue"})
+        else:
+            self._attach(back=True)
+
+    def _in_background(self) -> bool:
+        """A shell continued us with `bg`: the terminal is not ours, the tool works on without it."""
+        try:
+            return self._terminal is not None and os.tcgetpgrp(0) != os.getpgrp()
+        except OSError:
+            return False  # it is gone: attaching to it finds out
 
     def _on_signal(self, number: int) -> Ending | None:
         if number in (signal.SIGWINCH, signal.SIGCONT):
             if self._attached:
                 self._say({"m": "size", **_size_fields(terminal_size())})
-        elif number == signal.SIGTSTP:
-            self._say({"m": "pause"})
         elif number == signal.SIGHUP or (number == signal.SIGTERM and self._terminal is not None):
             return self._leave(number)
         else:
@@ -198,13 +219,19 @@ class Client:
     def _reset_terminal(self) -> None:
         """The host cannot take back what the tool has switched on: do what is safe without knowing."""
         if self._terminal is not None:
+            from atlasbridge.core.screen.redraw import SAFE_RESET  # seldom needed, and slow to import
+
             os.write(1, SAFE_RESET)
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _say(self, message: dict[str, str | int]) -> None:
         try:
-            self._connection.sendall(wire.encode(message))
+            self._connection.sendall(wire.encode_plain(message))
         except OSError:
             pass  # the host is gone: the next read says so
+
+
+def _noted(*_: object) -> None:
+    """A signal is only noted: its number comes through the wake-up's pipe."""
 
 
 def _size_fields(size: Size) -> dict[str, int]:

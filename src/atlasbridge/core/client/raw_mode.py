@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import fcntl
 import os
-import struct
 import sys
 import termios
-from typing import Any
 
 from atlasbridge.core.detached import spawn_shell
 from atlasbridge.core.tty import Size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _IFLAG, _OFLAG, _CFLAG, _LFLAG, _ISPEED, _OSPEED, _CC = range(7)
 _TERMINAL_FD = 3  # where the janitor finds the terminal
@@ -53,10 +55,10 @@ def raw_attributes(attributes: list[Any]) -> list[Any]:
 def window_size(fd: int) -> Size:
     """The terminal's size; 0 x 0 when it has none."""
     try:
-        rows, cols, width, height = struct.unpack("HHHH", fcntl.ioctl(fd, termios.TIOCGWINSZ, b"\0" * 8))
+        told = fcntl.ioctl(fd, termios.TIOCGWINSZ, b"\0" * 8)
     except OSError:
         return Size(0, 0)
-    return Size(rows, cols, width, height)
+    return Size(*(int.from_bytes(told[place : place + 2], sys.byteorder) for place in (0, 2, 4, 6)))
 
 
 class RawTerminal:
@@ -66,13 +68,19 @@ class RawTerminal:
         self._fd = fd
         self._saved: list[Any] = termios.tcgetattr(fd)
         self._janitor = -1
+        self._entered = False
 
     def enter(self) -> None:
         if self._janitor < 0:
             self._janitor = _start_janitor(self._fd, _stty_words(self._saved))
         termios.tcsetattr(self._fd, termios.TCSADRAIN, raw_attributes(self._saved))
+        self._entered = True
 
     def leave(self) -> None:
+        """What is not raw is not touched: in the background it is somebody else's."""
+        if not self._entered:
+            return
+        self._entered = False
         try:
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._saved)
         except (termios.error, OSError):

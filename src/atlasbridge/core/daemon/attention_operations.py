@@ -9,8 +9,9 @@ from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.receipts import describe_raised
 from atlasbridge.core.prompt.model import PromptRecord, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.values import replace
 
-LOOKING = frozenset({"people", "still_waiting", "later"})
+LOOKING = frozenset({"people", "still_waiting", "later", "queue"})
 MOST_AT_ONCE = 200
 
 ReplyOne = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -50,6 +51,14 @@ class AttentionOperations:
             case "later.revoke":
                 reply = self._inbound({**message, "prompt_id": ""})
                 return _said(self._desk.revoke_later(reply, str(message["later_id"])))
+            case "queue":
+                return {"ok": True, "queue": self._desk.queued(str(message.get("session_id", "")))}
+            case "queue.add":
+                reply = self._inbound({**message, "prompt_id": ""})
+                return _said(self._desk.enqueue(replace(reply, session_id=str(message["session_id"]))))
+            case "queue.remove":
+                reply = self._inbound({**message, "prompt_id": ""})
+                return _said(self._desk.dequeue(reply, str(message["queue_id"])))
             case "reply_many":
                 return await self._reply_many(message)
             case _:

@@ -68,13 +68,31 @@ class HubDesk(DeskAttention, DeskOutbox):
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         opened = {record.session_id: record.prompt_id for record in self.ledger.open_prompts()}
         return [
-            replace(session, open_prompt=opened.get(session.session_id, ""))
+            replace(
+                session, open_prompt=opened.get(session.session_id, ""), stopped=self._is_stopped(session.session_id)
+            )
             for session in self.ledger.sessions(include_ended)
         ]
 
+    def _is_stopped(self, session_id: str) -> bool:
+        link = self._hosts.get(session_id)
+        return link is not None and link.stopped
+
     def session(self, session_id: str) -> SessionRecord | None:
         """By full or short id."""
-        return self.ledger.session(session_id)
+        found = self.ledger.session(session_id)
+        return found and replace(found, stopped=self._is_stopped(found.session_id))
+
+    def seen_by(self, identity: str, alone: bool = True) -> HubDesk:
+        """Who may answer here may see everything here."""
+        return self
+
+    def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
+        return None
+
+    def folder(self, session_id: str) -> str:
+        session = self.ledger.session(session_id)
+        return session.cwd if session else ""
 
     def open_prompts(self) -> list[PromptRecord]:
         return self.ledger.open_prompts()
@@ -129,6 +147,14 @@ class HubDesk(DeskAttention, DeskOutbox):
         if link is None:
             return False
         link.send("kill", force=force)
+        return True
+
+    async def resume(self, session_id: str) -> bool:
+        """Let a tool that job control has stopped go on; False: its session is not connected."""
+        link = self._hosts.get(session_id)
+        if link is None:
+            return False
+        link.send("continue")
         return True
 
     async def type_keys(self, session_id: str, data: bytes, identity: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.policy.attention import Tone
@@ -60,6 +61,18 @@ class DeskAttention:
     def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
         found = self._life.escalation.aside(prompt_id, identity)
         return found.hold_s, found.silent
+
+    def heard_of_desk(self, carries: bool | None = None) -> None:
+        if self._life.escalation.entrusted.heard(carries):
+            self._life.escalation.look_at_all()
+
+    def desk_asks(self, prompt_ids: Iterable[str]) -> None:
+        self._life.escalation.entrusted.asks(prompt_ids)
+
+    def key_age_s(self, session_id: str) -> float | None:
+        """How long ago a person typed in that session's terminal, as far as its host has said."""
+        at = self._life.escalation.last_key_at(session_id)
+        return None if at is None else max(0.0, self.clock.now() - at)
 
     def still_waiting(self) -> list[PromptRecord]:
         return self.ledger.still_waiting()

@@ -29,6 +29,10 @@ class DeskOutbox:
     clock: Clock
     read_rules: Callable[[], None]  # again, from the files; see `service`
 
+    def key_age_s(self, session_id: str) -> float | None:
+        """How long ago a person typed there; see `desk_attention`."""
+        return None
+
     def join(self, machine_id: str) -> str:
         return self.ledger.membership.begin(machine_id)
 
@@ -84,7 +88,9 @@ class DeskOutbox:
             told = _without_words(told)
         if "quorum" in record.prompt.constraints:
             told["agreed"] = self.ledger.membership.agreed(prompt_id)
-        return {"body": told, "ttl_s": self._left_s(record)}
+        age_s = self.key_age_s(session.session_id) if session.attached else None
+        typed = {} if age_s is None else {"key_age_s": round(age_s, 1)}
+        return {"body": told, "ttl_s": self._left_s(record), **typed}
 
     def _left_s(self, record: PromptRecord) -> float:
         """How long it may still wait; a length needs no clock that agrees with ours."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from atlasbridge.core.clock import iso, parse_iso
 from atlasbridge.core.daemon.digests import Digests
+from atlasbridge.core.daemon.entrusted import LOOK_S, Entrusted, without_chats
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.policy.attention import HOUR_S, Attendance, listeners
 from atlasbridge.core.policy.ladder import Course, Life, Outlet, Outlook
@@ -46,6 +47,7 @@ class Escalation:
         self._presence: dict[str, Presence] = {}
         self._held: set[str] = set()
         self._digests = Digests(hub)
+        self.entrusted = Entrusted(hub.clock)
 
     # who is at the desk
 
@@ -71,8 +73,7 @@ class Escalation:
     def go_away(self, until: float | None) -> None:
         """Nobody is at the desk until that wall time (None: until somebody says otherwise): nothing is held back."""
         self._hub.ledger.remember(AWAY_NOTE, "ever" if until is None else iso(until))
-        for record in self._hub.ledger.open_prompts():
-            self.look(record.prompt_id)
+        self.look_at_all()
 
     def come_back(self) -> None:
         self._hub.ledger.remember(AWAY_NOTE, "")
@@ -112,7 +113,8 @@ class Escalation:
     # a prompt's way up
 
     def begin(self, record: PromptRecord, session: SessionRecord) -> None:
-        self._hub.router.mention(record, session)
+        if not self.entrusted.holds(record.prompt_id, asked_at(record), session):
+            self._hub.router.mention(record, session)
         self._climb(record, session)
 
     def resume(self, record: PromptRecord, session: SessionRecord) -> None:
@@ -123,6 +125,7 @@ class Escalation:
     def end(self, prompt_id: str) -> None:
         self._hub.scheduler.cancel(f"ladder:{prompt_id}")
         self._held.discard(prompt_id)
+        self.entrusted.forget(prompt_id)
         self._hub.router.forget(prompt_id)
         self._digests.settled(prompt_id)
 
@@ -132,16 +135,22 @@ class Escalation:
         if record is not None and session is not None and record.state in OPEN:
             self._climb(record, session)
 
+    def look_at_all(self) -> None:
+        for record in self._hub.ledger.open_prompts():
+            self.look(record.prompt_id)
+
     def _climb(self, record: PromptRecord, session: SessionRecord) -> None:
-        lanes, now = self._hub.router.lanes(record, session), self._hub.clock.now()
+        every, now = self._hub.router.lanes(record, session), self._hub.clock.now()
+        lanes = without_chats(every) if self.entrusted.holds(record.prompt_id, asked_at(record), session) else every
         if self._asks_host_first(record, session, lanes):
             self._look_at(record.prompt_id, now + ANSWER_S)
             return
         course = self._decide(record, session, lanes)
         if course.notices:
             self._send(course, record, session, lanes)
-        if course.look_at is not None and course.look_at < record.deadline:
-            self._look_at(record.prompt_id, course.look_at)
+        look_at = course.look_at if lanes == every else min(now + LOOK_S, course.look_at or record.deadline)
+        if look_at is not None and look_at < record.deadline:
+            self._look_at(record.prompt_id, look_at)
 
     def _asks_host_first(self, record: PromptRecord, session: SessionRecord, lanes: tuple[Outlet, ...]) -> bool:
         """Something was held back because somebody typed; before it goes out, the host is asked once more."""

@@ -31,6 +31,7 @@ class HostLink:
         self.host_pid = host_pid
         self.host_started = host_started  # tells this host from a later process of the same number; 0: not known
         self.tty = tty  # the tool's terminal; "": not known
+        self.stopped = False  # by job control: nothing is asked and nothing is taken until it goes on
         self._writer = writer
         self._looks: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._watchers: set[asyncio.Queue[dict[str, Any] | None]] = set()

@@ -132,6 +132,8 @@ class Operations:
                 return self._events(message)
             case "kill":
                 return await self._kill(message)
+            case "resume":
+                return await self._resume(message)
             case "rename":
                 return self._rename(message)
             case "screen":
@@ -185,6 +187,7 @@ class Operations:
             "still_waiting": len(self._desk.still_waiting()),
             "away": self._desk.is_away,
             "audit_head": {"count": count, "hash": head},
+            "answered_ways": self._desk.ledger.ways(),
             "alarm": self._desk.ledger.alarm,
         }
 
@@ -192,8 +195,13 @@ class Operations:
         oldest = iso(self._clock.wall() - self._desk.settings.retention.listed_s)
         found = self._desk.sessions(include_ended)
         waiting = {record.session_id: record.prompt_id for record in self._desk.still_waiting()}
+        queued = [item["session_id"] for item in self._desk.queued()]
         return [
-            {**session.to_json(), "still_waiting": waiting.get(session.session_id)}
+            {
+                **session.to_json(),
+                "still_waiting": waiting.get(session.session_id),
+                "queued": queued.count(session.session_id),
+            }
             for session in found
             if not session.ended_at or session.ended_at >= oldest
         ]
@@ -277,6 +285,14 @@ class Operations:
         if not await self._desk.kill(session.session_id, bool(message.get("force"))):
             return _refuse("unavailable", "the session is not connected to the hub", "try again in a moment")
         return {"ok": True, "session_id": session.session_id, "pid": session.pid}
+
+    async def _resume(self, message: dict[str, Any]) -> dict[str, Any]:
+        session = self._desk.session(str(message["session_id"]))
+        if session is None:
+            return _refuse("unknown_session", "there is no such session", "list them with: atlasbridge ps")
+        if not await self._desk.resume(session.session_id):
+            return _refuse("unavailable", "the session is not connected to the hub", "try again in a moment")
+        return {"ok": True, "session_id": session.session_id}
 
     def _rename(self, message: dict[str, Any]) -> dict[str, Any]:
         session = self._desk.session(str(message["session_id"]))

@@ -10,7 +10,7 @@ from typing import Any
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.prompt.reply import Receipt
-from atlasbridge.core.prompt.spoken import TIMER, quote_answer
+from atlasbridge.core.prompt.spoken import TIMER, call_person, quote_answer
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.visible import visible
@@ -62,8 +62,7 @@ class Receipts:
         return self.make("canceled", f"Left as it is by {self._who(record)}; nothing was typed.", record)
 
     def _who(self, record: PromptRecord) -> str:
-        who = self._ledger.name_of(record.decided_by) or record.decided_by or "somebody"
-        return f"{who} ({record.decided_from})" if record.decided_from else who
+        return call_person(record.decided_by, record.decided_from, self._ledger.name_of(record.decided_by) or "")
 
     def _name(self, record: PromptRecord) -> str:
         session = self._ledger.session(record.session_id)

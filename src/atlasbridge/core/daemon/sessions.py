@@ -37,6 +37,7 @@ class SessionLife:
     def hello(self, link: HostLink, message: dict[str, Any]) -> None:
         """A host connected, for the first time or again: agree on what is open and on what was typed."""
         session = SessionRecord.from_wire(message["session"])
+        link.stopped = bool(message.get("stopped"))
         self._hub.hosts.add(link)
         self._hub.scheduler.cancel(f"lost:{session.session_id}")
         if message.get("door"):
@@ -138,10 +139,14 @@ class SessionLife:
         action(record.prompt_id, *(str(message.get(name, "")) for name in names))
 
     def _changed(self, link: HostLink, message: dict[str, Any]) -> None:
-        fields = {name: message[name] for name in ("attached", "rows", "cols", "pid") if name in message}
+        known = ("attached", "rows", "cols", "pid")
+        fields: dict[str, Any] = {name: message[name] for name in known if name in message}
         if "pid" in fields:
             fields["pid"] = own_tool(int(fields["pid"]), link.host_pid)
-        self._hub.ledger.update_session(link.session_id, **fields)
+        if fields:
+            self._hub.ledger.update_session(link.session_id, **fields)
+        if "stopped" in message:
+            link.stopped = fields["stopped"] = bool(message["stopped"])
         self._hub.stream.publish("session.changed", session_id=link.session_id, **fields)
 
     def end(self, session_id: str, exit_code: int | None, state: SessionState) -> None:

@@ -30,6 +30,7 @@ from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, gather
 from atlasbridge.core.detection.structured import ShownDialog, ToolSays
 from atlasbridge.core.detection.verdict import Situation, decide_verdict
 from atlasbridge.core.prompt.model import Prompt
+from atlasbridge.core.prompt.subject import SubjectKind
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.regions import stated
@@ -294,8 +295,12 @@ class Detector:
         verdict, why = self._verdict(found, view, probe, moment, now)
         if verdict and self._awaits_hook(found, view, moment, now):
             verdict, why = False, "its hook may still say what it wants"
+        if verdict and found is not None and found.constraints.get("idle") and self.tool.announces(now):
+            verdict, why = False, "its hook has announced a dialog"
         if verdict and found is not None and moment.settled_s < found.deaf_s:
             verdict, why = False, "the tool ignores keys that come so soon"
+        if verdict and self._keys_at > self.eye.last_output and now - self._keys_at < _REACTS_S:
+            verdict, why = False, "somebody has typed, and the tool has not answered yet"
         self._why = [f"the probe says {probe.state.value}" + (f": {probe.why}" if probe.why else ""), why]
         if found is not None:
             self._why.insert(1, f"rule {found.rule} sees {found.type.value}: {found.excerpt!r}")
@@ -311,6 +316,7 @@ class Detector:
         prompt = prompt_of(found, view, evidence, raw, self.secrets, told, settings.folder, self.tool.hint)
         said_idle = bool(found.constraints.get("idle")) and (self.tool.state == "idle" or self.dialect.says_busy)
         self.despite_busy |= said_idle or self._own_dialog(found, view)
+        self.tool.raised(shown, now)
         self._open = OpenPrompt.of(prompt, found, self.eye.place(found), self._facts)
         self._lines_since, self._answered = 0, None
         self._sent = self._resized = self._keys_since_raise = False
@@ -373,6 +379,11 @@ class Detector:
 
 def _dialog(found: Finding, view: View) -> ShownDialog:
     """What a hook must be about: the dialog itself, where its beginning is known; else all that is shown."""
+    about = found.subject
+    if found.constraints.get("idle"):
+        return ShownDialog("")  # it waits for the next order: no hook announces that
+    if about is not None and about.kind is SubjectKind.EDIT and about.text == about.target:  # named, and no more
+        return ShownDialog(found.question, names=about.targets, own=found.own)
     known = found.own and (found.whole or found.clipped)
     text, clipped = (found.question, found.clipped) if known else (view.text(), False)
-    return ShownDialog(text, clipped, found.subject if found.own else None, found.own)
+    return ShownDialog(text, clipped, about=about if found.own else None, own=found.own)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.picture import digest_of, picture_key
@@ -37,6 +37,7 @@ class Eye:
         self._seen_since = float("-inf")
         self._rewritten = 0  # carriage returns and backspaces since the last line feed
         self._version = -1
+        self._seen_views: deque[View] = deque(maxlen=2)  # as it was at the last changes
         self._changes: deque[float] = deque(maxlen=4)
         self._answered: tuple[str, ...] = ()  # the last lines that have had their answer
         self._pictured: tuple[tuple[int, str, tuple[str, ...]], View] | None = None
@@ -77,7 +78,9 @@ class Eye:
         if self.screen.version == self._version:
             return False
         self._version = self.screen.version
-        self._changes.append(self.last_output)
+        if len(self._seen_views) < 2 or not blinks(self._seen_views[0], self._seen_views[1], view):
+            self._changes.append(self.last_output)
+        self._seen_views.append(view)
         key = f"{picture_key(view, self.dialect)} {self.screen.scrolled}"
         if key == self.key:
             return False
@@ -128,6 +131,20 @@ class Eye:
             attended=attended,
             rewritten=self._rewritten,
         )
+
+
+def blinks(before: View, one: View, other: View) -> bool:
+    """A caret that the program draws by itself: one cell looks otherwise, or blanks of one row go back and forth."""
+    if one.lines != other.lines or (one.row, one.col) != (other.row, other.col):
+        return False
+    rows = [at for at, styles in enumerate(one.styles) if styles != other.styles[at]]
+    if len(rows) != 1:
+        return not rows
+    row, text = rows[0], other.lines[rows[0]]
+    pairs = zip_longest(one.styles[row], other.styles[row])
+    changed = [at for at, (had, has) in enumerate(pairs) if had != has]
+    drawn = [at for at in changed if text[at : at + 1].strip()]
+    return len(drawn) <= 1 and (len(changed) == 1 or before.styles == other.styles)
 
 
 def facts_of(probe: ProbeAnswer, row: int) -> Facts:

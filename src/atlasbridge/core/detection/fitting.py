@@ -18,15 +18,20 @@ _BAR = lazy(r"^[│┃▏▎](?: |$)")
 _MARK = lazy(r"^[^\w\s]{1,3}\s+")  # `$ `, `> `, `# ` in front of what is asked
 
 
-def fits(subject: Subject, shown: str, clipped: bool = False) -> bool:
-    """Whether `shown`, the text of a dialog, is about this.  `clipped`: it may end where the tool had no more rows."""
+def fits(subject: Subject, shown: str, clipped: bool = False, names: tuple[str, ...] = ()) -> bool:
+    """Whether `shown`, the text of a dialog, is about this.  `clipped`: it may end where the tool had no more rows.
+    `names`: the files of an edit, where the dialog shows nothing else of it: then those, and no others."""
+    if names:
+        return subject.kind is SubjectKind.EDIT and sorted(subject.targets) == sorted(names)
     rows = [row.strip() for row in shown.split("\n")]
     match subject.kind:
         case SubjectKind.EDIT:
-            name = subject.target.rpartition("/")[2]
+            named = [path.rpartition("/")[2] for path in subject.targets]
             changed = [_drawn(line[1:]) for line in subject.text.split("\n")]
             lines, seen = [line for line in changed if line], _drawn(shown)
-            return _named(name, shown) and (not lines or any(line in seen for line in lines))
+            if not named or not all(_named(name, shown) for name in named):
+                return False
+            return not lines or any(line in seen for line in lines)
         case SubjectKind.TOOL:
             return _named(subject.target, shown)
         case SubjectKind.PLAN:
@@ -47,7 +52,7 @@ def covers(told: Subject, seen: Subject | None, clipped: bool = False) -> bool:
     if told.kind is not seen.kind:
         return False
     if seen.kind is SubjectKind.EDIT:
-        return not seen.target or _is_at(told.target, seen.target)
+        return all(any(_is_at(path, shown) for path in told.targets) for shown in seen.targets)
     rows = [row.strip() for row in seen.text.split("\n")]
     return seen.kind is not SubjectKind.COMMAND or stands_in(told.text, rows, clipped, to_the_end=True)
 
@@ -62,18 +67,20 @@ def stands_in(text: str, rows: list[str], clipped: bool = False, to_the_end: boo
     """Whether the text stands there whole, from the beginning of a row to the end of one; or up to where it was cut.
     `to_the_end`: from the first row to the last, and nothing else stands there."""
     wanted, rows = _drawn(text), [_drawn(row) for row in rows]
-    if "\t" in text:  # drawn as one blank, or as many, or to the next stop
-        wanted, rows = _BLANKS.sub(" ", wanted), [_BLANKS.sub(" ", row) for row in rows]
     barred = [_BAR.sub("", row).strip() for row in rows]
     ways = [rows] if barred == rows else [rows, barred]
-    return bool(wanted) and any(_begins(wanted, way, clipped, to_the_end) for way in ways)
+    return bool(wanted) and any(_begins(wanted, way, clipped, "\t" in text, to_the_end) for way in ways)
 
 
-def _begins(wanted: str, rows: list[str], clipped: bool, to_the_end: bool) -> bool:
+def _begins(wanted: str, rows: list[str], clipped: bool, tabbed: bool, to_the_end: bool) -> bool:
+    """`tabbed`: a tab is drawn as one blank, or as many, to the next stop, or not at all."""
     rows = [row for row in rows if row]
+    squeezed = [_BLANKS.sub("", row) for row in rows] if tabbed else rows
+    wanted = _BLANKS.sub("", wanted) if tabbed else wanted
     for at, row in enumerate(rows[:1] if to_the_end else rows):
         for begin in {0, *(match.end() for match in (_MARK.match(row),) if match)}:
-            if row[begin:] and _matches(wanted, [row[begin:], *rows[at + 1 :]], clipped, to_the_end):
+            first = _BLANKS.sub("", row[begin:]) if tabbed else row[begin:]
+            if first and _matches(wanted, [first, *squeezed[at + 1 :]], clipped, to_the_end):
                 return True
     return False
 

@@ -44,9 +44,9 @@ class OpenPrompt:
 
     def with_keys(self, found: Finding) -> Prompt:
         """The prompt with the keys that take its choices from where the highlight is in `found`."""
-        if not found.choices:
+        if not found.choices and not found.fields:
             return self.prompt
-        return replace(self.prompt, choices=found.choices, text_steps=found.text_steps)
+        return replace(self.prompt, choices=found.choices, text_steps=found.text_steps, fields=found.fields)
 
     @property
     def last_line(self) -> str:

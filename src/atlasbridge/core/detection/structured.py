@@ -16,19 +16,22 @@ from atlasbridge.core.prompt.subject import Subject
 from atlasbridge.core.values import frozen
 
 FRESH_S = 10.0  # a hook speaks when its dialog appears
+SOON_S = 1.5
 MOST_AT_ONCE = 16
 _STATES = {"idle": "idle", "done": "idle", "working": "working"}
 
 
 @frozen
 class ShownDialog:
-    """What a hook must be about, as it is shown; `clipped`: its end may be missing without a word.
+    """What a hook must be about, as it is shown; `clipped`: its end may be missing without a word; `names`: it shows
+    no more of an edit than these files.
 
     `about`: what the dialog itself shows as its subject.  `own`: the tool's dialect knows it.  Of any other question
     nobody can tell where it begins, and a hook would find its words somewhere on the screen."""
 
     text: str
     clipped: bool = False
+    names: tuple[str, ...] = ()
     about: Subject | None = None
     own: bool = True
 
@@ -41,6 +44,8 @@ class ToolSays:
         self.source = ""
         self._text = ""
         self._beside: list[tuple[float, StructuredEventReceived]] = []  # since the last dialog; a tool may ask at once
+        self._raised_at = 0.0
+        self._unheard: ShownDialog | None = None  # the dialog that was raised before its hook had come
 
     def hear(self, event: StructuredEventReceived, now: float) -> None:
         """Beside the stream.  A dialog that is announced there says nothing about the state: it may be over already."""
@@ -67,6 +72,10 @@ class ToolSays:
         """Whether a hook has announced the dialog that is shown."""
         return self._announced(dialog, now) is not None
 
+    def announces(self, now: float) -> bool:
+        """Whether a hook has spoken of a dialog that must be about to come: some tools take a second to draw it."""
+        return any(now - at < SOON_S for at, beside in self._beside if beside.subject is not None)
+
     def subject(self, dialog: ShownDialog, now: float) -> Subject | None:
         """What a hook said that the dialog which is shown is about."""
         beside = self._announced(dialog, now) if dialog.own else None
@@ -88,13 +97,22 @@ class ToolSays:
         alike = {(about.kind, about.text, about.target) for about, _ in fitting}
         return fitting[-1][1] if len(alike) == 1 else None
 
+    def _late(self, beside: StructuredEventReceived) -> bool:
+        """Whether it is about the dialog that was raised without it."""
+        return self._unheard is not None and (beside.subject is None or _is_about(beside.subject, self._unheard))
+
     def _fresh(self, now: float) -> list[StructuredEventReceived]:
         return [beside for at, beside in self._beside if now - at < FRESH_S and beside.subject is not None]
 
+    def raised(self, dialog: ShownDialog, now: float) -> None:
+        """A person is asked: what was said until now is about this, or older; at an input box, about what may come."""
+        self._raised_at = now if dialog.text else self._raised_at
+        self._unheard = None if self.hooked(dialog, now) else dialog
+
     def forget(self) -> None:
-        """The prompt is gone; what was said about it is old."""
+        """The prompt is gone; what was said about it is old.  A hook may already have announced the next."""
         self._text = ""
-        self._beside = []
+        self._beside = [(at, beside) for at, beside in self._beside if at > self._raised_at and not self._late(beside)]
         if self.state == "blocked":
             self.state = ""
 
@@ -109,7 +127,9 @@ class ToolSays:
 
 
 def _is_about(told: Subject, dialog: ShownDialog) -> bool:
-    return fits(told, dialog.text, dialog.clipped) and covers(told, dialog.about, dialog.clipped)
+    if not fits(told, dialog.text, dialog.clipped, dialog.names):
+        return False
+    return bool(dialog.names) or covers(told, dialog.about, dialog.clipped)
 
 
 def _decoded(message: str) -> str:

@@ -13,7 +13,7 @@ from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.signals import KNOWN, MEDIUM, SURE, Moment, Patience
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import Finding
+from atlasbridge.core.recognition.finding import DRAWN_FIELD, Finding
 from atlasbridge.core.values import frozen, replace
 
 UNSEEN_S = 1.5  # a reader that cannot be seen: longer than most programs work without a word
@@ -191,6 +191,7 @@ EVIDENCE: dict[str, Evidence] = {
     "no timer, or a full-screen program": lambda case: (
         not case.probe.timer or case.probe.command in case.dialect.screen_programs
     ),
+    "a field to type into": lambda case: case.found.rule == DRAWN_FIELD,
     "a line that hides what is typed": lambda case: case.hidden,
     "a line that is echoed": lambda case: not case.hidden,
     "something that asks": lambda case: (
@@ -261,6 +262,7 @@ TABLE: tuple[Row, ...] = (
     Row(_LOOP, "a line that asks", True, "an event loop watches the terminal, and a line asks"),
     Row(_LOOP, _ELSEWHERE, False, "a screen that says nothing, and news may come from elsewhere", until_s="silence"),
     Row(_LOOP, "no timer, or a full-screen program", True, "an event loop that has come to rest"),
+    Row(_LOOP, "a field to type into", True, "a field stands there, and nothing moves", after_s="silence"),
     Row(_LOOP, "anything", True, "an event loop with a timer that changes nothing", after_s="timer"),
     Row(_LOOP, "anything", False, "an event loop with a timer, and nothing asks"),
     Row(_BLIND, "a line that hides what is typed", False, "nobody can tell who reads", until_s="hidden"),

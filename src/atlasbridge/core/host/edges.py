@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from atlasbridge.core.home import Home
 from atlasbridge.core.session.plan import Plan
+from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.tty import Pty, Size
 from atlasbridge.core.values import frozen
 
@@ -24,3 +26,13 @@ class HostParts:
     encode: Encode
     start_hub: Callable[[], None]
     hub_path: str
+
+
+class Prepared(NamedTuple):
+    """All that a host is made of, besides its plan."""
+
+    home: Home
+    parts: HostParts
+    settings: SessionSettings
+    size: Size
+    attributes: list[Any] | None  # the person's own line settings

@@ -73,7 +73,7 @@ class SessionHost:
         self._door = Door({"m": "started", "session_id": plan.session_id, "pid": pty.pid, "tool": plan.tool})
         self._hook: HookLine | None = None  # once there is somebody to judge
         self._ended_at: float | None = None
-        self._stop_told = False
+        self._stopped = False
         self._end_by: float | None = None
         self._last_words = ""
         self._supervisor = Supervisor(clock, settings, journal, self._wakeup.set)
@@ -138,6 +138,7 @@ class SessionHost:
         typist = Typist(Walk(watch, self._inlet, self._pty, clock, settings), self._parts.encode, hook)
         hub = HubSide(record, self._parts.hub_path, plan.ttl_s, watch, typist, clock, settings, self._parts.start_hub)
         hub.end_tool = self.end_tool
+        hub.continue_tool = self.continue_tool
         return watch, hub
 
     def listen(self, path: Path) -> None:
@@ -228,12 +229,23 @@ class SessionHost:
         )
 
     def _notice_stop(self) -> None:
-        """A tool that stops itself (job control) gives the terminal back, as it would without us."""
-        if not self._pty.stopped():
-            self._stop_told = False
-        elif self._seat.taken and not self._stop_told:
-            self._stop_told = True
+        """A tool that job control has stopped gives the terminal back, as it would without us."""
+        if self._pty.stopped() is not self._stopped:
+            self._stopped = not self._stopped
+            self._judgement.stopped(self._stopped)
+        if self._stopped and self._seat.taken:
             self._seat.vacate(self._seat.attachment, "stopped")
+
+    def _show(self, caller: Caller, fds: tuple[int, int], message: dict[str, Any]) -> None:
+        """A stopped tool goes on for the terminal that it had left, and for one that comes in: nobody else is there."""
+        back = bool(message.get("back"))
+        self._seat.take(caller, fds, _size_of(message), bool(message.get("past")), back)
+        if back or (caller.peer is not None and self._pty.poll() is None and self._pty.stopped()):
+            self.continue_tool()
+
+    def continue_tool(self) -> None:
+        """A stopped tool goes on: its terminal is back, or a person said so."""
+        self._pty.signal(signal.SIGCONT)
 
     def _obey(self, caller: Caller, message: dict[str, Any]) -> None:
         if message.get("m") in _PERSONS_WORDS and self._door.is_kindred(caller, self._pty.pid):
@@ -241,13 +253,11 @@ class SessionHost:
             return
         match message.get("m"):
             case "attach" if (fds := caller.take_terminal()) is not None:
-                self._seat.take(caller, fds, _size_of(message), bool(message.get("past")))
+                self._show(caller, fds, message)
             case "size" if caller.attachment is not None and caller.attachment is self._seat.attachment:
                 self._seat.resize(_size_of(message))
             case "leave":
                 self._seat.vacate(caller.attachment, "detached")
-            case "pause":
-                self._seat.vacate(caller.attachment, "paused")
             case "structured" if self._door.is_inside(caller, self._pty.pid):
                 self._judgement.tool_said(message)
                 if self._hook is not None:
@@ -255,7 +265,7 @@ class SessionHost:
             case "structured":
                 self._journal.note("somebody outside the session spoke for its tool")
             case "continue":
-                self._pty.signal(signal.SIGCONT)
+                self.continue_tool()
             case "signal":
                 self._pty.signal(int(message.get("number", signal.SIGTERM)))
 

@@ -41,6 +41,7 @@ class Judgement:
         self._events: deque[Event | bytes] = deque()
         self._parts: tuple[StallWatchdog, HubSide] | None = None
         self._attached = False
+        self._stopped = False
 
     def _get(self) -> tuple[StallWatchdog, HubSide]:
         with self._building:
@@ -52,6 +53,7 @@ class Judgement:
                     if self._size != size:
                         watch.resized(self._size.rows, self._size.cols)
                     hub.state_changed(self._attached, self._size.rows, self._size.cols)
+                    hub.stop_changed(self._stopped)
                 if self._hub:
                     self._start_hub_task(hub.run)
             return self._parts
@@ -95,11 +97,22 @@ class Judgement:
             watch.resized(size.rows, size.cols)
         hub.state_changed(attached, size.rows, size.cols)
 
-    def picture(self, past: bool = False) -> bytes:
-        """The screen as it is, for a terminal that joins; `past`: what scrolled off comes before it."""
-        from atlasbridge.core.screen.redraw import render_past, render_screen
+    def stopped(self, stopped: bool) -> None:
+        """Job control has stopped the tool, or it goes on."""
+        with self._lock:
+            self._stopped = stopped
+            if self._parts is None:
+                return
+        self._parts[1].stop_changed(stopped)
+
+    def picture(self, past: bool = False, back: bool = False) -> bytes:
+        """The screen as it is, for a terminal that joins; `past`: what scrolled off comes before it; `back`: it left
+        only while the tool was stopped."""
+        from atlasbridge.core.screen.redraw import render_past, render_return, render_screen
         from atlasbridge.core.screen.style import render_sgr
 
+        if back:
+            return self._look(lambda screen: render_return(screen, render_sgr), b"")
         return self._look(
             lambda screen: (render_past(screen) if past else b"") + render_screen(screen, render_sgr), b""
         )

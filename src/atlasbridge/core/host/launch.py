@@ -10,17 +10,19 @@ import os
 import signal
 import socket
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 from atlasbridge.core import wire
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.edges import HostParts
 from atlasbridge.core.host.logbook import Logbook
+from atlasbridge.core.host.terminal.lending import fill_standard_streams
 from atlasbridge.core.ids import short_id
+from atlasbridge.core.kin import HOST_NAME
 from atlasbridge.core.session.plan import SETTINGS_SUFFIX, Plan
 from atlasbridge.core.session.settings import SessionSettings
-from atlasbridge.core.shield import adopt_orphans, hide_memory
+from atlasbridge.core.shield import adopt_orphans, call_self, hide_memory
 from atlasbridge.core.tty import Size, SpawnRefused
 
 _IGNORED = (
@@ -40,7 +42,7 @@ def launch(
     plan: Plan, home: Home, parts: HostParts, settings: SessionSettings, size: Size, attributes: list[Any] | None
 ) -> socket.socket:
     """Start the host; what it says first ("started" or "failed") comes through the returned socket."""
-    _fill_standard_streams()
+    fill_standard_streams()
     hide_memory()  # of the client, and of the host that is forked from it
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     sys.stdout.flush()
@@ -49,19 +51,25 @@ def launch(
     middle = os.fork()
     if middle == 0:
         _leave_client(ours)
+        _become_host()
         _run_host(plan, home, parts, settings, size, attributes, theirs)
     theirs.close()
     os.waitpid(middle, 0)
     return ours
 
 
-def _fill_standard_streams() -> None:
-    """A closed standard stream would make our own sockets take its place."""
-    for standard in (0, 1, 2):
-        try:
-            os.fstat(standard)
-        except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+def host_here(
+    plan: Plan,
+    home: Home,
+    parts: HostParts,
+    settings: SessionSettings,
+    size: Size,
+    attributes: list[Any] | None,
+    client: socket.socket,
+) -> NoReturn:
+    """The same in this very process, which the zygote has forked for it."""
+    _become_host()
+    _run_host(plan, home, parts, settings, size, attributes, client)
 
 
 def _leave_client(ours: socket.socket) -> None:
@@ -70,6 +78,10 @@ def _leave_client(ours: socket.socket) -> None:
     os.setsid()
     if os.fork():
         os._exit(0)
+
+
+def _become_host() -> None:
+    call_self(HOST_NAME)
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -88,7 +100,7 @@ def _run_host(
     size: Size,
     attributes: list[Any] | None,
     client: socket.socket,
-) -> None:
+) -> NoReturn:
     """Never returns: the interpreter that was forked belongs to the client's command line."""
     clock = SystemClock()
     journal = Logbook(home.sessions / f"{short_id(plan.session_id)}.log", clock)
@@ -123,7 +135,7 @@ def _host_session(
     from atlasbridge.core.host.host import SessionHost  # not before the fork: the client never needs it
 
     _leave_tool()
-    _keep_one_heap()
+    keep_one_heap()
     journal.note("session started", tool=plan.tool, pid=pty.pid)
     host = SessionHost(plan, pty, size, parts, settings, clock, journal)
     host.listen(home.sessions / f"{short_id(plan.session_id)}.sock")
@@ -147,7 +159,7 @@ def _leave_tool() -> None:
             continue  # the listing's own descriptor
 
 
-def _keep_one_heap() -> None:
+def keep_one_heap() -> None:
     """The C library gives every thread a heap of its own, and a flood leaves each of them large."""
     try:
         import ctypes

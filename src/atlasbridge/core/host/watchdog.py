@@ -86,9 +86,10 @@ class StallWatchdog:
         self._put_off = 0
         self.lock = threading.RLock()  # the detector's: one thread at a time
         self._to_hub: Callable[[dict[str, Any]], None] = lambda message: None
-        self.when_gone: Callable[[], None] = lambda: None  # the prompt that was open is not any more
+        self.when_gone: Callable[[], None] = lambda: None  # the question that was open is not any more
         self._typed = TypedBook(lambda message: self._to_hub(message))
         self._open_id = self._open_digest = ""  # of the prompt that the detector has open
+        self._open_idle = False
         self._last_key_at: float | None = None  # by a person; what a terminal answers by itself does not count
         self._heard = b""  # of a line that a person types while a secret is asked
         self._typing = False  # an answer of several keys is on its way: what shows up in between is no prompt
@@ -381,7 +382,7 @@ class StallWatchdog:
         self._announce(prompt)
 
     def _announce(self, prompt: Prompt) -> None:
-        self._open_id, self._open_digest = self._make_id(), prompt.digest
+        self._open_id, self._open_digest, self._open_idle = self._make_id(), prompt.digest, prompt.idle
         about = {"prompt": self.told(prompt), "typed_age_s": self.typed_age_s}
         self._to_hub({"m": "raise", "prompt_id": self._open_id, **about})
 
@@ -393,6 +394,7 @@ class StallWatchdog:
         if not self._open_id or self._open_digest != digest:
             return
         prompt_id, self._open_id = self._open_id, ""
-        self.when_gone()
+        if not self._open_idle:  # behind an input box the next question may have been announced already
+            self.when_gone()
         if not self._typed.left_the_screen(prompt_id):
             self._to_hub({"m": "withdraw", "prompt_id": prompt_id, "reason": reason})

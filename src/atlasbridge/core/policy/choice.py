@@ -35,7 +35,8 @@ def may_be_granted(prompt: Prompt) -> bool:
 
 
 def refusing_answer(prompt: Prompt, reason: str) -> Answer | None:
-    """With the reason where the tool takes words together with its refusal; otherwise the refusal alone."""
+    """With the reason where the tool takes words together with its refusal; otherwise the refusal, and the reason for
+    whoever can hand it over."""
     if not _decidable(prompt):
         return None
     if reason and _words_refuse(prompt):
@@ -48,7 +49,7 @@ def refusing_answer(prompt: Prompt, reason: str) -> Answer | None:
     chosen = _chosen(prompt, answer)
     if chosen is None:
         return answer if answer.kind is AnswerKind.NO and not prompt.choices else None
-    return answer if chosen.refuses or answer.kind is AnswerKind.NO else None
+    return replace(answer, reason=reason) if chosen.refuses or answer.kind is AnswerKind.NO else None
 
 
 def agrees(prompt: Prompt, answer: Answer) -> bool:

@@ -29,6 +29,8 @@ def decide_shape(case: Case, parse: Parser) -> GrantShape | str:
     match subject.kind:
         case SubjectKind.COMMAND:
             return _shape_of_command(case, subject, parse)
+        case SubjectKind.EDIT if len(subject.targets) > 1:
+            return "several files at once cannot be granted beforehand"
         case SubjectKind.EDIT if subject.target:
             return GrantShape(path=subject.target)
         case SubjectKind.FETCH if plain_host(subject.target or subject.text.strip()):

@@ -106,7 +106,7 @@ class _Seen:
 
     def _files(self, subject: Subject) -> list[str]:
         if subject.kind is SubjectKind.EDIT:
-            return [path for path in (subject.target, self._case.real_target) if path]
+            return _edited(subject, self._case)
         if subject.kind is not SubjectKind.COMMAND:
             return []
         words = [word for form in self._forms() for word in form]
@@ -197,8 +197,8 @@ class _Permission:
         return ""
 
     def _refuse_edit(self, subject: Subject) -> str:
-        paths = [path for path in (subject.target, self._case.real_target) if path]
-        if not subject.target:
+        paths = _edited(subject, self._case)
+        if not subject.targets:
             return "which file would be changed is not known"
         fitting = [
             rule
@@ -206,7 +206,7 @@ class _Permission:
             if (rule.path and all(is_file(rule.path, path, self._case.where, self._case.home) for path in paths))
             or (rule.kind is SubjectKind.EDIT and not rule.path)
         ]
-        return self._take(fitting, f"no rule allows a change of {subject.target}")
+        return self._take(fitting, f"no rule allows a change of {', '.join(subject.targets)}")
 
     def _refuse_fetch(self, subject: Subject) -> str:
         host = plain_host(subject.target or subject.text.strip())
@@ -271,6 +271,11 @@ class _Permission:
         return found, why
 
 
+def _edited(subject: Subject, case: Case) -> list[str]:
+    """All files of an edit, by name and by where their links lead: one allows only all of them."""
+    return [path for path in (*subject.targets, *case.real_target.split("\n")) if path]
+
+
 def _elsewhere(program: str) -> bool:
     """Whether a path leads to it that is not the system's own: it may be another program of that name."""
     return "/" in program and program.rsplit("/", 1)[0] not in _SYSTEM
@@ -287,6 +292,8 @@ def _runs_text(words: tuple[str, ...]) -> bool:
 
 def doubt_subject(subject: Subject) -> str:
     """Why no rule may allow it, whatever it says; "" when one may."""
+    if subject.complete and not subject.text.strip():
+        return "it is empty"
     if not subject.complete:
         return "the question is not whole: something of it was cut or scrolled away"
     if not subject.certain:

@@ -1,7 +1,8 @@
 """What is known of programs: which words make a harmless one run or write something else, and which run others.
 
-A wildcard of an `allow` rule never takes such a word; a person who wants it writes it out.  A program that
-`programs.toml` does not list is taken as it is: then the rule's author alone knows it.
+A wildcard of an `allow` rule never takes such a word; a person who wants it writes it out.  Of a program that
+`programs.toml` does not list, only what speaks for itself is known: options that say they run something, and names of
+programs that do; the rest is known to the rule's author alone.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ SHELLS: frozenset[str] = frozenset(_KNOWN["shells"])
 INTERPRETERS: frozenset[str] = frozenset(_KNOWN["interpreters"])
 DESTRUCTIVE: frozenset[str] = frozenset(_KNOWN["destructive"])
 INERT: frozenset[str] = frozenset(_KNOWN["inert"])
+_RUNS: frozenset[str] = frozenset(_KNOWN["runs"])
+_TELLING: frozenset[str] = frozenset(_KNOWN["telling"])
+_LISTED = frozenset(key.partition(" ")[0] for key in _DANGEROUS)
 
 
 @frozen
@@ -50,6 +54,9 @@ def program_of(word: str) -> str:
     )
 
 
+_RUNNING = (SHELLS | INTERPRETERS | frozenset(WRAPPERS) | _RUNS | DESTRUCTIVE) - {"op", "go", "ed", "ex", "view", "."}
+
+
 @lru_cache(maxsize=1024)
 def _flags(key: str) -> tuple[str, ...]:
     return tuple(_DANGEROUS.get(key, ()))
@@ -65,9 +72,30 @@ def dangerous_places(words: Sequence[str]) -> frozenset[int]:
     name = program_of(words[0])
     if name in WRAPPERS:
         return _places_of_wrapper(name, words)
-    if name in SHELLS or _flags(name) == (ANY,):
+    if name in SHELLS or name in _RUNS or _flags(name) == (ANY,):
         return _places_of_runner(name, words)
-    return _places_of_flags(name, words)
+    return _places_of_flags(name, words) | _places_that_tell(name, words)
+
+
+def _places_that_tell(name: str, words: Sequence[str]) -> frozenset[int]:
+    """Of any program: options that say by their name that they run something; and, of one that is not known at all,
+    the names of programs that do, since it may run what it is given."""
+    stranger = name not in INERT and name not in _LISTED
+    return frozenset(
+        place
+        for place, word in enumerate(words[1:], 1)
+        if _is_telling(word) or (stranger and _is_program(word, _RUNNING))
+    )
+
+
+def _is_telling(word: str) -> bool:
+    parts = word.partition("=")[0].lower().lstrip("-").split("-") if word.startswith("--") else []
+    return bool(parts) and parts[0] != "no" and not _TELLING.isdisjoint(parts)
+
+
+def _is_program(word: str, names: frozenset[str]) -> bool:
+    """Written alone, or as the system's own path: a file may have such a name anywhere."""
+    return program_of(word) in names and ("/" not in word or word.startswith(("/bin/", "/usr/", "/sbin/")))
 
 
 def _places_of_flags(name: str, words: Sequence[str]) -> frozenset[int]:

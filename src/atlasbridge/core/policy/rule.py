@@ -62,6 +62,12 @@ class Policy:
         return Policy((*self.rules, *other.rules))
 
 
+def own_rules(places: tuple[str, ...]) -> Policy:
+    """What no person has to write: that a person is asked before a tool touches the rules themselves."""
+    why = "rules and settings of AtlasBridge stand there: only you change them"
+    return Policy(tuple(PolicyRule("atlasbridge-itself", Say.ASK, path=place, reason=why) for place in places))
+
+
 @frozen
 class Case:
     """What is judged: the subject of a prompt and the session it comes from."""
@@ -71,7 +77,7 @@ class Case:
     label: str = ""
     folder: str = ""  # the session's own
     home: str = ""  # the person's, for `~`
-    real_target: str = ""  # where the file of an edit really is, when links are followed
+    real_target: str = ""  # where the file of an edit (or its files, one a line) really is, when links are followed
     any_tool: bool = False  # for a question that nobody asked yet: a rule's tool does not matter
 
     @property

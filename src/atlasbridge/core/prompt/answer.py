@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.form_fields import decide_form, encode_form
 from atlasbridge.core.prompt.keys import ENTER, parse_keys
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Refusal, Reject
 from atlasbridge.core.prompt.step import Step, When
@@ -20,7 +21,8 @@ INSTRUCTION_LIMIT = 4096  # of what an idle tool is told to do next
 CANONICAL_LIMIT = 4095  # bytes; a longer line is cut silently by the line discipline
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _ENTER = {"enter", "return", "⏎", "↵", "\r", "\n"}
-_COUNTED = lazy(r"^\d{1,3}: ")  # the number of a list that does not count its places
+_COUNTED = lazy(r"^\d{1,3}[:.)] ")  # the number of a list, where it is a part of the label
+_APART = lazy(r"\s{2,}")  # between a name and what it stands for: `c  Gamma`
 _KEY_BEHIND = lazy(r"(?<!\s)\s*+\([^()]{1,8}\)$")  # `No (esc)`
 _DECLINES = lazy(r"(?:don['’]?t|do not|not|never|stop|cancel|abort|quit|exit)\b")
 
@@ -56,7 +58,7 @@ def encode_answer(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
         case AnswerKind.ENTER:
             return (
                 prompt.end_steps
-                if prompt.type is PromptType.TYPE_CONFIRM_ENTER and prompt.end_steps
+                if prompt.end_steps and (prompt.fields or prompt.type is PromptType.TYPE_CONFIRM_ENTER)
                 else (Step(ENTER),)
             )
         case AnswerKind.YES | AnswerKind.NO:
@@ -65,6 +67,8 @@ def encode_answer(prompt: Prompt, answer: Answer) -> tuple[Step, ...]:
             return _steps_of(prompt, answer.value)
         case AnswerKind.CHOICES:
             return _several(prompt, answer.value.split(","))
+    if prompt.fields:
+        return encode_form(prompt.fields, answer.value, prompt.end_steps)
     return _text_steps(prompt, answer.value)
 
 
@@ -165,6 +169,9 @@ def _find(prompt: Prompt, word: str) -> Choice | None:
     ]
     if exact:
         return exact[0]
+    parts = [choice for choice in prompt.choices if low in _APART.split(choice.label.lower())]
+    if len(parts) == 1:
+        return parts[0]
     counted_otherwise = [choice for choice in prompt.choices if choice.label.startswith(f"{word}: ")]
     if word.isdigit() and len(counted_otherwise) == 1:
         return counted_otherwise[0]  # a list that counts from 0 has a 0
@@ -236,6 +243,9 @@ def _text(prompt: Prompt, text: str) -> Answer | Reject:
         return _bad('Which keys this waits for is not known; type them with --keys, for example --keys "q".')
     if prompt.type is PromptType.TYPE_CONFIRM_ENTER and _says_no(prompt, text):
         return _bad("Only Enter is asked here, and it would follow your no; say `cancel` to leave it as it is.")
+    if prompt.fields:
+        why = decide_form(prompt.fields, text)
+        return _bad(why) if why else Answer(AnswerKind.TEXT, text)
     return _bad_text(prompt, text) or Answer(AnswerKind.TEXT, text)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from atlasbridge.core.prompt.form_fields import FormField, decode_fields
 from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType
 from atlasbridge.core.prompt.step import Step, decode_until, encode_until
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
@@ -26,6 +27,7 @@ def encode_prompt(prompt: Prompt) -> dict[str, Any]:
         "constraints": dict(prompt.constraints),
         "evidence": [[item.signal, item.score, item.detail] for item in prompt.evidence],
         **{name: _encode_steps(getattr(prompt, name)) for name in _STEPS},
+        "fields": [_encode_field(one) for one in prompt.fields],
         "raw": prompt.raw.decode("latin-1"),
         "subject": None if prompt.subject is None else as_dict(prompt.subject),
     }
@@ -50,6 +52,7 @@ def decode_prompt(data: Mapping[str, Any]) -> Prompt:
         digest=str(data.get("digest", "")),
         line_mode=bool(data.get("line_mode", True)),
         **{name: _decode_steps(data.get(name, ())) for name in _STEPS},
+        fields=decode_fields(data.get("fields", ()), _decode_steps),
         multiline=bool(data.get("multiline", False)),
         raw=str(data.get("raw", "")).encode("latin-1"),
         subject=_decode_subject(data.get("subject")),
@@ -65,6 +68,10 @@ def _encode_steps(steps: tuple[Step, ...]) -> list[list[str]]:
 
 def _decode_steps(data: Iterable[Any]) -> tuple[Step, ...]:
     return tuple(_decode_step(item) for item in data)
+
+
+def _encode_field(field: FormField) -> dict[str, Any]:
+    return {**as_dict(field), **{name: _encode_steps(getattr(field, name)) for name in ("lead", "below", "clear")}}
 
 
 def _decode_step(data: Any) -> Step:

@@ -14,7 +14,7 @@ from atlasbridge.core.prompt.answer import decide_answer
 from atlasbridge.core.prompt.machine import OPEN
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply
-from atlasbridge.core.prompt.spoken import TIMER, quote_answer
+from atlasbridge.core.prompt.spoken import TIMER, call_person, quote_answer
 from atlasbridge.core.values import frozen
 
 SHORT_ID: Final = 8  # the least of an id that a medium may carry
@@ -127,7 +127,7 @@ def fate(record: PromptRecord) -> str:
         case PromptState.WITHDRAWN:
             return "It is no longer on the screen."
         case PromptState.CANCELED:
-            return f"It was canceled by {record.decided_by or 'somebody'}."
+            return f"It was canceled by {call_person(record.decided_by)}."
         case PromptState.FAILED:
             return "It cannot be answered any more."
         case PromptState.CREATED | PromptState.ROUTED | PromptState.AWAITING_REPLY:
@@ -137,9 +137,8 @@ def fate(record: PromptRecord) -> str:
 def describe_decision(record: PromptRecord) -> str:
     """Which answer, by whom, from where, when: whoever comes second is told all of it."""
     answer = f"with {quote_answer(record.decided_value)} " if record.decided_value else ""
-    place = f" ({record.decided_from})" if record.decided_from else ""
     at = f" at {record.decided_at[11:19]} UTC" if record.decided_at else ""
-    return f"{answer}by {record.decided_by or 'somebody'}{place}{at}"
+    return f"{answer}by {call_person(record.decided_by, record.decided_from)}{at}"
 
 
 def _names(full: str, given: str) -> bool:

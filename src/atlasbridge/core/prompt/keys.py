@@ -7,6 +7,7 @@ import re
 from atlasbridge.core.patterns import lazy
 
 ENTER = b"\r"
+ESC = b"\x1b"
 NAMED = {
     "enter": ENTER,
     "return": ENTER,

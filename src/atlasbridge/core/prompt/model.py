@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.prompt.subject import Subject
 from atlasbridge.core.values import field, frozen
@@ -108,6 +109,7 @@ class Prompt:
     subject: Subject | None = None  # what the answer is about, where that could be told
     question: str = ""  # the whole text of the question, row by row as it stands; "": the excerpt is all there is
     whole: bool = True  # nothing of it has left the screen, or was cut by the tool itself
+    fields: tuple[FormField, ...] = ()  # of a form: an answer names them
     says: str = ""  # a hint that the tool wrote into its output: anything that it shows could have written it
 
     @property
@@ -171,13 +173,15 @@ class Answer:
 
     kind: AnswerKind
     value: str = ""
+    reason: str = ""  # of a refusal: told where the tool itself takes the answer, never typed
 
     def to_json(self) -> dict[str, str]:
-        return {"kind": self.kind.value, "value": self.value}
+        why = {"reason": self.reason} if self.reason else {}
+        return {"kind": self.kind.value, "value": self.value, **why}
 
     @classmethod
     def from_json(cls, data: Mapping[str, str]) -> Answer:
-        return cls(AnswerKind(data["kind"]), data["value"])
+        return cls(AnswerKind(data["kind"]), data["value"], str(data.get("reason", "")))
 
 
 class Refusal(StrEnum):

@@ -8,6 +8,7 @@ from atlasbridge.core.visible import visible
 
 LABEL_LIMIT = 200
 SECRET_LABEL = "(a secret)"
+HERE = "cli:local"  # a command of this machine, whoever typed it
 TIMER = "auto:timeout"  # who decided, where nobody did in time
 _PLAIN = {AnswerKind.YES: "y", AnswerKind.NO: "n", AnswerKind.ENTER: "Enter"}
 
@@ -41,6 +42,14 @@ def _choice_words(prompt: Prompt, value: str) -> str:
             same = value == choice.label or choice.label[:1].lower() == value.lower()
             return choice.label if same else f"{value}. {choice.label}"
     return ""
+
+
+def call_person(identity: str, place: str = "", name: str = "") -> str:
+    """In a sentence: by name where one is known.  Of a command of this machine its place says all that is known."""
+    if identity == HERE and not name:
+        return f"a person at {place or 'this machine'}"
+    who = name or identity or "somebody"
+    return f"{who} ({place})" if place else who
 
 
 def quote_answer(label: str) -> str:

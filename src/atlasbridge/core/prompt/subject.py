@@ -41,13 +41,18 @@ class Subject:
     source: SubjectSource = SubjectSource.SCREEN
     complete: bool = False  # nothing scrolled away, nothing was cut
     shown: str = ""
-    target: str = ""  # the file of an edit, the address of a fetch
+    target: str = ""  # the file of an edit (or its files, one a line), the address of a fetch
     digest: str = ""  # of `text`; stays when the text itself is not kept
 
     @property
     def certain(self) -> bool:
         """Whether a rule may look at it: all of it is here, and nothing of it was hidden or cut."""
         return self.complete and bool(self.text) and self.shown == self.text
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """One edit may change several files."""
+        return tuple(line for line in self.target.split("\n") if line)
 
     def kept(self) -> Subject:
         """What a store may keep: a digest and what may be shown, never the text itself."""

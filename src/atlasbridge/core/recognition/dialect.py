@@ -71,7 +71,8 @@ class MenuRule:
     hotkeys: str = r"\((\w|esc)\)\s*$"
     across: bool = False  # the choices stand side by side
     unpointed: bool = False  # nothing points at the highlighted choice: rows that count are enough
-    labels: str = ""  # their labels, where nothing else tells them apart from other words in the row
+    labels: str = ""  # their labels, where nothing else tells them apart from other words in the row; with the groups
+    # `key` and `label` where each has a key of its own: `[y] Approve`
     deaf_s: float = 0.0  # keys that come sooner after it has appeared are ignored by the tool
     permission: bool = False  # it asks whether something may be done: people want to know in which folder
     follow: str = ""  # a choice label that opens a second dialog

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.bulleted_list import recognise_bulleted
+from atlasbridge.core.recognition.widgets.field_rows import recognise_drawn_field, recognise_form
 from atlasbridge.core.recognition.widgets.filtered_list import recognise_filtered
 from atlasbridge.core.recognition.widgets.framed_dialog import recognise_box
 from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
-from atlasbridge.core.recognition.widgets.key_rows import recognise_key_rows
+from atlasbridge.core.recognition.widgets.key_rows import recognise_key_row, recognise_key_rows
 from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog
 from atlasbridge.core.recognition.widgets.lit_list import recognise_lit_list
 from atlasbridge.core.recognition.widgets.lit_numbers import recognise_lit_numbers
@@ -47,11 +48,14 @@ FINDERS: tuple[Finder, ...] = (
     Finder("input box of an AI CLI", recognise_input_box),
     Finder("dialog of a dialect", recognise_dialog, chats=True),
     Finder("counted list with a bar", recognise_lit_numbers, chats=True),
+    Finder("form", recognise_form),
     Finder("framed dialog", recognise_box),
     Finder("choices side by side", recognise_side_by_side, chats=True),
     Finder("pointed list", recognise_pointed, chats=True),
     Finder("filtered list", recognise_filtered, chats=True),
     Finder("bulleted list", recognise_bulleted),
+    Finder("keys in one row", recognise_key_row),
     Finder("keys in rows", recognise_key_rows),
     Finder("lit list", recognise_lit_list),
+    Finder("drawn field", recognise_drawn_field),
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.prompt.subject import Subject
 from atlasbridge.core.values import field, frozen
 
+DRAWN_FIELD = "drawn-field"  # something to type into is on the screen, and nobody knows what for
 ASKS_ABROAD = "asks-abroad"  # yes or no in words alone: which key says it is a good guess, no more
 
 
@@ -61,6 +63,7 @@ class Finding:
     alone: bool = False  # nothing stands right above it that could belong to it
     bare: bool = False  # the line is a mark like `>` alone: a shell may well read it
     orders: bool = False  # a shell, a pager, an editor: it takes commands, and asks nothing
+    fields: tuple[FormField, ...] = ()  # of a form whose keys are certain
     subject: Subject | None = None  # what it is about, as far as the screen says it
 
 

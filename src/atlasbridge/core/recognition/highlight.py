@@ -8,6 +8,7 @@ from functools import partial
 from atlasbridge.core.recognition.widgets.box_list import find_list
 from atlasbridge.core.recognition.widgets.bulleted_list import find_marked
 from atlasbridge.core.recognition.widgets.buttons import current_button, find_buttons
+from atlasbridge.core.recognition.widgets.field_rows import find_form
 from atlasbridge.core.recognition.widgets.filtered_list import find_below, find_counted
 from atlasbridge.core.recognition.widgets.framed_dialog import find_frame
 from atlasbridge.core.recognition.widgets.list_rows import Menu
@@ -26,6 +27,9 @@ def is_highlighted(view: View, label: str) -> bool:
 
     "Yes" is not "Yes, always": only where no item is exactly this may one of them be cut short.
     """
+    form = find_form(view) if label.endswith(":") else None
+    if form is not None:
+        return f"{form.rows[form.current].label}:" == label
     wanted = _squeezed(label)
     for menu in _menus(view):
         labels = [_squeezed(item.label) for item in menu.items]

@@ -47,8 +47,23 @@ def _rule_for(asked: Asked, menu: MenuRule, dialect: Dialect) -> SubjectRule | N
 def _subject(found: _Rows, asked: Asked, rule: SubjectRule) -> Subject:
     text = "\n".join(found.rows)
     kind = SubjectKind(rule.kind)
+    if rule.elsewhere:
+        names = "\n".join(_names(found, rule))
+        return Subject(kind, names, source=SubjectSource.SCREEN, target=names)
     complete = found.told and asked.whole and _is_complete(found, rule)
     return Subject(kind, text, source=SubjectSource.SCREEN, complete=complete, target=_target(asked.text, rule))
+
+
+def _names(found: _Rows, rule: SubjectRule) -> list[str]:
+    """What the dialog only names: a name per mark, and what a row has no room for goes on below it."""
+    names = [found.rows[0].strip()]
+    for row in found.rows[1:]:
+        mark = compiled(rule.first).search(row)
+        if mark:
+            names.append(row[mark.end() :].strip())
+        else:
+            names[-1] += row.strip()
+    return names
 
 
 def _target(text: str, rule: SubjectRule) -> str:

@@ -52,8 +52,13 @@ def columns_of(line: str) -> range | list[int]:
     return out
 
 
-def find_frames(lines: tuple[str, ...]) -> Iterable[Frame]:
+@lru_cache(maxsize=4)  # every finder asks for them
+def find_frames(lines: tuple[str, ...]) -> tuple[Frame, ...]:
     """Boxes with a top, a floor below it, and a side between them."""
+    return tuple(_frames(lines))
+
+
+def _frames(lines: tuple[str, ...]) -> Iterable[Frame]:
     for at, line in enumerate(lines):
         if not _ANY.search(line) and not ("l" in line and "k" in line):
             continue
@@ -178,7 +183,12 @@ def _ascii_cells(line: str, at: int, frame: Frame) -> set[int]:
 def _blanked(line: str, gone: set[int]) -> str:
     if not gone:
         return line
-    return "".join(" " if index in gone else char for index, char in enumerate(line))
+    out: list[str] = []
+    last = 0
+    for index in sorted(gone):
+        out += (line[last:index], " ")
+        last = index + 1
+    return "".join((*out, line[last:]))
 
 
 @lru_cache(maxsize=8)

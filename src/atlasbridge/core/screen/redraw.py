@@ -73,6 +73,12 @@ def render_screen(screen: ScreenToShow, sgr: SgrOf) -> bytes:
     return "".join(out).encode("utf-8", "replace")
 
 
+def render_return(screen: ScreenToShow, sgr: SgrOf) -> bytes:
+    """For a terminal that left when the tool was stopped and is back: as without us, nothing of what stands there is
+    drawn over.  Only what was taken from it is switched on again, and a whole screen of the tool's own is shown."""
+    return render_screen(screen, sgr) if screen.alternate else "".join(_switches_on(screen)).encode()
+
+
 def render_past(screen: ScreenWithPast) -> bytes:
     """What has scrolled off the main screen, for the scrollback of a terminal that joins; written before the screen.
 

@@ -32,8 +32,10 @@ class SessionRecord:
     label: str = ""
     channels: tuple[str, ...] | None = None  # None: all that are configured; (): `--channel none`
     open_prompt: str = ""
+    stopped: bool = False  # by job control (Ctrl-Z), as its host says now; not stored
     exit_code: int | None = None
     ended_at: str = ""
+    machine: str = ""  # its name where several machines are spoken of; "": this one
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -44,6 +46,7 @@ class SessionRecord:
             "host_pid": self.host_pid,
             "state": self.state.value,
             "attached": self.attached,
+            "stopped": self.stopped,
             "cwd": self.cwd,
             "label": self.label,
             "started_at": self.started_at,

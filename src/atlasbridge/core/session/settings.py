@@ -27,4 +27,5 @@ class SessionSettings:
     hub_retry_min_s: float = 0.25
     hub_retry_max_s: float = 1.0
     hub_farewell_s: float = 5.0  # how long an ended session tries to tell the hub
+    zygote: bool = True  # the next session's host is forked by a process that has everything imported
     input_backlog_bytes: int = 64 * 1024  # keys a tool has not read; beyond it the keyboard waits

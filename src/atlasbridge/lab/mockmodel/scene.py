@@ -138,6 +138,8 @@ def choose(spellings: Spellings, request: Request) -> tuple[str, Call | None]:
 
 def _fitting(value: Any, schema: Mapping[str, Any] | None) -> Any:
     """Tools share names but not the names of arguments: only those that are offered are sent."""
+    if isinstance(value, list) and (schema or {}).get("type") == "string":
+        return value[-1]  # a command as words, and this tool takes it as a line
     if isinstance(value, list):
         return [_fitting(one, (schema or {}).get("items")) for one in value]
     known = (schema or {}).get("properties")
@@ -214,6 +216,7 @@ def shell(command: str) -> Spellings:
         "shell": {"command": ["bash", "-lc", command]},
         "run_shell_command": {"command": command, "description": note},
         "bash": {"command": command, "description": note},
+        "run_commands": {"commands": [command]},
     }
 
 
@@ -225,6 +228,8 @@ def write(path: str, content: str, patch: str) -> Spellings:
         "write": {"filePath": path, "path": path, "content": content},
         "create": {"path": path, "file_text": content},
         "create_file": {"path": path, "content": content},
+        "editor": {"path": path, "new_text": content},
+        "save": {"path": path, "content": content},
         "exec_command": {"cmd": f"apply_patch <<'END'\n{patch}END"},
     }
 
@@ -236,8 +241,10 @@ def read(path: str) -> Spellings:
         "read": {"filePath": path},
         "view": {"path": path},
         "view_file": {"path": path},
+        "read_files": {"files": [{"path": path}]},
         "exec_command": {"cmd": "cat seed.txt"},
         "shell_command": {"command": "cat seed.txt"},
+        "shell": {"command": ["bash", "-lc", "cat seed.txt"]},
     }
 
 
@@ -257,8 +264,12 @@ def edit(path: str) -> Spellings:
             "path": path,
             "old_str": old,
             "new_str": new,
+            "before": old,
+            "after": new,
         },
         "str_replace_editor": {"path": path, "old_str": old, "new_str": new},
+        "editor": {"path": path, "old_text": old, "new_text": new},
+        "patch": {"path": path, "patch": f"<<<<<<< ORIGINAL\n{old}\n=======\n{new}\n>>>>>>> UPDATED"},
         "exec_command": {"cmd": f"apply_patch <<'END'\n{CHANGE_FILE}END"},
     }
 
@@ -270,6 +281,7 @@ def fetch(page: str) -> Spellings:
         "FetchURL": {"url": page},
         "Fetch": {"url": page},
         "webfetch": {"url": page, "format": "text"},
+        "fetch_web_content": {"requests": [{"url": page, "prompt": "What does it say?"}]},
     }
 
 
@@ -281,6 +293,7 @@ def ask(questions: list[tuple[str, str, list[dict[str, str]]]], multi: bool = Fa
         "AskUserQuestion": {"questions": several},
         "ask_user_question": {"questions": [{**q, "multiSelect": multi} for q in plain]},
         "AskQuestion": {"question": words, "options": labels},
+        "ask_question": {"question": words, "options": labels},
         "request_user_input": {"questions": [{**q, "id": str(q["header"]).lower()} for q in plain]},
         "ask_user": {
             "questions": [{**q, "type": "choice", "multiSelect": multi} for q in plain],
@@ -288,6 +301,7 @@ def ask(questions: list[tuple[str, str, list[dict[str, str]]]], multi: bool = Fa
             "requestedSchema": _form(questions, multi),
         },
         "question": {"questions": [{**q, "multiple": multi} for q in plain]},
+        "choice": {"question": words, "options": "\n".join(labels)},
     }
 
 

@@ -44,6 +44,7 @@ class MockModel:
         self.folder = folder
         self.requests: list[tuple[str, str, int, str]] = []
         self.heard: list[str] = []  # the newest tool results of each request
+        self.newest = ""  # all that the model was last told
         self.stopping = threading.Event()
         self._refused = 0
         handler = type("BoundHandler", (_Handler,), {"model": self})
@@ -79,6 +80,7 @@ class MockModel:
             raise Refused(turn.status)
         self._refused = 0
         self.heard.append(request.heard)
+        self.newest = self.newest if request.side else request.body
         self.requests.append((path, turn.scene, request.results, turn.call.name if turn.call else ""))
         self.stopping.wait(turn.delay_s)
         return turn

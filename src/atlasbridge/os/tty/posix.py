@@ -26,9 +26,11 @@ _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 
 
 class PosixPTY(BasePTY):
-    def __init__(self, pid: int, master_fd: int) -> None:
+    def __init__(self, pid: int, master_fd: int, lifeline: int = -1) -> None:
+        """`lifeline`: as long as it is open, job control stops the program as it stops a shell's job."""
         self.pid = pid
         self._master = master_fd
+        self._lifeline = lifeline
         self._status: int | None = None
         self._stopped = False
         self._reaping = threading.Lock()
@@ -44,6 +46,7 @@ class PosixPTY(BasePTY):
         attributes: TermiosAttributes | None,
     ) -> PosixPTY:
         """Start `command`; `SpawnRefused` says with which status a shell would have ended."""
+        end_of_job, lifeline = os.pipe()
         try:
             child = spawn_process(
                 command,
@@ -52,10 +55,14 @@ class PosixPTY(BasePTY):
                 size=(size.rows, size.cols, size.width, size.height),
                 termios_attrs=attributes,
                 close_fds=False,  # ours are all close-on-exec; the person's own (a shell's `9<file`) are the tool's
+                lifeline=end_of_job,
             )
         except SpawnFailed as error:
+            os.close(lifeline)
             raise SpawnRefused(error.what(), error.what_to_do(), _shell_status(error)) from error
-        return cls(child.pid, child.master_fd)
+        finally:
+            os.close(end_of_job)
+        return cls(child.pid, child.master_fd, lifeline)
 
     def fileno(self) -> int:
         return self._master
@@ -141,9 +148,10 @@ class PosixPTY(BasePTY):
             yield from termination_steps((self.pid,), grace_s=grace_s)
 
     def close(self) -> None:
-        if self._master >= 0:
-            os.close(self._master)
-            self._master = -1
+        for fd in (self._master, self._lifeline):
+            if fd >= 0:
+                os.close(fd)
+        self._master = self._lifeline = -1
 
 
 def _shell_status(error: SpawnFailed) -> int:

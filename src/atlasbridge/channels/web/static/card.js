@@ -110,13 +110,14 @@ export class Card {
       field.addEventListener("input", () => keep?.setItem(`draft-${this.prompt.prompt_id}`, field.value));
     }
     const send = () => { const value = field.value; if (secret) field.value = ""; this.answer(value, true, secret ? "a secret" : value); };
-    const label = secret ? "Secret (typed once, never stored)" : this.prompt.constraints.idle ? "Your next instruction"
+    const label = secret ? "Secret (typed once, never stored)" : this.prompt.constraints.idle ? `Your next ${this.prompt.constraints.commands ? "command" : "instruction"}`
+      : this.prompt.constraints.fields?.length && this.prompt.type === "free_text" ? `Its fields, as in: ${this.prompt.constraints.fields.map((name) => `${name}: …`).join("; ")}`
       : this.prompt.choices.length ? "Or in your own words" : "Your answer";
     return el("div", { cls: "say" }, el("label", { for: id }, label),
       el("div", { cls: "row" }, el("div", { cls: "grow" }, field),
         el("button", { type: "button", cls: "main send", on: { click: send } }, "Send"),
         this.prompt.type === "unknown" ? el("button", { type: "button", on: { click: () => this.answer("enter", false, "Enter") } }, "Enter") : null),
-      this.prompt.type === "unknown" ? el("small", {}, "We could not tell what is asked. Look at the screen first; a full-screen program takes keys in its session.") : null);
+      this.prompt.type === "unknown" ? el("small", {}, this.prompt.constraints.idle ? "It rests and takes keys, in its session; nothing is asked." : "We could not tell what is asked. Look at the screen first; a full-screen program takes keys in its session.") : null);
   }
 
   // The screen adds nothing where the question and its subject are whole; there it waits behind a button.

@@ -3,6 +3,7 @@
 import { call, follow, get, may, post } from "/api.js";
 import { PLAIN, el, show, toast } from "/dom.js";
 import { prompts, sessions, subscribe } from "/model.js";
+import { queuePanel } from "/queue.js";
 import { Screen } from "/screen.js";
 import { sentence } from "/subject.js";
 import { typingBar } from "/typing.js";
@@ -18,6 +19,8 @@ export function sessionView(main, page, id) {
   const asks = el("div", { cls: "asks", hidden: true });
   const why = el("div", { cls: "panel stack why", hidden: true, role: "region", "aria-label": "Why am I not asked?", tabindex: "-1" });
   const typing = typingBar(id, screen);
+  const queue = queuePanel(id);
+  let waited = "not looked yet";
   const came = performance.now();
   let everSeen = false;
 
@@ -30,9 +33,13 @@ export function sessionView(main, page, id) {
     about.title = about.textContent;
     asks.hidden = !prompt;
     if (prompt) show(asks, el("span", { cls: `tag ${prompt.constraints.idle ? "good" : "warn"}` }, prompt.constraints.idle ? "finished" : "asks"), el("span", { cls: "peek" }, sentence(prompt)), el("a", { cls: "button main", href: `#prompt/${prompt.prompt_id}` }, prompt.constraints.idle ? "Say what next" : "Answer"));
+    halted.hidden = !session?.stopped;
+    if (waited !== session?.open_prompt) { waited = session?.open_prompt; queue.refresh(); }
     rename.value = document.activeElement === rename ? rename.value : session?.label || "";
   }
 
+  const halted = el("div", { cls: "asks", hidden: true }, el("span", { cls: "tag warn" }, "stopped"), el("span", { cls: "peek" }, "Ctrl-Z has stopped it: it takes no answer until it goes on."),
+    may("admin") ? el("button", { type: "button", cls: "main", on: { click: () => post(`/sessions/${id}/resume`).then(() => toast("It goes on."), (error) => toast(error.message)) } }, "Let it go on") : null);
   const rename = el("input", { id: "rename", type: "text", maxlength: 80, placeholder: "no name of its own", ...PLAIN });
   const saveName = async (event) => {
     event.preventDefault();
@@ -78,7 +85,7 @@ export function sessionView(main, page, id) {
   box.append(tools, screen.node);
 
   show(main, el("div", { cls: "head session-head" }, el("div", { cls: "grow" }, el("a", { cls: "back", href: "#sessions" }, "‹ Sessions"), el("div", { cls: "row" }, title, state), about)),
-    el("div", { cls: "stack wide" }, asks, box, typing.node, why,
+    el("div", { cls: "stack wide" }, halted, asks, box, typing.node, queue.node, why,
       el("details", { cls: "panel manage" }, el("summary", {}, "Name, end, and why am I not asked?"), el("div", { cls: "stack" },
         may("admin") ? el("form", { on: { submit: saveName } }, el("label", { for: "rename" }, "Name"), el("div", { cls: "row" }, el("div", { cls: "grow" }, rename), el("button", { type: "submit" }, "Rename"))) : null,
         el("div", { cls: "row" }, el("button", { type: "button", on: { click: explain } }, "Why am I not asked?"), el("a", { href: `#history/${id}` }, "What it asked before"),

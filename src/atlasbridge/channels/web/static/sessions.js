@@ -12,7 +12,7 @@ const MANY = 8;
 function item(session) {
   const prompt = prompts.get(session.open_prompt);
   const idle = prompt?.constraints.idle;
-  const state = !session.open_prompt ? el("span", { cls: "tag good" }, "runs") : idle ? el("span", { cls: "tag" }, "finished") : el("span", { cls: "tag warn" }, "waits for you");
+  const state = session.stopped ? el("span", { cls: "tag warn" }, "stopped") : !session.open_prompt ? el("span", { cls: "tag good" }, "runs") : idle ? el("span", { cls: "tag" }, "finished") : el("span", { cls: "tag warn" }, "waits for you");
   return el("li", {}, el("a", { cls: "run", href: `#session/${session.session_id}` },
     el("span", { cls: "run-who" }, el("strong", {}, session.label || session.tool), el("small", { title: session.cwd }, session.label ? `${session.tool} · ` : "", folder(session.cwd))),
     el("span", { cls: "peek" }, prompt ? sentence(prompt) : ""),

@@ -22,7 +22,7 @@ function asking(prompt, lines) {
 }
 
 const wordsOf = (prompt) => prompt.question || prompt.excerpt;
-const unclear = (prompt) => prompt.type === "unknown";
+const unclear = (prompt) => prompt.type === "unknown" && !prompt.constraints.idle; // an editor at rest asks nothing
 
 // "": nothing is asked in words that could be set large.
 export function questionLine(prompt) {

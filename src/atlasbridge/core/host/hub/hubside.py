@@ -44,6 +44,8 @@ class HubSide:
         self._typist = typist
         self._clock = clock
         self.end_tool: Callable[[bool], None] = lambda force: None
+        self.continue_tool: Callable[[], None] = lambda: None
+        self._stopped = False
         self._viewer = _Viewer(self._send_screen)
         self._end: Message | None = None
         self._link = HubLink(path, clock, settings, self._greet, self._receive, start_hub)
@@ -62,6 +64,12 @@ class HubSide:
         self._record = replace(self._record, attached=attached, rows=rows, cols=cols)
         self.post({"m": "state", "attached": attached, "rows": rows, "cols": cols})
 
+    def stop_changed(self, stopped: bool) -> None:
+        """Job control has stopped the tool, or it goes on."""
+        if stopped is not self._stopped:
+            self._stopped = stopped
+            self.post({"m": "state", "stopped": stopped})
+
     def _greet(self, say: Callable[[Message], None]) -> None:
         with self._watch.lock:
             opened = self._watch.opened
@@ -73,6 +81,7 @@ class HubSide:
                     "typed": self._watch.outcomes(),
                     "ttl_s": self._ttl_s,
                     "typed_age_s": self._watch.typed_age_s,
+                    "stopped": self._stopped,
                 }
             )
             self._viewer.stop()  # a new hub asks for itself
@@ -104,6 +113,8 @@ class HubSide:
                 self._viewer.stop()
             case "rename":
                 self._record = replace(self._record, label=str(message["label"]))
+            case "continue":
+                self.continue_tool()
             case "kill":
                 self.end_tool(bool(message.get("force")))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import array
 import os
 import socket
 from typing import Any
 
 from atlasbridge.core import wire
 from atlasbridge.core.host.terminal.attachment import Attachment
+from atlasbridge.core.host.terminal.lending import unpack_fds
 from atlasbridge.core.peer import Peer
 
 _MAX_FDS = 4
@@ -46,9 +46,7 @@ class Caller:
             return None  # not one of ours
 
     def _keep(self, payload: bytes) -> None:
-        received = array.array("i")
-        received.frombytes(payload[: len(payload) - len(payload) % received.itemsize])
-        for fd in received:
+        for fd in unpack_fds(payload):
             os.set_inheritable(fd, False)
             self._fds.append(fd)
 
@@ -87,12 +85,3 @@ class Caller:
             os.close(fd)
         self._fds = []
         self._connection.close()
-
-
-def send_with_terminal(connection: socket.socket, message: dict[str, Any], fds: tuple[int, int]) -> None:
-    """The client's half: a message, and its own standard input and output with it."""
-    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds).tobytes())
-    data = wire.encode(message)
-    sent = connection.sendmsg([data], [rights])
-    if sent < len(data):
-        connection.sendall(data[sent:])

@@ -46,7 +46,7 @@ class Seat:
     def taken(self) -> bool:
         return self._caller is not None
 
-    def take(self, caller: Caller, fds: tuple[int, int], size: Size, past: bool = False) -> None:
+    def take(self, caller: Caller, fds: tuple[int, int], size: Size, past: bool = False, back: bool = False) -> None:
         """Show the session on this terminal from now on."""
         if self._pty.is_own(fds[0]) or self._pty.is_own(fds[1]):
             for fd in fds:
@@ -60,7 +60,7 @@ class Seat:
             with self._output.lock:
                 self.resize(size)
                 if self._output.started and attachment.output_is_terminal:
-                    attachment.write(self._judgement.picture(past), _PATIENCE)
+                    attachment.write(self._judgement.picture(past, back), _PATIENCE)
                 self._output.attachment = attachment
             self._keyboard.switch(attachment)
             caller.say({"m": "attached"})

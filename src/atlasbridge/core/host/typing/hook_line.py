@@ -12,9 +12,12 @@ from typing import Any
 from atlasbridge.core.host.terminal.caller import Caller
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource, digest_text, told_subject
+from atlasbridge.core.visible import visible
 
 BY_HOOK = "hook"  # the detail of an answer that a hook has taken
 ALLOW, DENY = "allow", "deny"
+_SOURCES = (SubjectSource.HOOK, SubjectSource.EVENT)
+_REASON = 500  # characters of a reason that are handed over
 _KINDS = (SubjectKind.COMMAND, SubjectKind.EDIT, SubjectKind.FETCH, SubjectKind.TOOL)
 
 
@@ -48,7 +51,7 @@ class HookLine:
     def word_for(self, prompt: Prompt, answer: Answer) -> str:
         """What the hook would be told; "": this answer, or this prompt, is for the keys."""
         subject = prompt.subject
-        if self._caller is None or subject is None or subject.source is not SubjectSource.HOOK:
+        if self._caller is None or subject is None or subject.source not in _SOURCES:
             return ""
         if subject.kind not in _KINDS or _digest(subject) != self._about or answer.kind is not AnswerKind.CHOICE:
             return ""
@@ -58,11 +61,12 @@ class HookLine:
             return ""
         return DENY if _only_refuses(chosen[0]) else ALLOW if once == chosen else ""
 
-    def send(self, word: str) -> bool:
-        """False: it is gone, and nothing was said."""
+    def send(self, word: str, reason: str = "") -> bool:
+        """False: it is gone, and nothing was said.  `reason`: why it is refused, for the model."""
+        why = {"reason": visible(reason)[:_REASON]} if reason and word == DENY else {}
         with self._lock:
             caller, self._caller = self._caller, None
-            return caller is not None and caller.tell({"m": "decide", "behavior": word})
+            return caller is not None and caller.tell({"m": "decide", "behavior": word, **why})
 
     def _close(self) -> None:
         if self._caller is not None:

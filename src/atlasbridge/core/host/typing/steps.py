@@ -15,6 +15,7 @@ from atlasbridge.core.host.terminal.inlet import Inlet
 from atlasbridge.core.host.typing.rest import Rest
 from atlasbridge.core.host.typing.typed import Outcome
 from atlasbridge.core.host.watchdog import StallWatchdog
+from atlasbridge.core.prompt.keys import ESC
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.step import Only, Reach, Shows, Stands, Step, When, encode_until
 from atlasbridge.core.recognition.highlight import is_highlighted
@@ -24,7 +25,7 @@ from atlasbridge.core.tty import LineFlags, Pty
 from atlasbridge.core.values import frozen
 
 LOOK_S = 0.003
-_MOST_MOVES = 30
+_MOST_MOVES = 60
 _HIDDEN_S = 0.6  # for a tool to draw what was typed, if it ever does
 _TAKEN_S = 0.4  # for a tool that waits again to take a single key without Enter; one that works gets its whole time
 _RESTS_S = 0.5  # behind a paste: some programs take an Enter that comes sooner for a part of it
@@ -87,7 +88,7 @@ class Walk:
             case When.MAY_LEAVE:
                 return self._leaves(typing, number, count)
             case Only(text):
-                return None if self._came_to(text, before) else Outcome("typed")
+                return None if self._came_to(text, before) and self._closed(step, typing) else Outcome("typed")
             case Reach(text):
                 reached = self._reach(step.keys, text, before)
             case until:
@@ -160,6 +161,12 @@ class Walk:
         self._await(When.REDRAWN, before)
         return self._await(Stands(text), before, _ARRIVES_S)
 
+    def _closed(self, step: Step, typing: Typing) -> bool:
+        """Esc has closed the dialog: while it stands there, words that follow would be keys of its menu."""
+        with self.watch.lock:
+            self.watch.absorb()
+            return step.keys != ESC or self.watch.has_left(typing.prompt.digest)
+
     def _reach(self, keys: bytes, text: str, before: int) -> bool:
         """The same key until TEXT is highlighted: a list that scrolls does not tell how far it is.  Each key is seen to
         work before the next: one that is still on its way would lead past TEXT."""
@@ -200,7 +207,8 @@ class Walk:
             case When.REDRAWN:
                 return self._redrawn(before)
             case Stands(text):
-                return lambda: any(text in line for line in self.watch.screen.lines())
+                wide = self.watch.screen.cols + 1  # blanks behind a line stand there as well
+                return lambda: any(text in line.ljust(wide) for line in self.watch.screen.lines())
             case Shows(text):
                 return self._held(lambda: self._shows(text))
         assert_never(until)

@@ -73,7 +73,7 @@ class Typist:
                 self._watch.remember_secret(answer.value)  # before it is typed: its echo may be looked at at once
             typing = Typing(prompt, flags, self._watch.screen.version)
             word = self._hook.word_for(prompt, answer)
-            if word and self._hook.send(word):
+            if word and self._hook.send(word, answer.reason):
                 self._watch.begin_typing(prompt_id, prompt.digest, several=False, detail=BY_HOOK)
                 return Outcome("typed", BY_HOOK)
             self._watch.begin_typing(prompt_id, prompt.digest, several=len(steps) > 1)

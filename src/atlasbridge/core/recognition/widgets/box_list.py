@@ -19,6 +19,7 @@ from atlasbridge.core.values import replace
 
 _NO_ROW = lazy(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
 _SCROLL_MARK = lazy(r"(?<=\S)\s{2,}+[\^v↑↓▲▼▮▯▒░█#]$")
+_BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)++")  # of a tree, in front of what grows there
 BOX_LIST = MenuRule("box-list")
 
 
@@ -40,7 +41,7 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
     for group in map(_without_bar, reversed(groups)):
         if len(group) >= 2:
             current = _current_row(view, group)
-            if current >= 0 and _same_width(group):
+            if current >= 0 and _same_width(group) and not any("│" in item.label for item in group):
                 return Menu(tuple(group), current, "colour")
     return None
 
@@ -66,9 +67,9 @@ def _current_row(view: View, group: list[Item]) -> int:
 
 def _list_item(at: int, column: int, text: str) -> Item:
     box = re.match(r"(\[[ xX*]\]|\([ xX*]\))\s*(.*)", text)
-    if box:
-        return Item(at, column + 4, box[2].strip(), box=box[1])
-    return Item(at, column, text)
+    label = _BRANCH.sub("", box[2] if box else text).strip()
+    col = column + text.index(label) if label else column
+    return Item(at, col, label or text, box=box[1] if box else "")
 
 
 def _same_width(group: list[Item]) -> bool:

@@ -1,7 +1,8 @@
 """Rows that begin with a box: check boxes and radio boxes.
 
-Sees rows of one column that begin with `[ ]`, `( )`, `☐`, `◉` …; for: a filled box, a colour, a star in front of one.
-Against: a single row, other columns.  Whether several may be marked is `Menu.several`; the keys are `list_steps`.
+Sees rows of one column that begin with `[ ]`, `( )`, `☐`, `◉` …; for: a colour, the cursor, a star in
+front of one, else the only mark.  Against: a single row, other columns.
+Whether several may be marked is `Menu.several`; the keys are `list_steps`.
 """
 
 from __future__ import annotations
@@ -42,8 +43,10 @@ def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str]) -> Menu
     items = tuple(honest(list(reversed(block))))
     filled = [at for at, item in enumerate(items) if item.checked]
     odd = odd_one(view, [(item.row, item.col) for item in items])
-    current = odd if odd >= 0 else filled[0] if len(filled) == 1 else 0
-    return Menu(items, current, "radio")
+    here = [at for at, item in enumerate(items) if item.row == view.row and view.cursor_visible]
+    if odd >= 0 or here:
+        return Menu(items, odd if odd >= 0 else here[0], "radio")
+    return Menu(items, filled[0] if len(filled) == 1 else -1, "mark")
 
 
 def _with_its_box(item: Item, match: re.Match[str]) -> Item:

@@ -69,7 +69,7 @@ def _plain_buttons(view: View, at: int, frame: Frame) -> list[Item]:
     words = [Item(at, match.start(), match.group()) for match in _WORDS.finditer(row, frame.left + 1)]
     if len(words) == 1 and not _ALONE.fullmatch(words[0].label):
         return []
-    if not 1 <= len(words) <= 4 or any(len(item.label) > 24 for item in words):
+    if not 1 <= len(words) <= 4 or any(len(item.label) > 24 or not item.label[0].isalpha() for item in words):
         return []
     lit = [item for item in words if view.style(at, item.col) & REVERSE]
     named = len(words) > 1 and all(_ALONE.fullmatch(item.label) or _OTHERWISE.fullmatch(item.label) for item in words)

@@ -61,7 +61,7 @@ def inline_choices(text: str) -> list[str]:
 
 def _ends_asking(rest: str) -> bool:
     """Behind the brackets nothing but a default and signs, or words that lead up to a sign: `(1/2) and Enter:`."""
-    return not any(char.isalpha() for char in rest) or rest.rstrip().endswith((":", "?", ">", "]", ")"))
+    return not any(map(str.isalnum, rest)) or rest.rstrip().endswith((":", "?", ">", "]", ")"))
 
 
 def marked_words(text: str) -> list[str]:

@@ -1,22 +1,60 @@
-"""`Press q to quit.` in two rows or more: a menu of single keys."""
+"""`Press q to quit.` in two rows or more, or `[y] Approve   [n] Deny` in one: a menu of single keys."""
 
 from __future__ import annotations
 
 import re
 
+from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import block, compact
-from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.asked import block, compact, question_above
+from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.kinds import is_always, refuses
+from atlasbridge.core.recognition.widgets.list_finding import menu_finding
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu
+from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import replace
 
 _GUTTER_KEY = lazy(r"^│\s+(\w)\s{2,}([^\s│][^│]*)$")
 _PRESS = lazy(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
+
+
+_KEY_IN_A_ROW = lazy(r"[\[(<](\w|esc|enter|tab|space)[\])>]\s([^\W\d_][^\[\](){}<>]*?)(?=\s{2,}|$)", re.IGNORECASE)
+_KEY_ROW_RULE = MenuRule("keys-in-a-row", across=True)
+_NAMES = {"enter": ENTER, "return": ENTER, "space": b" ", "esc": b"\x1b", "tab": b"\t"}
+
+
+def find_key_row(view: View) -> tuple[Menu, list[bytes]] | None:
+    """A row near the foot that holds nothing but keys and what they do; with the keys."""
+    rows = unframed(view.lines)
+    for at in range(view.bottom(), max(-1, view.bottom() - numbers.BELOW_BOX_ROWS - 2), -1):
+        found = list(_KEY_IN_A_ROW.finditer(rows[at]))
+        if len(found) >= 2 and not _KEY_IN_A_ROW.sub("", rows[at]).strip():
+            menu = Menu(tuple(Item(at, one.start(2), one[2]) for one in found), -1, "keys")
+            return menu, [_NAMES.get(one[1].lower(), one[1].encode()) for one in found]
+    return None
+
+
+def recognise_key_row(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """`[y] Approve   [n] Deny` below a question: each is one key, one agrees and one refuses.  Where none does, as in
+    `[q] Quit   [r] Refresh`, a display only says which keys it knows."""
+    row = find_key_row(view)
+    if row is None:
+        return None
+    menu, keys = row
+    said = [item.label for item in menu.items]
+    decides = any(refuses(one, dialect) for one in said) and any(vocabulary.begins("agree", one) for one in said)
+    asked = question_above(view, menu.top)
+    if not decides or not asked.text:
+        return None
+    found = menu_finding(view, menu, _KEY_ROW_RULE, asked, dialect)
+    chosen = [replace(choice, steps=(Step(key),)) for choice, key in zip(found.choices, keys, strict=True)]
+    return replace(found, choices=tuple(chosen))
 
 
 def recognise_key_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -28,14 +66,13 @@ def recognise_key_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | 
     ]
     if len(rows) < 2 or view.bottom() - rows[-1][0] > 4:
         return None
-    names = {"enter": ENTER, "return": ENTER, "space": b" ", "esc": b"\x1b", "tab": b"\t"}
-    if view.row > rows[-1][0] and view.before_cursor().strip() and all(key[1].lower() in names for _, key in rows):
+    if view.row > rows[-1][0] and view.before_cursor().strip() and all(key[1].lower() in _NAMES for _, key in rows):
         return None  # these keys only end what is typed into the line below
     choices = tuple(
         Choice(
             match[1],
             match[2],
-            (Step(names.get(match[1].lower(), match[1].encode())),),
+            (Step(_NAMES.get(match[1].lower(), match[1].encode())),),
             refuses=refuses(match[2], dialect),
             always=is_always(match[2], dialect),
         )

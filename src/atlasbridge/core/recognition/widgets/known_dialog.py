@@ -21,9 +21,11 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     """A menu that one of the dialect's entries knows by what stands around it."""
     if not dialect.menus:
         return None
-    pointed = find_menu(view, dialect.pointers)
-    counted = find_numbered(view, dialect.pointers)
-    for rule in dialect.menus:
+    text = "\n".join(unframed(view.lines))
+    rules = [rule for rule in dialect.menus if not rule.needs or compiled(rule.needs).search(text)]
+    pointed = find_menu(view, dialect.pointers) if rules else None
+    counted = find_numbered(view, dialect.pointers) if rules else None
+    for rule in rules:
         listed = pointed or (counted if rule.unpointed else None)
         menu = find_across(view, rule.labels) if rule.labels else listed
         if menu is None or view.bottom() - menu.bottom > numbers.FOOT_ROWS or not _surrounds(view, menu, rule):

@@ -32,6 +32,8 @@ _CONTINUE = Rule("press-enter-abroad", "", "confirm_enter", score=numbers.SURE)
 _NOTHING_YET = ("›", "»", "·", "…", "‣")  # the cursor stands right behind the sign that ends the question
 _IN_WORDS = lazy(r"\(yes or no\)", re.IGNORECASE)  # on a full screen that otherwise takes single keys
 _BY_NUMBER = lazy(r"\b(?:type|enter)\b.{0,12}\bnumber\b", re.IGNORECASE)
+_DATE = lazy(r"\d{4}-\d\d-\d\d[ \d:]{0,12}$")
+_REMARK = lazy(r"^\s*+[⚠✖✘×▲!>›(\[]")  # what was wrong with the last answer, a hint in brackets
 _MARKER = lazy(r"[>»›❯](?:\s|$)")
 _GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line has not ended yet
 
@@ -58,7 +60,18 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     asks = not line.detached or (line.text.endswith("?") and facts.canonical is False)
     if found is None and asks and (spelled or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
         found = offered_finding(view, line, facts, dialect, spelled)
-    return found or ruled or plain_line(view, line, facts)
+    found = found or ruled or plain_line(view, line, facts)
+    drawn = facts.canonical is False and not view.cursor_visible and not line.detached
+    if drawn and found.type is PromptType.TYPE_FREE_TEXT and _is_more_than_a_line(view, line):
+        return replace(found, type=PromptType.TYPE_UNKNOWN, text_steps=(), end_steps=(), structural=True)
+    return found
+
+
+def _is_more_than_a_line(view: View, line: Line) -> bool:
+    """A date that keys count up and down; or rows below that belong to it and are no remark: a form, a scale, a sheet
+    to fill in.  What is typed there does not simply stand behind the question."""
+    below = next((row for row in view.lines[view.row + 1 : view.row + 3] if row.strip()), "")
+    return _DATE.search(view.lines[view.row]) is not None or (below != "" and not _REMARK.match(below))
 
 
 def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line:

@@ -15,6 +15,7 @@ from atlasbridge.core.recognition.kinds import is_always, refuses
 from atlasbridge.core.recognition.widgets.list_rows import Menu
 from atlasbridge.core.recognition.widgets.list_steps import choose_steps, named_steps, own_words_steps, toggle_steps
 from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import replace
 
 _TOGGLE_HINT = lazy(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
 _MORE = lazy(
@@ -22,11 +23,15 @@ _MORE = lazy(
     r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣]\s*+$|[^\s│┃|]\s{2,}+[↓▼▮▒]\s*+[│┃|]?\s*+$",
     re.IGNORECASE,
 )
+_SORTED = lazy(r"\bto (?:sort|re-?order|rank)\b", re.IGNORECASE)
+_MORE_SIGN = lazy(r"more|MORE|[…▼▾↓⇣▮▒+]|\.\.\.")  # in every row that `_MORE` could find
 ARROWS_CHOOSE = MenuRule("arrow-menu", score=numbers.SURE)
 
 
 def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: Dialect) -> Finding:
     several = menu.several or (any(item.box for item in menu.items) and are_switched(view, menu))
+    if (menu.how == "mark" and (menu.current < 0 or several)) or _SORTED.search(asked.text):
+        return _unclear(rule, asked)  # nothing tells which row has the keys, or more is asked than one of them
     values = _values(menu, any(refuses(item.label, dialect, rule.refuse) for item in menu.items))
     choices = []
     for at, item in enumerate(menu.items):
@@ -51,7 +56,9 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
         choices.append(Choice("cancel", "Cancel", named_steps(view, rule.cancel), refuses=True))
     constraints: dict[str, object] = {"min_choice": 1, "max_choice": len(menu.items)}
     ending: tuple[Step, ...] = ()
-    if any(_MORE.search(line) for line in view.lines[max(0, menu.top - 2) : menu.bottom + 4]):
+    if any(
+        _MORE_SIGN.search(line) and _MORE.search(line) for line in view.lines[max(0, menu.top - 2) : menu.bottom + 4]
+    ):
         constraints["scrolls"] = True  # only what is visible can be chosen by a word
     if several:
         constraints["multi_select"] = True
@@ -67,6 +74,11 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
         words_end=named_steps(view, rule.text_submit, last=When.REDRAWN) if several else (),
         question=asked.text, whole=asked.whole,
     )  # fmt: skip
+
+
+def _unclear(rule: MenuRule, asked: Asked) -> Finding:
+    found = Finding(rule.id, PromptType.TYPE_UNKNOWN, rule.score, compact(asked.text), asked.text, asked.row)
+    return replace(found, line_mode=False, structural=True, question=asked.text, whole=asked.whole)
 
 
 def are_switched(view: View, menu: Menu) -> bool:

@@ -42,7 +42,8 @@ def _had_no_room(view: View, rows: tuple[str, ...], item: Item, size: int, below
 def _below(rows: tuple[str, ...], menu: Menu, at: int, joined: frozenset[int]) -> list[str]:
     """The rows between a choice and the next, or right below the last, that stand where its label stands."""
     item = menu.items[at]
-    below = [other.row for other in menu.items if other.row > item.row]
+    following = menu.items[at - 1 : at] if menu.upwards else menu.items[at + 1 : at + 2]
+    below = [other.row for other in following]
     out: list[str] = []
     for row in range(item.row + 1, min(below, default=min(len(rows), item.row + 1 + numbers.EXPLAINED_ROWS))):
         if row - 1 in joined:

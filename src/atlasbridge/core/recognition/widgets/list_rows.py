@@ -47,7 +47,7 @@ class Item:
 class Menu:
     items: tuple[Item, ...]
     current: int  # index of the highlighted item, -1 when it cannot be seen
-    how: str  # "pointer", "colour", "radio"
+    how: str  # "pointer", "colour", "radio", "mark": the only mark shows it, and goes where the arrows go
     upwards: bool = False  # the first item stands lowest, as in fuzzy finders
     gaps: bool = False  # there are rows between the items on which the arrows may stop or not
 
@@ -67,6 +67,8 @@ class Menu:
     def several(self) -> bool:
         """A list where more than one may be marked: square boxes, a mark beside the pointer, several marks or none."""
         boxes = [item.box for item in self.items if item.box]
+        if self.how == "mark":
+            return False
         square = sum(box[0] in "[☐☑☒◻◼□■▢▣" for box in boxes)
         beside = self.how == "pointer"
         marked = sum(item.checked for item in self.items)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from atlasbridge.core.prompt.keys import ENTER, arrow, parse_keys
 from atlasbridge.core.prompt.step import Only, Reach, Shows, Step, Until, When
+from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import MenuRule, compiled
 from atlasbridge.core.recognition.widgets.list_rows import Menu
 from atlasbridge.core.screen.view import View
@@ -22,10 +23,11 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
         return (Step(item.number.encode(), When.DRAINED), Step(ENTER))
     if rule.choose == "digit_shows" and item.number:
         return (Step(item.number.encode(), Shows(item.label[:60])), Step(ENTER))
-    moves = _seen_moves(menu, at, move_steps(view, menu.current, at, rule.across, item.label, menu.upwards))
-    if menu.gaps and len(moves) > 0:
+    moves = move_steps(view, menu.current, at, rule.across, item.label, menu.upwards)
+    if (menu.gaps and len(moves) > 0) or len(moves) > numbers.SEEN_MOVES:
         moves = (Step(moves[-1].keys, Reach(item.label[:60])),)
-    if item.box.startswith("(") and not item.checked:
+    moves = _seen_moves(menu, at, moves)
+    if item.box.startswith("(") and not item.checked and menu.how != "mark":
         return (
             *moves,
             Step(b" ", When.DRAINED),
@@ -103,7 +105,7 @@ def own_words_steps(view: View, menu: Menu, rule: MenuRule) -> tuple[Step, ...]:
     for at, item in enumerate(menu.items):
         if compiled(rule.text_choice).search(item.label):
             if rule.text_keys:
-                moves = move_steps(view, menu.current, at, rule.across, item.label)
+                moves = move_steps(view, menu.current, at, rule.across, item.label) if rule.choose != "hotkey" else ()
                 return (*moves, *named_steps(view, rule.text_keys, last=When.REDRAWN))
             *lead, last = choose_steps(view, menu, at, rule)
             return (*lead, replace(last, until=When.REDRAWN))

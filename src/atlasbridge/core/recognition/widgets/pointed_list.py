@@ -10,11 +10,14 @@ import re
 from collections import Counter
 
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.keys import ENTER, arrow
+from atlasbridge.core.prompt.step import Reach, Step
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked, block, question_above
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.box_rows import find_box_rows
+from atlasbridge.core.recognition.widgets.field_rows import way_out
 from atlasbridge.core.recognition.widgets.filtered_list import find_counted
 from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding
 from atlasbridge.core.recognition.widgets.list_labels import verbatim
@@ -34,6 +37,7 @@ from atlasbridge.core.recognition.widgets.list_rows import (
 from atlasbridge.core.recognition.widgets.odd_one import is_faded
 from atlasbridge.core.screen.frames import find_frames, unframed
 from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import replace
 
 SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
 _HINT = lazy(
@@ -58,9 +62,15 @@ def find_menu(view: View, pointers: str) -> Menu | None:
         if start and start["pointer"]:
             menu = _around(view, rows, pattern, at, start)
             if menu:
-                return verbatim(view, menu)
+                return verbatim(view, _lower_radios(view, rows, pattern, menu) or menu)
     found = _framed(view, rows, pointers) or _starred(view, rows, pointers) or find_box_rows(view, rows, pattern)
     return verbatim(view, found)
+
+
+def _lower_radios(view: View, rows: list[str], pattern: re.Pattern[str], menu: Menu) -> Menu | None:
+    """Rows with boxes further down: what points above them, as an arrow before the name of a tool, was said before."""
+    boxes = find_box_rows(view, rows, pattern)
+    return boxes if boxes and boxes.top > menu.bottom else None
 
 
 def _framed(view: View, rows: list[str], pointers: str) -> Menu | None:
@@ -154,17 +164,23 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
     asked = question_above(view, menu.top)
     if not asked.text:
         asked = Asked(block(unframed(view.lines)[menu.bottom + 1 :]), asked.row)
-    return menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect)
+    found = menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect)
+    sends = way_out(view, menu.bottom) if view.alternate and found.constraints.get("multi_select") else ""
+    if not sends:
+        return found
+    leave = Step(arrow("down", view.application_cursor), Reach(sends))  # Enter in the list would mark one more
+    return replace(found, end_steps=(leave, Step(ENTER)))
 
 
 def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     """A menu of no known tool: the end of the screen, or a hint that arrows choose (`hinted`: it must have one)."""
-    around = "\n".join(view.lines[max(0, menu.top - 4) : view.bottom() + 1])
+    around = "\n".join(" ".join(line.split()) for line in view.lines[max(0, menu.top - 4) : view.bottom() + 1])
     if hinted:
         return bool(ARROWS.search(around))
     below = [line for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
     at_the_end = view.bottom() - menu.bottom <= 2 or (menu.how == "pointer" and len(below) <= numbers.STATUS_ROWS)
-    counted = menu.how == "pointer" and menu.numbered and question_above(view, menu.top).text.endswith("?")
+    low = menu.numbered or (not view.cursor_visible and len(below) <= numbers.ASKED_STATUS_ROWS)
+    counted = menu.how == "pointer" and low and question_above(view, menu.top).text.endswith("?")
     return menu.upwards or bool(_HINT.search(around)) or at_the_end or counted or _asked_right_above(view, menu)
 
 

@@ -20,6 +20,7 @@ from atlasbridge.core.screen.view import BACKGROUND, View
 from atlasbridge.core.values import replace
 
 _RADIO_IN_A_ROW = lazy(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
+_ASKS = lazy(r"[?:›»…‣]\s*$")
 _LIT_RUN = lazy(r"^\s*+(?:\S++(?:\s{1,6}(?=\S))?)+")
 _APART = lazy(r"\S++(?: \S++)*+")
 _TOGGLE = lazy(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
@@ -30,17 +31,24 @@ _ROW_RULE = MenuRule("side-by-side", across=True)
 def find_across(view: View, labels: str) -> Menu | None:
     """The lowest row with two or more of these labels side by side."""
     for at in range(view.bottom(), -1, -1):
-        found = [Item(at, match.start(), match.group()) for match in compiled(labels).finditer(view.lines[at])]
+        found = [_labelled(at, match) for match in compiled(labels).finditer(view.lines[at])]
         if len(found) >= 2:
             return Menu(tuple(found), odd_one(view, [(at, item.col) for item in found]), "colour")
     return None
+
+
+def _labelled(at: int, match: re.Match[str]) -> Item:
+    """The groups `label` and `key`, where the pattern has them: `[y] Approve`."""
+    named = match.groupdict()
+    start = match.start("label") if "label" in named else match.start()
+    return Item(at, start, named.get("label") or match.group(), named.get("key") or "")
 
 
 def find_row(view: View) -> Menu | None:
     """Choices side by side in the lowest row that has them: `● Yes / ○ No`, or `no / yes` behind an arrow."""
     for at in range(view.bottom(), max(-1, view.bottom() - 6), -1):
         marked = [Item(at, m.start(2), m[2].strip(), box=m[1]) for m in _RADIO_IN_A_ROW.finditer(view.lines[at])]
-        if len(marked) >= 2:
+        if len(marked) >= 2 and _begins_the_row(view, at, marked[0].box):
             filled = [place for place, item in enumerate(marked) if item.box in "●◉"]
             return Menu(tuple(marked), filled[0] if len(filled) == 1 else -1, "radio")
         toggle = _TOGGLE.search(view.lines[at]) or (None if view.cursor_visible else _SWITCH.search(view.lines[at]))
@@ -48,6 +56,12 @@ def find_row(view: View) -> Menu | None:
             pair = [Item(at, toggle.start(1), toggle[1]), Item(at, toggle.start(2), toggle[2])]
             return Menu(tuple(pair), odd_one(view, [(at, item.col) for item in pair]), "colour")
     return None
+
+
+def _begins_the_row(view: View, at: int, mark: str) -> bool:
+    """Nothing but a bar or the question itself stands in front: behind other words it is a mode in a status row."""
+    before = view.lines[at].partition(mark)[0]
+    return not any(map(str.isalnum, before)) or _ASKS.search(before) is not None
 
 
 def find_lit_words(view: View) -> Menu | None:

@@ -1,6 +1,7 @@
-"""Photos, files and voice notes that a person sends: fetched, put into the session's folder, or made into words.
+"""Photos, files and voice notes that a person sends into a chat: put into the session's folder, or made into words.
 
-Words that were heard are never an answer by themselves: they are shown, and a tap sends them.
+How they are fetched is each chat's own.  Words that were heard are never an answer by themselves: they are shown, and
+a tap sends them.
 """
 
 from __future__ import annotations
@@ -8,15 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from atlasbridge.channels.answer_commands import Speaker
 from atlasbridge.channels.handed import MOST_IN, NotHanded, save_inside
 from atlasbridge.channels.outbox import Refused, Unreachable
-from atlasbridge.channels.telegram.api import BotApi
-from atlasbridge.channels.telegram.voice import Origin, Voice
 from atlasbridge.channels.wording import session_name
 from atlasbridge.core.ports import Desk
 from atlasbridge.core.session.model import SessionRecord
@@ -26,59 +26,59 @@ log = logging.getLogger(__name__)
 TRANSCRIBER_S = 120.0
 HEARD_LIMIT = 4096
 TOO_LARGE = f"A file may have at most {MOST_IN // 2**20} MB."
-WHICH = "Which session? Send it as a reply to one of its messages, or say /switch NAME first."
-NO_TRANSCRIBER = "Voice notes are not taken here: config.toml names no `transcriber` for Telegram."
+WHICH = "Which session? Send it as a reply to one of its messages, or say {sign}switch NAME first."
+NO_TRANSCRIBER = "Voice notes are not taken here: config.toml names no `transcriber` for {title}."
 NOTHING_HEARD = "Nothing could be made out. Write it instead."
 
 
-class Received:
-    def __init__(self, api: BotApi, desk: Desk, voice: Voice, speaker: Speaker, transcriber: Sequence[str]) -> None:
-        self._api, self._desk, self._voice, self._speaker = api, desk, voice, speaker
-        self._transcriber = transcriber
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A file on its way: what it is called, how large it says it is, and how to get it (None: it is too large)."""
 
-    async def keep_file(self, origin: Origin, message: dict[str, Any], session: SessionRecord, identity: str) -> None:
+    name: str
+    size: int
+    fetch: Callable[[int], Awaitable[bytes | None]]
+
+
+class Received:
+    """`say` answers where somebody spoke; `title` is how the service is called."""
+
+    def __init__(
+        self, desk: Desk, say: Callable[[Any, str], None], speaker: Speaker, transcriber: Sequence[str], title: str
+    ) -> None:
+        self._desk, self._say, self._speaker = desk, say, speaker
+        self._transcriber, self._title = transcriber, title
+
+    async def keep_file(self, origin: Any, sent: Sent, caption: str, session: SessionRecord, identity: str) -> None:
         """With a caption, that is an instruction about it, typed at the next idle box."""
-        about, name = _file_of(message)
         try:
-            content = await self._fetch(about)
-            path = await asyncio.to_thread(save_inside, session.cwd, name, content)
+            content = await _fetch(sent)
+            path = await asyncio.to_thread(save_inside, self._desk.folder(session.session_id), sent.name, content)
         except NotHanded as why:
-            self._voice.say(origin, str(why))
+            self._say(origin, str(why))
             return
         self._desk.note(
             "FILE_RECEIVED", session_id=session.session_id, decided_by=identity, path=path, size=len(content)
         )
         told = f"Saved in {session_name(session)} as {path}."
-        if caption := str(message.get("caption") or "").strip():
-            reply = self._speaker.speak(identity, "", f"{caption} ({path})", None, session_id=session.session_id)
+        if words := caption.strip():
+            reply = self._speaker.speak(identity, "", f"{words} ({path})", None, session_id=session.session_id)
             told = f"{told} {self._desk.enqueue(reply).sentence}"
-        self._voice.say(origin, told)
+        self._say(origin, told)
 
-    async def hear(self, origin: Origin, message: dict[str, Any], then: Callable[[str], None]) -> None:
+    async def hear(self, origin: Any, sent: Sent, then: Callable[[str], None]) -> None:
         if not self._transcriber:
-            self._voice.say(origin, NO_TRANSCRIBER)
+            self._say(origin, NO_TRANSCRIBER.format(title=self._title))
             return
-        about = message.get("voice") or message.get("audio") or {}
         try:
-            text = await self._transcribe(await self._fetch(about))
+            text = await self._transcribe(await _fetch(sent))
         except NotHanded as why:
-            self._voice.say(origin, str(why))
+            self._say(origin, str(why))
             return
         if text:
             then(text)
         else:
-            self._voice.say(origin, NOTHING_HEARD)
-
-    async def _fetch(self, about: dict[str, Any]) -> bytes:
-        if int(about.get("file_size") or 0) > MOST_IN:
-            raise NotHanded(TOO_LARGE)
-        try:
-            content = await self._api.download(str(about.get("file_id")), MOST_IN)
-        except (Refused, Unreachable) as fault:
-            raise NotHanded(f"It could not be fetched: {fault}.") from None
-        if content is None:
-            raise NotHanded(TOO_LARGE)
-        return content
+            self._say(origin, NOTHING_HEARD)
 
     async def _transcribe(self, content: bytes) -> str:
         """What the configured command writes about the file; one line, whatever it was."""
@@ -113,9 +113,13 @@ async def _run(words: list[str]) -> bytes:
     return output
 
 
-def _file_of(message: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """What to fetch, and what to call it; of a photo, the largest."""
-    if document := message.get("document"):
-        return document, str(document.get("file_name") or "file")
-    photos = message.get("photo") or [{}]
-    return photos[-1], f"photo-{int(message.get('date') or 0)}.jpg"
+async def _fetch(sent: Sent) -> bytes:
+    if sent.size > MOST_IN:
+        raise NotHanded(TOO_LARGE)
+    try:
+        content = await sent.fetch(MOST_IN)
+    except (Refused, Unreachable) as fault:
+        raise NotHanded(f"It could not be fetched: {fault}.") from None
+    if content is None:
+        raise NotHanded(TOO_LARGE)
+    return content

@@ -1,0 +1,12 @@
+"""Cline.  How it asks and which key answers is in `dialect.toml`."""
+
+from __future__ import annotations
+
+from atlasbridge.adapters.pty import PtyAdapter
+from atlasbridge.adapters.registry import AdapterRegistry
+
+
+@AdapterRegistry.register("cline")
+class ClineAdapter(PtyAdapter):
+    TOOL_NAME = "cline"
+    DIALECT = "cline"

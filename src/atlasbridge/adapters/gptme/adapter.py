@@ -1,0 +1,12 @@
+"""gptme.  How it asks and which key answers is in `dialect.toml`."""
+
+from __future__ import annotations
+
+from atlasbridge.adapters.pty import PtyAdapter
+from atlasbridge.adapters.registry import AdapterRegistry
+
+
+@AdapterRegistry.register("gptme")
+class GptmeAdapter(PtyAdapter):
+    TOOL_NAME = "gptme"
+    DIALECT = "gptme"

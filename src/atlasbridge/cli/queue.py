@@ -1,0 +1,57 @@
+"""`atlasbridge queue`: instructions that wait for a tool's next idle input box, also those given in a chat."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from atlasbridge.cli.by_name import find_session_id, sessions_of
+from atlasbridge.cli.completing import complete_sessions
+from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.reply import report
+
+
+@click.group("queue", invoke_without_command=True)
+@json_option
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> None:
+    """Instructions for when a tool is done: typed at its next idle input box, one at each, never into a question.
+
+    Without a further word: what waits, in the order in which it is typed.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    with hub_client() as hub:
+        found = hub.ask("queue")["queue"]
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (item["queue_id"][:8], item["name"], item["by_name"], ago(item["created_at"]), " ".join(item["text"].split()))
+        for item in found
+    ]
+    print_table(("id", "session", "by", "age", "instruction"), rows, "nothing is queued")
+
+
+@command.command("add")
+@click.argument("session", shell_complete=complete_sessions)
+@click.argument("text")
+@json_option
+def add(session: str, text: str, as_json: bool) -> int:
+    """Have TEXT typed when SESSION is done; `-` reads it from standard input."""
+    words = sys.stdin.read().rstrip("\n") if text == "-" else text
+    with hub_client() as hub:
+        session_id = find_session_id(session, sessions_of(hub))
+        return report(hub.request("queue.add", session_id=session_id, value=words), as_json)
+
+
+@command.command("off")
+@click.argument("queue_id")
+@json_option
+def off(queue_id: str, as_json: bool) -> int:
+    """Take one back, by the beginning of its id."""
+    if len(queue_id) < 4:
+        raise click.UsageError("give at least four characters of the id")
+    with hub_client() as hub:
+        return report(hub.request("queue.remove", queue_id=queue_id), as_json)

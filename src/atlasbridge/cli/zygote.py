@@ -1,0 +1,130 @@
+"""`python -m atlasbridge.cli.zygote`: the process that forks session hosts.  Imports all that a host needs, then waits.
+
+What it does for a caller is what `atlasbridge run` does: the same words are read by the same functions.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import NoReturn
+
+from atlasbridge import bootstrap
+from atlasbridge.cli import run
+from atlasbridge.core import wire
+from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.daemon.lock import lock_holder
+from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.home import Home
+from atlasbridge.core.host.launch import keep_one_heap
+from atlasbridge.core.host.logbook import Logbook
+from atlasbridge.core.host.zygote.nursery import Nursery
+from atlasbridge.core.host.zygote.rehearsal import rehearse
+from atlasbridge.core.host.zygote.sharing import share_everything
+from atlasbridge.core.host.zygote.surroundings import FOLDER, address, read_surroundings
+from atlasbridge.core.shield import hide_memory
+
+_NEEDED = (  # all that a session imports while it lives; `tests` compare the list with a real one
+    "ctypes",
+    "tomllib",
+    "atlasbridge.adapters.announced",
+    "atlasbridge.adapters.dialect_files",
+    "atlasbridge.adapters.tool_start",
+    "atlasbridge.config.secrets",
+    "atlasbridge.config.session",
+    "atlasbridge.core.client.client",
+    "atlasbridge.core.daemon.age",
+    "atlasbridge.core.detection.detector",
+    "atlasbridge.core.host.host",
+    "atlasbridge.core.host.hub.hubside",
+    "atlasbridge.core.host.hub.start",
+    "atlasbridge.core.host.launch",
+    "atlasbridge.core.host.typing.hook_line",
+    "atlasbridge.core.host.typing.steps",
+    "atlasbridge.core.host.typing.typist",
+    "atlasbridge.core.host.watchdog",
+    "atlasbridge.core.prompt.answer",
+    "atlasbridge.core.prompt.discreet",
+    "atlasbridge.core.screen.redraw",
+    "atlasbridge.core.screen.style",
+    "atlasbridge.core.session.model",
+    "atlasbridge.os.tty.linux",
+    "atlasbridge.os.tty.posix",
+)
+
+
+def main() -> int:
+    surroundings = read_surroundings(os.environ)
+    if not surroundings:
+        return 0
+    os.umask(0o077)
+    hide_memory()
+    home = Home.find(os.environ)
+    home.prepare()
+    (home.root / FOLDER).mkdir(mode=0o700, exist_ok=True)
+    for name in _NEEDED:
+        import_module(name)
+    rehearse(bootstrap.find_dialect(home, "", "sh"))
+    is_fresh = watch_sources()
+    clock = SystemClock()
+    nursery = Nursery(
+        address(str(home.root), surroundings),
+        surroundings,
+        host_session,
+        is_fresh,
+        lambda: lock_holder(home.lock) is not None,
+        clock,
+        Logbook(home.root / FOLDER / "zygote.log", clock),
+    )
+    keep_one_heap()
+    share_everything()
+    nursery.run()
+    return 0
+
+
+def host_session(words: list[str], client: socket.socket) -> NoReturn:
+    """In the forked child, which has the caller's terminal, folder and environment by now."""
+    try:
+        options = run.parse_run(words)
+        plan = run.make_plan(options)
+        again = run.say_before(options)
+        said = {"m": "plan", "detach": options.detach, "hub": options.hub, "announce": again}
+        client.sendall(wire.encode(said))
+        bootstrap.host_session(plan, client)
+    except AtlasBridgeError as error:
+        _say_failed(client, error.exit_code, str(error), error.hint)
+    except Exception as error:  # the session boundary: nobody else is there to say it
+        _say_failed(
+            client, 1, f"the session could not be started: {error!r}", "try it with ATLASBRIDGE_SESSION_ZYGOTE=0"
+        )
+    os._exit(0)
+
+
+def _say_failed(client: socket.socket, status: int, text: str, hint: str) -> None:
+    client.sendall(wire.encode({"m": "failed", "status": status, "text": text, "hint": hint}))
+
+
+def watch_sources() -> Callable[[], bool]:
+    """Whether the files of ours that were imported are still the same: a host of older code must not be forked."""
+    ours = [module for name, module in sys.modules.items() if name.partition(".")[0] in ("atlasbridge", "ptypool")]
+    files = "\0".join(file for module in ours if (file := getattr(module, "__file__", None)))
+
+    def look() -> str:  # all in one piece: what it touches is no longer shared
+        return repr([(told.st_mtime_ns, told.st_size) for told in map(os.stat, files.split("\0"))])
+
+    first = look()
+
+    def is_fresh() -> bool:
+        try:
+            return look() == first
+        except OSError:
+            return False  # an update is just being written
+
+    return is_fresh
+
+
+if __name__ == "__main__":
+    sys.exit(main())

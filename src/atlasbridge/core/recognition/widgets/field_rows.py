@@ -1,0 +1,146 @@
+"""A form: rows of `Label: value`, one of which has the keys, and a button that sends it.
+
+For: the cursor behind a label, or a label that stands out above a button.  Against: a single field, a list of
+facts without a way to send it.  Answered in words, `Label: value; Label: value`: each field is seen to have the keys
+before it is emptied, and seen to hold the words after.  Where no button is seen, or a field hides what is typed, the
+keys are not certain: a person must look.
+"""
+
+from __future__ import annotations
+
+import re
+
+from atlasbridge.core import vocabulary
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.form_fields import FormField
+from atlasbridge.core.prompt.keys import ENTER, NAMED, arrow
+from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.prompt.step import Reach, Stands, Step
+from atlasbridge.core.recognition import numbers
+from atlasbridge.core.recognition.asked import block, compact, question_above
+from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding
+from atlasbridge.core.recognition.secrecy import asks_for_secret
+from atlasbridge.core.recognition.widgets.odd_one import odd_one
+from atlasbridge.core.recognition.widgets.resting_screen import whole_screen
+from atlasbridge.core.screen.frames import find_frames, unframed
+from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import frozen, replace
+
+_FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*)$")
+_WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
+_SIDED = lazy(r"^\s*+[▊▌▐█].*[▎▌▐█]\s*+$")
+_SENDS = lazy(r"ok|okay|save|apply|submit|next|done|continue|create|log ?in|sign ?in", re.IGNORECASE)
+
+
+@frozen
+class FieldRow:
+    row: int
+    col: int  # of the label
+    label: str
+    value: str
+    at: int  # where the value begins; -1: nothing stands there
+
+
+@frozen
+class Form:
+    rows: tuple[FieldRow, ...]
+    current: int  # index of the field that has the keys
+    sends: str  # the label of the button that sends it, "": none is seen
+
+
+def find_form(view: View) -> Form | None:
+    """The fields around the cursor; where it is hidden, the lowest ones of which one label stands out."""
+    groups = [group for group in _groups(view) if len(group) > 1]
+    for group in reversed(groups):
+        here = [at for at, one in enumerate(group) if one.row == view.row and view.col > one.col + len(one.label)]
+        if view.cursor_visible:
+            if here:
+                return Form(tuple(group), here[0], way_out(view, group[-1].row))
+            continue
+        sends = way_out(view, group[-1].row)
+        lit = odd_one(view, [(one.row, one.col) for one in group])
+        lit = lit if lit >= 0 else odd_one(view, [(one.row, one.col + len(one.label) + 3) for one in group])
+        if lit >= 0 and sends:
+            return Form(tuple(group), lit, sends)
+    return None
+
+
+def _groups(view: View) -> list[list[FieldRow]]:
+    """Fields whose labels begin in one column, with nothing but empty rows between them."""
+    groups: list[list[FieldRow]] = [[]]
+    for at, text in enumerate(unframed(view.lines)):
+        match = _FIELD.match(text)
+        if match is None:
+            groups += [[]] if text.strip() else []
+            continue
+        value = match["value"].rstrip(" _")
+        one = FieldRow(at, match.start("label"), match["label"], value, match.start("value") if value else -1)
+        if groups[-1] and (groups[-1][-1].col != one.col or at - groups[-1][-1].row > numbers.FIELD_ROWS):
+            groups.append([])
+        groups[-1].append(one)
+    return groups
+
+
+def way_out(view: View, row: int) -> str:
+    for text in unframed(view.lines)[row + 1 :]:
+        for match in _WAY_OUT.finditer(text):
+            label = match[1] or match[2]
+            if _SENDS.fullmatch(label) or vocabulary.begins("agree", label):
+                return label
+    return ""
+
+
+def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """A field between two bars of blocks on a full screen: which keys lead from it to others is not known."""
+    lines = view.lines
+    fields = [
+        at
+        for at in range(1, len(lines) - 1)
+        if _SIDED.match(lines[at]) and "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]
+    ]
+    if not fields or not view.alternate:
+        return None
+    return replace(whole_screen(view, facts, dialect), rule=DRAWN_FIELD)
+
+
+def recognise_form(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    form = find_form(view)
+    frames = _frames_around(view, form) if form else 0
+    if form is None or not (frames or (view.alternate and form.sends)):
+        return None
+    certain = form.sends and not any(asks_for_secret(f"{one.label}:", dialect) for one in form.rows)
+    first = form.rows[0].row
+    above = question_above(view, first)
+    rows = [unframed(view.lines)[one.row] for one in form.rows]
+    question = "\n".join(part for part in (above.text, block(rows)) if part)
+    labels = [one.label for one in form.rows]
+    leaves = NAMED["tab"] if frames > 1 else arrow("down", view.application_cursor)  # fields in a frame of their own
+    core = "\0".join((above.text, *labels, form.sends))
+    kind = PromptType.TYPE_FREE_TEXT if certain else PromptType.TYPE_UNKNOWN
+    return Finding(
+        "form", kind, numbers.SURE, compact(question), core, first,
+        constraints={"fields": labels}, line_mode=False, filled="\n".join(one.value for one in form.rows),
+        structural=True, question=question, whole=above.whole,
+        fields=tuple(_field(view, form, at) for at in range(len(form.rows))) if certain else (),
+        end_steps=(Step(leaves, Reach(form.sends)), Step(ENTER)) if certain else (),
+    )  # fmt: skip
+
+
+def _frames_around(view: View, form: Form) -> int:
+    top, bottom = form.rows[0].row, form.rows[-1].row
+    return sum(one.top < top and bottom < one.bottom for one in find_frames(view.lines))
+
+
+def _field(view: View, form: Form, at: int) -> FormField:
+    one, current = form.rows[at], form.rows[form.current]
+    name = f"{one.label}:"
+    below = Step(arrow("down", view.application_cursor), Reach(name))
+    above = Step(arrow("up", view.application_cursor), Reach(name))
+    starts = {other.at for other in form.rows if other.at >= 0} | ({view.col} if current.at < 0 else set())
+    start = one.at if one.at >= 0 else starts.pop() if len(starts) == 1 else -1
+    before = view.lines[one.row].ljust(start)[one.col : start] if start > one.col else ""
+    erase = NAMED["backspace"] * len(one.value) + NAMED["delete"] * len(one.value)  # wherever in it the cursor stands
+    clear = (Step(erase, Stands(f"{before} ")),) if one.value else ()
+    lead = () if one is current else (below,) if at > form.current else (above,)
+    return FormField(one.label, lead, (below,), clear, before)
