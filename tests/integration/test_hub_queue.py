@@ -62,6 +62,27 @@ async def test_queued_instructions_are_typed_in_order_one_at_each_idle_box() -> 
         host.close()
 
 
+async def test_words_for_an_agent_are_never_typed_into_a_shell_nor_a_command_into_an_agents_box() -> None:
+    """An agent that a shell started may end while something is queued for it: the shell would run the words."""
+    shell = replace(IDLE, excerpt="$", constraints={"idle": True, "commands": True}, digest="shell")
+    async with live_hub(POLICY, (DESK, CHAT)) as live:
+        host = await working(live)
+        for first, other in ((IDLE, shell), (shell, IDLE)):
+            known = host.raise_prompt(first)
+            await until(lambda known=known: is_asked(live, known))
+            host.withdraw(known)
+            await until(lambda known=known: live.hub.ledger.open_prompts() == [])
+            live.hub.desk.enqueue(said(host.record.session_id, "clean up"))
+            changed = host.raise_prompt(other)
+            await until(lambda changed=changed: is_asked(live, changed))
+            assert len(live.hub.desk.queued()) == 1 and "REPLY_RECEIVED" not in events(live)[-3:]
+            host.withdraw(changed)
+            host.raise_prompt(first)
+            assert (await in_thread(host.answer_typing))["answer"]["value"] == "clean up"
+            await until(partial(is_gone, live, "clean up"))
+        host.close()
+
+
 async def test_a_question_never_takes_a_queued_instruction_and_an_open_idle_box_takes_it_at_once() -> None:
     async with live_hub(POLICY, (DESK, CHAT)) as live:
         host = await working(live)

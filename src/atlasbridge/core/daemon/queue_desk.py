@@ -1,6 +1,7 @@
 """Instructions that people give while a tool works: kept in order, listed, taken back, typed at its next idle box.
 
-Only an idle input box takes one, never a question; there it goes the way of every reply: gate, claim, audit, comparison
+Only an idle input box takes one, never a question, and only one of the kind that was there when it was given: words for
+an agent are no command for the shell below it.  There it goes the way of every reply: gate, claim, audit, comparison
 with the screen.  They are kept in the store's notes, and gone with their session.
 """
 
@@ -25,6 +26,7 @@ from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.visible import is_plain_line, visible
 
 MOST_QUEUED = 20
+LOOKED_BACK = 20  # prompts
 NEXT_BOX = (Refusal.STALE, Refusal.NOT_OPEN, Refusal.EXPIRED, Refusal.UNAVAILABLE, Refusal.RATE_LIMITED)
 Item = dict[str, Any]
 
@@ -93,6 +95,8 @@ class QueueDesk:
     def offer(self, record: PromptRecord, session: SessionRecord) -> bool:
         """An open prompt: True when it is an idle box, and something that waits is being typed into it."""
         items = self._items(session.session_id) if record.prompt.idle and not record.prompt.secret else []
+        if items and items[0].get("commands", False) is not _runs(record):
+            return False  # a person is asked: what was meant for an agent would be run by the shell, or the other way
         if not items or record.state not in OPEN or session.session_id in self._under_way:
             return False
         task = asyncio.get_running_loop().create_task(self._type(items[0], record, session), name="queued-instruction")
@@ -161,8 +165,14 @@ class QueueDesk:
             "identity": reply.identity,
             "place": reply.place,
             "created_at": iso(self._hub.clock.wall()),
+            "commands": self._takes_commands(reply.session_id),
             "attempt": 0,
         }
+
+    def _takes_commands(self, session_id: str) -> bool:
+        """Whether its last idle box was one that runs what is typed; where none is known yet, an agent is meant."""
+        known = self._hub.ledger.history(limit=LOOKED_BACK, session_id=session_id)
+        return next((_runs(record) for record in known if record.prompt.idle), False)
 
     def _items(self, session_id: str) -> list[Item]:
         return list(json.loads(self._hub.ledger.recall(_key(session_id)) or "[]"))
@@ -179,6 +189,11 @@ class QueueDesk:
         if why != "typed":
             fields = {"session_id": session_id, "queue_id": queue_id, "reason": why}
             self._hub.ledger.note(AuditEvent.INSTRUCTION_DROPPED, decided_by=by, **fields)
+
+
+def _runs(record: PromptRecord) -> bool:
+    """A shell's line, a pager, an editor: what is typed there is done at once."""
+    return bool(record.prompt.constraints.get("commands"))
 
 
 def _bad_text(text: str) -> Reject | None:
