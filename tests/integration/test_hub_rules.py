@@ -70,11 +70,13 @@ def asking(text: str, *, certain: bool = True, words: bool = False, **changes: A
 
 
 @asynccontextmanager
-async def ruled_hub(text: str = RULES, **options: Any) -> AsyncIterator[LiveHub]:
+async def ruled_hub(text: str = RULES, named: bool = True, **options: Any) -> AsyncIterator[LiveHub]:
+    """`named`: who speaks is told by the name behind the channel's."""
     async with live_hub(**options) as live:
         parser = ShellParser()
         live.hub.rules.use(HubRules(read_policy(text, parser), parser, "/home/x"))
-        live.hub.replies.person_of = lambda identity: identity.partition(":")[2]
+        if named:
+            live.hub.replies.person_of = lambda identity: identity.partition(":")[2]
         yield live
 
 
@@ -265,8 +267,7 @@ async def test_people_count_and_not_the_channels_they_speak_through() -> None:
 
 async def test_two_devices_that_nobody_is_named_for_are_not_two_people() -> None:
     """One person with two browsers, or a chat and a terminal, must not make up two."""
-    async with ruled_hub() as live:
-        live.hub.replies.person_of = live.hub._person_of
+    async with ruled_hub(named=False) as live:
         host, prompt_id = await ask(live, asking("git push"))
         await live.person.until(lambda: live.person.shown)
         for number, identity in enumerate(("memory:phone", "memory:laptop"), 1):

@@ -17,7 +17,7 @@ from tests.support.hubs import hub_process, live_hub, wait_until
 
 from atlasbridge.core.daemon.kin_tcp import Socket, find_socket, parse_address
 from atlasbridge.core.daemon.kinship import NOBODY_S
-from atlasbridge.core.kin import Process
+from atlasbridge.core.kin import MARK
 from atlasbridge.core.peer import Peer
 
 ROOT = Path(__file__).parents[2]
@@ -86,15 +86,18 @@ def test_what_calls_itself_another_session_says_where_it_comes_from_all_the_same
 async def test_what_a_tool_tells_people_is_not_taken_for_our_own_word() -> None:
     async with live_hub() as live:
         with await asyncio.to_thread(FakeHost, live.home) as host:
-            told = live.person.notices
-            child = Process(77, 78, 20), Process(78, host.process.pid, 10), Process(host.process.pid, 0, 5)
-            live.hub.kinship._look = {one.pid: one for one in child}.get
-            operate = live.hub.operations.operate
-            await operate({"op": "notify", "message": "Nobody answered in time."}, Peer(77, os.getuid()))
+            told, operate = live.person.notices, live.hub.operations.operate
+            inside = await asyncio.create_subprocess_exec("sleep", "60", env={**os.environ, MARK: host.session_id})
+            try:
+                await operate({"op": "notify", "message": "Nobody answered in time."}, Peer(inside.pid, os.getuid()))
+            finally:
+                inside.kill()
+                await inside.wait()
             await live.person.until(lambda: any("Nobody answered" in text for text in told))
             (said,) = [text for text in told if "Nobody answered" in text]
             assert said.startswith(f"in session {host.session_id[:8]}")
-            await operate({"op": "notify", "message": "It is done.", "label": "make"}, Peer(99, os.getuid()))
+            gone = Peer(inside.pid, os.getuid())
+            await operate({"op": "notify", "message": "It is done.", "label": "make"}, gone)
             await live.person.until(lambda: f"{NOBODY_S}: make: It is done." in told)
 
 
