@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -35,7 +36,7 @@ def show_chats(database_url: str, config_path: Path | None, as_json: bool) -> No
         raise click.UsageError("which file? Say --config FILE, or set ATLASBRIDGE_DESK_CONFIG")
     crowd = work(database_url, load_crowd)
     plan = plan_desk_chats(config_path, os.environ, crowd.by_channel())
-    found = [
+    found: list[dict[str, Any]] = [
         {"channel": lane.name, "people": sorted(crowd.in_channel(lane.name)), "shared": not lane.personal}
         for lane in plan.lanes
     ] + [{"channel": name, "people": [], "shared": False} for name in plan.idle]
@@ -47,7 +48,7 @@ def show_chats(database_url: str, config_path: Path | None, as_json: bool) -> No
     print_table(("channel", "people", "how"), rows, "the file has no channel: [channels.telegram], say")
 
 
-def _how(found: dict[str, object]) -> str:
+def _how(found: dict[str, Any]) -> str:
     if not found["people"]:
         return f"not used: atlasbridge desk people identity NAME {found['channel']}:…"
     return "one room: told what all of them may see" if found["shared"] else "each is told what they may see"
