@@ -98,7 +98,7 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     """What the configuration asks of the hub.  Raises ConfigError."""
     from atlasbridge.config.hub import hub_settings
     from atlasbridge.config.rules import plan_rules
-    from atlasbridge.core.daemon.detached import launch_session
+    from atlasbridge.core.daemon.far_start import launch_session
     from atlasbridge.core.daemon.launching import Launcher
     from atlasbridge.core.daemon.service import HubPlan
     from atlasbridge.fleet.with_desk import with_desk
