@@ -1,7 +1,7 @@
 """Takes the pictures of README and docs from the running product: real AI CLIs on the mock model, a real hub, a real
 browser.
 
-    tools/install-extras && .venv/bin/python tools/pictures.py        writes docs/images/page-*.png
+    tools/install-extras && .venv/bin/python -m tools.pictures        writes docs/images/page-*.png
 """
 
 from __future__ import annotations

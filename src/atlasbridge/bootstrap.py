@@ -98,9 +98,9 @@ def plan_hub(home: Home, environ: Mapping[str, str]) -> HubPlan:
     """What the configuration asks of the hub.  Raises ConfigError."""
     from atlasbridge.config.hub import hub_settings
     from atlasbridge.config.rules import plan_rules
-    from atlasbridge.core.daemon.far_start import launch_session
     from atlasbridge.core.daemon.launching import Launcher
     from atlasbridge.core.daemon.service import HubPlan
+    from atlasbridge.core.daemon.started_afar import launch_session
     from atlasbridge.fleet.with_desk import with_desk
 
     config = load_configuration(home, environ)
@@ -190,7 +190,9 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
 def run_session(plan: Plan) -> Ending:
     """Start the session host and lend it this terminal until the session ends or leaves it."""
     if plan.backend == "conpty" or sys.platform == "win32":
-        return _run_on_console(plan)
+        from atlasbridge.os.tty.on_console import run_on_console
+
+        return run_on_console(plan)
     from atlasbridge.core.client.client import Client
     from atlasbridge.core.host.launch import launch
     from atlasbridge.core.host.zygote.bring_up import start_zygote
@@ -231,24 +233,6 @@ def prepare_session(plan: Plan) -> Prepared:
         refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
     attributes = None if plan.detach else own_line_settings()
     return Prepared(home, host_parts(home, detection), settings, terminal_size(), attributes)
-
-
-def _run_on_console(plan: Plan) -> Ending:
-    """Windows: one process, this console, nobody is asked from elsewhere."""
-    from atlasbridge.core.errors import ConfigError
-    from atlasbridge.core.session.plan import child_environ
-    from atlasbridge.core.tty import Ending, Size, SpawnRefused
-    from atlasbridge.os.tty.windows import WindowsPTY, console_key, show_on_console
-
-    if plan.backend != "conpty":
-        raise ConfigError(
-            "on Windows sessions are experimental", "say that you know: atlasbridge run --backend conpty ..."
-        )
-    try:
-        pty = WindowsPTY.spawn(plan.command, child_environ(plan.environ), plan.cwd, Size())
-    except SpawnRefused as error:
-        return Ending(error.status, str(error), error.hint)
-    return Ending(show_on_console(pty, console_key))
 
 
 def attach_session(name: str) -> Ending:
@@ -344,18 +328,14 @@ def find_dialect(home: Home, name: str, command: str) -> Dialect:
 def _start_of(home: Home, plan: Plan) -> ToolStart:
     """The tool as its adapter wants it started; its environment says in which session it runs."""
     from atlasbridge.adapters.tool_start import ToolStart, prepare_start
+    from atlasbridge.core.ids import short_id
     from atlasbridge.core.kin import MARK
     from atlasbridge.core.session.plan import child_environ
 
     environ = {**child_environ(plan.environ), MARK: plan.session_id}
-    start = ToolStart(plan.command, environ, _door(home, plan))
+    door = str(home.sessions / f"{short_id(plan.session_id)}.sock")
+    start = ToolStart(plan.command, environ, door)
     return prepare_start(start, plan.tool, plan.dialect, str(home.root))
-
-
-def _door(home: Home, plan: Plan) -> str:
-    from atlasbridge.core.ids import short_id
-
-    return str(home.sessions / f"{short_id(plan.session_id)}.sock")
 
 
 def warn_of_version(command: str) -> str:

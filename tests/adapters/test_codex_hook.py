@@ -10,8 +10,8 @@ import pytest
 from tests.support.playbook import POLLING, Keys, Nothing, Playbook, Raised, Withdrawn
 
 from atlasbridge.adapters.claude.permission_hook import tell
-from atlasbridge.adapters.codex.hook import trusted_hash, with_hook
 from atlasbridge.adapters.codex.prepare import TELLING, prepare
+from atlasbridge.adapters.codex.vouched_hook import trusted_hash, with_hook
 from atlasbridge.adapters.tool_start import ToolStart
 from atlasbridge.core.detection.events import StructuredEventReceived
 from atlasbridge.core.prompt.subject import told_subject
@@ -117,7 +117,6 @@ def test_one_path_that_pretends_to_be_several_is_not_taken_for_whole() -> None:
 
 # ---------------------------------------------------------------- and what that is worth: the screen is the check
 
-EDITS = "  Would you like to make the following edits?\n\n  Description: Apply proposed file edits"
 CHOICES = (
     "\n\n› 1. Yes, proceed (y)\n  2. Yes, and don't ask again (p)\n"
     "  3. No, and tell Codex what to do differently (esc)\n\n  Press enter to confirm or esc to cancel\x1b[?25l"
@@ -132,7 +131,8 @@ def command_dialog(command: str) -> str:
 
 def edit_dialog(*paths: str) -> str:
     rows = "\n".join(f"  Destination: {path}" for path in paths)
-    return f"{EDITS}\n{rows}\n\n{CHOICES}"
+    head = "  Would you like to make the following edits?\n\n  Description: Apply proposed file edits\n"
+    return f"{head}{rows}\n\n{CHOICES}"
 
 
 def hook(payload: dict[str, object]) -> StructuredEventReceived:
@@ -167,6 +167,7 @@ def test_an_edit_is_whole_where_exactly_its_files_are_named() -> None:
     assert play.prompt.subject is not None and play.prompt.subject.certain
     assert play.prompt.subject.targets == (f"{FOLDER}/one.txt", f"{FOLDER}/two.txt")
     assert "+1" in play.prompt.subject.text
+    assert "one.txt" in play.prompt.excerpt and "two.txt" in play.prompt.excerpt
 
 
 @pytest.mark.parametrize("paths", [("/etc/one.txt",), (f"{FOLDER}/one.txt", "/etc/hosts"), (f"{FOLDER}/one.txt.bak",)])

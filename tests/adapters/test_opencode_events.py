@@ -77,3 +77,12 @@ def test_an_event_without_a_dialog_asks_nothing() -> None:
     play = Playbook(POLLING, "opencode") >> BOX >> 1.0 << Raised("free_text", "")
     assert play.prompt.idle
     play >> EVENT >> 3.0 << Nothing()
+
+
+def test_a_change_that_its_event_tells_still_says_which_file() -> None:
+    about = Subject(SubjectKind.EDIT, "+one", "/home/me", SubjectSource.EVENT, True, target="/home/me/written.txt")
+    rows = "  ┃  △ Permission required\n  ┃  ← Edit written.txt\n  ┃\n  ┃   1 + one\n  ┃\n"
+    buttons = "  ┃   \x1b[44mAllow once\x1b[49m   Allow always   Reject   enter confirm\x1b[?25l"
+    told = StructuredEventReceived("permission", "edit", "opencode (its events)", about)
+    play = Playbook(POLLING, "opencode") >> told >> rows + buttons >> 0.4 << Raised("multiple_choice", "written.txt")
+    assert play.prompt.subject is not None and play.prompt.subject.certain

@@ -206,3 +206,20 @@ def refuse(server: object, method: str, times: int) -> None:
         server.fail(method, "status", status=400, description="Bad Request: message is too long", times=times)  # type: ignore[attr-defined]
     else:
         server.fail(method, "error", description="invalid_blocks", times=times)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("chat", ["telegram", "slack"])
+@pytest.mark.parametrize("count", [60, 400])
+async def test_a_long_list_comes_whole_in_several_messages_or_as_a_file(chat: str, count: int) -> None:
+    async with stage(chat) as on:
+        for number in range(count):
+            on.desk.add_session(label=f"job-{number:03d}", cwd=f"/home/ada/project-{number:03d}")
+        on.command("sessions")
+
+        def told() -> str:
+            files = getattr(on.server, "files", {}).values()
+            sent = [one.get("_content", b"") for one in on.person.sees()]
+            return on.all_text() + "\n".join(part.decode() for part in (*files, *sent))
+
+        await on.until(lambda: f"job-{count - 1:03d}" in told(), "the last one")
+        assert all(f"job-{number:03d}" in told() for number in range(count))

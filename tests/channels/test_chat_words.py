@@ -9,7 +9,7 @@ from tests.support.chat_stage import stage, text_of
 from atlasbridge.channels.wording import render_hint
 from atlasbridge.channels.words import needs_words, reads_as_words, takes_words
 from atlasbridge.core.prompt.answer import decide_answer
-from atlasbridge.core.prompt.form import FormField
+from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.values import replace

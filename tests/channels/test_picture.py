@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 from tests.support.chat_stage import stage
 
-from atlasbridge.channels import picture
-from atlasbridge.channels.picture import find_font, lay_out, make_picture
+from atlasbridge.channels import screenshot as picture
+from atlasbridge.channels.screenshot import find_font, lay_out, make_picture
 
 RED_ON_WHITE = ["hello", 1, 15, 0]
 

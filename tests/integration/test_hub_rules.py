@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.support.hubs import LiveHub, channel_named, live_hub
 from tests.support.waiting import in_thread, until
 
 from atlasbridge.core.daemon.rule_desk import HubRules
+from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.policy.reader import read_policy
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
@@ -41,6 +43,9 @@ verdict = "ask"
 command = ["git", "push", "**"]
 approvals = 2
 """
+
+
+REFUSED = {"kind": "choice", "value": "3", "reason": "use the bin"}
 
 
 def asking(text: str, *, certain: bool = True, words: bool = False, **changes: Any) -> Prompt:
@@ -117,10 +122,92 @@ async def test_what_is_not_certain_is_asked(prompt: Prompt) -> None:
         host.close()
 
 
+def editing(*paths: str) -> Prompt:
+    subject = Subject(SubjectKind.EDIT, "+x", "/somewhere", SubjectSource.HOOK, True, "+x", "\n".join(paths))
+    return asking("", subject=subject)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        editing("/home/x/.ab/policy.toml"),
+        editing("/somewhere/a", "/home/x/.ab/config.toml"),
+        editing("/somewhere/../home/x/.ab/policy.toml"),
+        asking("cp a /home/x/.ab/policy.toml"),
+        asking("cp a ../home/x/.ab/policy.toml"),
+        asking("cd /home/x/.ab && cp a policy.toml"),
+        asking("cp --target-directory=/home/x/.ab a"),
+    ],
+)
+async def test_no_rule_lets_a_tool_change_what_the_hub_goes_by(prompt: Prompt) -> None:
+    wide = "".join(
+        f'[[rule]]\nname = "{name}"\nverdict = "allow"\n{line}\n'
+        for name, line in (("cp", 'command = ["cp", "**"]'), ("cd", 'command = ["cd", "*"]'), ("edit", 'kind = "edit"'))
+    )
+    async with ruled_hub(wide) as live:
+        live.hub.rules.use(replace(live.hub.rules.rules, own=("/home/x/.ab",)))
+        host, prompt_id = await ask(live, prompt)
+        await live.person.until(lambda: live.person.shown)
+        assert live.record(prompt_id).decided_by == ""
+        host.close()
+
+
+async def test_a_trusted_projects_rules_hold_for_what_runs_in_it_wherever_the_session_began(tmp_path: Path) -> None:
+    (tmp_path / ".atlasbridge").mkdir()
+    rule = '[[rule]]\nname = "calm"\nverdict = "deny"\ncommand = ["npm", "**"]\n'
+    (tmp_path / ".atlasbridge" / "policy.toml").write_text(rule)
+    async with ruled_hub() as live:
+        live.hub.rules.trust(tmp_path, "cli:local")
+        inside = asking("npm run test", subject=replace(asking("npm run test").subject, folder=str(tmp_path / "deep")))
+        host, prompt_id = await ask(live, inside)
+        assert (await in_thread(host.answer_typing))["answer"]["value"] == "3"
+        assert live.record(prompt_id).decided_by == "rule:calm"
+        host.close()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "link to itself"])
+async def test_a_project_file_that_is_none_does_not_hold_the_hub_up(tmp_path: Path, kind: str) -> None:
+    """Whoever works in the folder can put anything there."""
+    place = tmp_path / ".atlasbridge" / "policy.toml"
+    place.parent.mkdir()
+    match kind:
+        case "pipe":
+            os.mkfifo(place)
+        case "device":
+            place.symlink_to("/dev/zero")
+        case "folder":
+            place.mkdir()
+        case _:
+            place.symlink_to(place)
+    async with ruled_hub() as live:
+        inside = asking("npm run test", subject=replace(asking("npm run test").subject, folder=str(tmp_path)))
+        host, _ = await ask(live, inside)
+        assert (await in_thread(host.answer_typing))["answer"]["value"] == "1"
+        with pytest.raises(ConfigError):
+            live.hub.rules.trust(tmp_path, "cli:local")
+        host.close()
+
+
+async def test_how_an_answer_came_to_its_tool_is_counted() -> None:
+    async with ruled_hub() as live:
+        host, _ = await ask(live, asking("npm run test:unit"))
+        await in_thread(host.answer_typing)
+        await live.event("prompt.resolved")
+        assert live.hub.ledger.ways() == {"keys": 1}
+        _, prompt_id = await ask(live, asking("npm run test:all"), host)
+        order = await in_thread(host.hear, "type")
+        host.say("typed", prompt_id=order["prompt_id"], outcome="typed", detail="hook")
+        await until(lambda: live.hub.ledger.ways() == {"keys": 1, "hook": 1}, "the other way")
+        (entry,) = live.hub.ledger.audit_entries(prompt_id=prompt_id, event="REPLY_INJECTED")
+        assert entry["way"] == "hook"
+        host.close()
+
+
 async def test_deny_types_the_refusing_choice() -> None:
     async with ruled_hub() as live:
         host, prompt_id = await ask(live, asking("ls; rm -rf /"))
-        assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "3"}
+        assert (await in_thread(host.answer_typing))["answer"] == REFUSED
         assert live.record(prompt_id).decided_by == "rule:no-rm"
         host.close()
 
@@ -253,7 +340,7 @@ async def test_a_refusal_stands_against_a_grant() -> None:
         await grant(live, prompt_id, folder=True)
         await in_thread(host.answer_typing)
         _, second = await ask(live, asking("rm -rf x"), host)
-        assert (await in_thread(host.answer_typing))["answer"] == {"kind": "choice", "value": "3"}
+        assert (await in_thread(host.answer_typing))["answer"] == REFUSED
         assert live.record(second).decided_by == "rule:no-rm"
         host.close()
 

@@ -226,7 +226,7 @@ def test_a_stopped_session_that_nobody_holds_says_so_and_goes_on_when_somebody_c
         assert starter.wait_exit() == 0
     pid = tool_pid(home)
     os.killpg(pid, signal.SIGTSTP)
-    wait_for(lambda: listed(home)["stopped"], "the hub to know")
+    wait_for(lambda: listed(home).get("stopped"), "the hub to know")
     assert state_of(pid) == "T"
     with Terminal((*ATLASBRIDGE, "ps"), home, cols=200) as shown:
         shown.wait_exit()
@@ -235,9 +235,9 @@ def test_a_stopped_session_that_nobody_holds_says_so_and_goes_on_when_somebody_c
         terminal.wait_raw()
         terminal.type(b"one\r")
         terminal.wait_until(lambda: terminal.text().count("one") == 2, "cat's echo")
-    wait_for(lambda: not listed(home)["stopped"], "the hub to know")
+    wait_for(lambda: listed(home).get("stopped") is False, "the hub to know")
     os.killpg(pid, signal.SIGTSTP)
-    wait_for(lambda: listed(home)["stopped"], "the hub to know")
+    wait_for(lambda: listed(home).get("stopped"), "the hub to know")
     with Terminal((*ATLASBRIDGE, "resume", "work"), home) as again:
         assert again.wait_exit() == 0
         assert "goes on" in again.text()
@@ -264,16 +264,16 @@ def test_a_question_of_a_stopped_tool_is_taken_back_and_asked_again_when_it_goes
     ask = "read -p 'Go on? [y/n] ' word; echo got $word; sleep 99"
     with Terminal((*ATLASBRIDGE, "run", "--detach", "--channel", "none", "--", "bash", "-c", ask), home) as starter:
         assert starter.wait_exit() == 0
-    first = wait_for(lambda: listed(home)["open_prompt"], "the question")
+    first = wait_for(lambda: listed(home).get("open_prompt"), "the question")
     os.killpg(tool_pid(home), signal.SIGTSTP)
-    wait_for(lambda: listed(home)["open_prompt"] is None, "the question to be taken back")
+    wait_for(lambda: listed(home).get("open_prompt", "") is None, "the question to be taken back")
     os.killpg(tool_pid(home), signal.SIGCONT)
-    assert wait_for(lambda: listed(home)["open_prompt"], "the question again") != first
+    assert wait_for(lambda: listed(home).get("open_prompt"), "the question again") != first
 
 
 def listed(home: Path) -> dict[str, object]:
     command = [*ATLASBRIDGE, "ps", "--json"]
     said = subprocess.run(command, env={**os.environ, "ATLASBRIDGE_HOME": str(home)}, capture_output=True, check=True)
-    (session,) = json.loads(said.stdout)
-    assert isinstance(session, dict)
-    return session
+    sessions = json.loads(said.stdout)
+    assert len(sessions) <= 1
+    return dict(sessions[0]) if sessions else {}  # on a busy machine the hub may not know it yet

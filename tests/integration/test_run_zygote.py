@@ -122,7 +122,14 @@ def test_a_zygote_keeps_nothing_of_whoever_came_first(home: Path) -> None:
 
 def test_what_is_wrong_is_said_as_ever(home: Path) -> None:
     start_zygote(home)
-    for words in (["--nonsense", "true"], ["no-such-program-at-all"], ["--ttl", "soon", "true"], ["--help"], []):
+    for words in (
+        ["--nonsense", "true"],
+        ["no-such-program-at-all"],
+        ["--ttl", "soon", "true"],
+        ["--help"],
+        ["--backend", "conpty", "true"],
+        [],
+    ):
         told = []
         for switch in ({SWITCH: "0"}, {}):
             done = subprocess.run(

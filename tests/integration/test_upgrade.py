@@ -26,6 +26,7 @@ class Program:
     def __init__(self, source: Path, home: Path) -> None:
         self.environ = {**os.environ, "PYTHONPATH": str(source), "ATLASBRIDGE_HOME": str(home)}
         self.environ.pop("PYTHONWARNINGS", None)
+        self.environ.pop("ATLASBRIDGE_SESSION_ZYGOTE", None)  # the older one knows no such setting
 
     def __call__(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-P", "-m", "atlasbridge", *words]

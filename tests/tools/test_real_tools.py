@@ -1,14 +1,16 @@
 """The real AI CLIs, offline against the mock model: every dialog is recognised, and the answer does what it says.
 
 Claude Code and Codex must be there (`make test-all` installs them), and of Continue and Kimi Code a few dialogs are
-walked; the others are for `make lab-real`, which says so with ATLASBRIDGE_LAB_REAL=1.  A tool that is missing is a
-failure, never a pass; only Vibe may be missing, where there is no Python for it.
+walked, of Cline and gptme in `test_more_tools`; the others are for `make lab-real`, which says so with
+ATLASBRIDGE_LAB_REAL=1.  A tool that is missing is a failure, never a pass; only Vibe may be missing, where there is no
+Python for it, and goose, where there is no program for the machine.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -27,7 +29,8 @@ ALL = os.environ.get("ATLASBRIDGE_LAB_REAL") == "1"
 DEFAULT_TOOLS = Path(__file__).parents[2] / ".venv" / "tools"
 TOOLS = Path(os.environ.get("ATLASBRIDGE_TOOLS", DEFAULT_TOOLS))
 NEWER = any(map(shutil.which, ("python3.12", "python3.13", "python3.14"))) or (TOOLS / "vibe").exists()
-WANTED = tuple(tool for tool in WALKS if NEWER or tool != "vibe") if ALL else ("claude", "codex")
+ABSENT = {"vibe": not NEWER, "goose": platform.machine() != "x86_64" and not (TOOLS / "goose").exists()}
+WANTED = tuple(tool for tool in WALKS if not ABSENT.get(tool)) if ALL else ("claude", "codex")
 QUICK = ("cn", "kimi")  # of these every test run walks the dialogs that matter most
 MATTER = ("trust: y", "bash: y", "bash: n", "write: n", "bait: silent")
 

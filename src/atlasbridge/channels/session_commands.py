@@ -10,8 +10,8 @@ from atlasbridge.channels.answer_commands import Speaker
 from atlasbridge.channels.commands import Command, Spoken, find_session
 from atlasbridge.channels.handed import NotHanded, read_inside
 from atlasbridge.channels.listening import active
-from atlasbridge.channels.picture import make_picture
 from atlasbridge.channels.reading import last_answer, rows_of, since_instruction
+from atlasbridge.channels.screenshot import make_picture
 from atlasbridge.channels.wording import session_name, tool_name
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.ids import short_id

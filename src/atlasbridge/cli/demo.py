@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 
 import click
 
+from atlasbridge.cli.own_name import own_name
 from atlasbridge.core.own_python import own_environ, own_python
 
-WHERE = """A small sample agent starts now. It asks six times: a command, a version, an edit,
-a note, a password, and something that you had better refuse. It touches nothing.
-Answer each one wherever you like:
+WHERE = """A small sample agent starts now. It asks six times: a command, a version,
+an edit, a note, a password, and something that you had better refuse.
+It touches nothing. Answer each one wherever you like:
 
   here          type, as always
-  on a page     {us} web          (in another terminal)
-  elsewhere     {us} approvals    (in another terminal, or over ssh)
-  by a program  {us} events --json --follow  and  {us} reply ID VALUE
+  on a page     {us} web
+  elsewhere     {us} approvals
+  by a program  {us} events --json --follow
+                {us} reply ID VALUE
+
+The last three in another terminal, or over ssh.
 """
 
 
@@ -30,14 +33,9 @@ def command(quiet: bool, tour: bool) -> int:
     from atlasbridge.cli.run import main as run
 
     if not quiet:
-        click.echo(WHERE.format(us=_our_name()))
+        click.echo(WHERE.format(us=own_name()))
     sys.stdout.flush()
     if tour:
         words = own_python("atlasbridge.cli.demo_tour", "demo")
         subprocess.Popen(words, env=own_environ(os.environ), stdin=subprocess.DEVNULL, start_new_session=True)
     return run(["--name", "demo", "--", *own_python("atlasbridge.lab.demo_agent")])
-
-
-def _our_name() -> str:
-    """What to type for us in another terminal: the name alone only where the shell would find it."""
-    return "atlasbridge" if shutil.which("atlasbridge") else os.path.relpath(sys.argv[0])

@@ -95,6 +95,9 @@ def status(as_json: bool) -> None:
         click.echo(f"atlasbridge: {said}\n  {HINT}", err=True)
 
 
+_WAYS = {"keys": "typed", "hook": "taken by their tool's own hook"}
+
+
 def print_status(answer: dict[str, Any]) -> None:
     head = answer["audit_head"]
     click.echo(f"hub       process {answer['pid']}, up {answer['uptime_s']:.0f} s")
@@ -103,6 +106,8 @@ def print_status(answer: dict[str, Any]) -> None:
         click.echo(f"waiting   {answer['still_waiting']} after their time; ask again: atlasbridge reply ID --again")
     if answer.get("away"):
         click.echo("desk      nobody is there (atlasbridge here ends it)")
+    if ways := answer.get("answered_ways"):
+        click.echo("answers   " + ", ".join(f"{count} {_WAYS.get(way, way)}" for way, count in ways.items()))
     click.echo(f"audit     {head['count']} entries, head {head['hash'][:23]}")
     if answer.get("alarm"):
         click.echo(f"alarm     {answer['alarm']}")

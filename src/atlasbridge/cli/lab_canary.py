@@ -33,27 +33,37 @@ and your own settings, hooks and plugins stay in force.
 | tool | used | what it gives |
 |---|---|---|
 | claude | PermissionRequest hook (`--settings`), OSC 7501, title | all of what is asked; takes the answer |
-| codex | OSC 7501, title | that it waits, the moment it does |
+| codex | PermissionRequest hook (`-c`), OSC 7501, title | the whole command or patch; the folder it would run in |
 | gemini | title | that it waits, the moment it does |
-| opencode | events, by a plugin in `OPENCODE_CONFIG_CONTENT` | the whole command, diff or question; the folder |
+| opencode | events, by a plugin in `OPENCODE_CONFIG_CONTENT` | all of what is asked; takes the answer |
 | aider | nothing | it says nothing |
 | qwen | PermissionRequest hook (a file of defaults for this run) | the whole command, diff or question; the folder |
 | vibe | OSC 7501 | that it waits, the moment it does |
-| cn, kimi, copilot, grok | nothing | their screens decide |
+| cn, kimi, copilot, grok, cline, gptme, goose | nothing | their screens decide |
 
-Claude Code's hook waits while its dialog stands there.  An answer that allows once or refuses goes to it: claimed,
-compared with the screen, recorded and watched as if it were typed; the event `prompt.injected` says `"way": "hook"`.
-Everything else (for ever, questions, plans, own words) is typed, and so is the answer where no hook waits: hooks are
-switched off, it is another version than 2.1.325, or the hook is gone.  Who answers at the terminal meanwhile wins.
+Claude Code's hook and OpenCode's plugin wait while their dialog stands there.  An answer that allows once or refuses
+goes to them: claimed, compared with the screen, recorded and watched as if it were typed; the event `prompt.injected`
+and the audit log say `"way": "hook"`, and `atlasbridge status` counts both ways.  Everything else (for ever, questions,
+plans, own words) is typed, and so is the answer where nobody waits: hooks are switched off, it is another version of
+Claude Code than 2.1.325, or the hook is gone.  Who answers at the terminal meanwhile wins.
+
+The hooks of Codex and Qwen Code only tell: neither draws its dialog before its hooks have ended, so whoever sits at the
+terminal would see nothing to answer; the keys answer.  Codex asks at its start about every hook that it does not know.
+Ours is vouched for by the digest that Codex 0.166.0 makes of a hook, in the same argument, so that no other is trusted
+with it; another version, a run with hooks of its own in `-c`, or one on a server elsewhere (`--remote`) gets none, and
+its screen decides.  With settings in `-c` Codex works by itself and not through its background server, so such a
+session is not in the list of `codex agents`.
+
+The reason of a rule that refuses reaches the model: by Claude Code's hook and OpenCode's plugin with the refusal, in
+Codex as the next message, typed once its dialog is gone and its input box is empty.
 
 Not used, and why:
 
-- Codex's hooks: a new hook makes Codex ask at its start whether it may be trusted, the switch that turns this off
-  trusts every other hook as well, and a dialog does not appear before the hook has ended.  `notify` never speaks
-  at a dialog.  The socket of its daemon belongs to all threads of a home: to hear a question a second client must
-  join the thread as one who may answer it.  Codex shows the command itself, up to the height of the screen, and draws
-  nothing for a tab: `rm -rf build<tab>/home` looks like one path.  So what is read from its screen, or Gemini's, is for
-  people; no grant and no rule takes it for certain.  An edit is only named in its dialog, and every channel says so.
+- The socket of Codex's daemon belongs to all threads of a home: to hear a question a second client must join the thread
+  as one who may answer it.  `notify` never speaks at a dialog.  Without its hook Codex shows the command itself, up to
+  the height of the screen, and draws nothing for a tab: `rm -rf build<tab>/home` looks like one path.  So what is read
+  from its screen, or Gemini's, is for people; no grant and no rule takes it for certain.  An edit is only named in its
+  dialog; a patch whose paths are not those that the dialog names (after a `cd`) is said to be incomplete.
 - Gemini's Notification hook: it is read from the person's or the project's settings, which are not ours to write, or
   from the system's files (settings or defaults), which Gemini takes only from folders that nobody but the
   administrator may write to, and else warns about; it can see a dialog, never answer it.  A command longer than the
@@ -78,8 +88,19 @@ Not used, and why:
 - Continue's question knows no refusal: Esc does nothing there, and `n` is refused with the list of choices.
 - Not walked in Vibe: its trust dialog (an empty folder has none), its other agents, MCP.  In Grok: signing in, words
   beside a refusal, and the official `@xai-official/grok`, which is another program.
-- Not tried, because no program for arm64 could be had: goose, Kilo, Cline 3, Droid.  Hermes and gptme start, but have
-  no rules of their own: the rules for programs in general serve them.
+- Cline, gptme and goose show a command or an edit only as far as their dialog has room, or a second time among other
+  words, and do not say where it ends.  What is read from their screens is for people: it is marked as incomplete, and
+  no grant and no rule takes it for certain.
+- Cline: a page is fetched without asking.  After three denials in a row it asks how to go on; `n` stops the run.
+- gptme: `a` allows everything from then on; `c`, `?` and every word that it does not know leave the command undone.
+  Its question (the tool `choice`) knows no refusal.  Not walked: its editor (`e`), forms.
+- goose: walked as `goose session` in the mode `approve`, on arm64 through an emulator because there was no program for
+  that kind of machine.  Not walked: `goose configure`, other modes, MCP extensions.
+- Not walked in them: signing in, plan modes, a very first start without settings, MCP.
+- Kilo: no program for arm64 could be had.  7.0.33 was made to run here, but without a part of its text, so nothing is
+  said about it; the rules for programs in general found its buttons (allow once, allow always, reject).
+- Hermes has no rules of its own: the rules for programs in general serve it.  Not tried: OpenHands, which needs
+  Python 3.12, and Droid, for which no program for arm64 could be had.
 - Copilot asks for an address inside a command before it asks for the command: two prompts.
 - A tool without a dialect whose list stands right above an input box is raised as `unknown`: who gets the keys cannot
   be seen, and a wrong guess would press Enter on "Yes".

@@ -225,10 +225,12 @@ def load(file: Path | None) -> Policy:
 
 
 def judged(policy: Policy, case: Case) -> Verdict:
-    from atlasbridge.config.rules import shell_parser
+    from atlasbridge.config.rules import own_places, shell_parser
     from atlasbridge.core.policy.judge import judge
+    from atlasbridge.core.policy.rule import own_rules
 
-    return judge(policy, case, shell_parser())
+    ours = own_rules(own_places(home(), rule_file(None))) if policy.rules else policy
+    return judge(policy.joined(ours), case, shell_parser())
 
 
 def old_grants() -> list[str]:

@@ -267,7 +267,9 @@ def announce_page() -> bool:
         shown.write_text(this_start)
     except (OSError, ValueError):
         return False  # the page is off, or not up yet: nothing to say
-    sys.stderr.write(f"atlasbridge: answer also at {record['url']} (open it with: atlasbridge web)\n")
+    from atlasbridge.cli.own_name import own_name
+
+    sys.stderr.write(f"atlasbridge: answer also at {record['url']} (open it: {own_name()} web)\n")
     return True
 
 

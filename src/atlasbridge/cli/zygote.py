@@ -95,9 +95,16 @@ def host_session(words: list[str], client: socket.socket) -> NoReturn:
         client.sendall(wire.encode(said))
         bootstrap.host_session(plan, client)
     except AtlasBridgeError as error:
-        refused = {"m": "failed", "status": error.exit_code, "text": str(error), "hint": error.hint}
-        client.sendall(wire.encode(refused))
+        _say_failed(client, error.exit_code, str(error), error.hint)
+    except Exception as error:  # the session boundary: nobody else is there to say it
+        _say_failed(
+            client, 1, f"the session could not be started: {error!r}", "try it with ATLASBRIDGE_SESSION_ZYGOTE=0"
+        )
     os._exit(0)
+
+
+def _say_failed(client: socket.socket, status: int, text: str, hint: str) -> None:
+    client.sendall(wire.encode({"m": "failed", "status": status, "text": text, "hint": hint}))
 
 
 def watch_sources() -> Callable[[], bool]:

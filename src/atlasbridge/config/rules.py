@@ -18,18 +18,25 @@ from atlasbridge.core.values import replace
 def plan_rules(home: Home, config: Configuration) -> HubRules:
     """The person's own rules.  Raises ConfigError, with the line, where one is wrong."""
     table = config.general.policy
+    path = policy_file(home, config)
     rules = HubRules(
         home=os.path.expanduser("~"),
         tell=table.tell,
         digest_s=table.digest_hours * 3600,
         old_grants=len(config.general.grants),
+        own=own_places(home, path),
     )
-    path = policy_file(home, config)
     if not path.exists():
         if table.file:
             raise ConfigError(f"there is no rule file {path}", "correct policy.file in config.toml")
         return rules
     return replace(rules, policy=read_rules(path), parse=shell_parser())
+
+
+def own_places(home: Home, rules: Path) -> tuple[str, ...]:
+    """Where the hub's settings and rules stand, by name and by where links lead."""
+    places = (home.root, home.root.resolve(), rules, rules.resolve())
+    return tuple(dict.fromkeys(map(os.path.abspath, places)))
 
 
 def policy_file(home: Home, config: Configuration) -> Path:

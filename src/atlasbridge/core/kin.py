@@ -74,9 +74,11 @@ def _walk(pid: int, look: Look) -> tuple[Process, ...]:
 
 def decide_kin(line: Iterable[Process], households: Iterable[Household]) -> str:
     """The session whose tool is an ancestor, or of whose terminal or environment one of the line is; "": none."""
-    line, households = tuple(line), tuple(households)
+    line = tuple(line)
+    pids, terminals = {process.pid for process in line}, {process.tty for process in line if process.tty}
+    near = [home for home in households if home.host_pid in pids or home.tool_pid in pids or home.tty in terminals]
     for process in line:
-        for home in households:
+        for home in near:
             if _belongs(process, home):
                 return home.session_id
     marks = [process.mark for process in line if process.mark]

@@ -41,7 +41,8 @@ def main() -> int:
     secret = getpass.getpass("Password for the package index: ")
     kept = clean_up()
     work("packing")
-    print(f"Done: {version}, note {note!r}, a password of {len(secret)} characters that nobody has seen,\n{kept}.")
+    print(f"Done: {version}, note {note!r},")
+    print(f"a password of {len(secret)} characters that nobody has seen,\n{kept}.")
     return 0
 
 

@@ -193,7 +193,8 @@ def _cline(binary: Path, home: Path, folder: Path, address: str, first_run: str)
     wanted = {"version": 1, "lastUsedProvider": "openai-compatible", "providers": {"openai-compatible": known}}
     (home / ".cline" / "data" / "settings").mkdir(parents=True, exist_ok=True)
     (home / ".cline" / "data" / "settings" / "providers.json").write_text(json.dumps(wanted))
-    env = {"CLINE_NO_AUTO_UPDATE": "1"} | ({} if first_run else {"CLINE_DISABLE_CLINE_PASS_NOTICE": "1"})
+    alone = {"CLINE_NO_AUTO_UPDATE": "1", "CLINE_SESSION_BACKEND_MODE": "local"}  # else a hub of its own stays behind
+    env = alone | ({} if first_run else {"CLINE_DISABLE_CLINE_PASS_NOTICE": "1"})
     return ("--auto-approve", "false", "-i"), env
 
 

@@ -140,7 +140,7 @@ class Cradle:
                 os._exit(0)
 
     def __enter__(self) -> Cradle:
-        wait_for(lambda: self._why() is not None or self._knock(), "the zygote to listen")
+        wait_for(lambda: self.told() is not None or self._knock(), "the zygote to listen")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -167,10 +167,10 @@ class Cradle:
 
     def why(self) -> str:
         """Why it has ended."""
-        wait_for(lambda: self._why() is not None, "the zygote's end")
-        return self._why() or ""
+        wait_for(lambda: self.told() is not None, "the zygote's end")
+        return self.told() or ""
 
-    def _why(self) -> str | None:
+    def told(self) -> str | None:
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         ends = [json.loads(line) for line in lines if '"zygote ends"' in line]
         return ends[-1]["why"] if ends else None
@@ -247,7 +247,7 @@ def test_a_zygote_stays_while_a_session_of_its_own_lives(tmp_path: Path) -> None
         caller.sendall(b"go\n")
         assert caller.recv(1000).startswith(b"stay")
         looked.wait(0.5)  # ten looks
-        assert zygote._why() is None
+        assert zygote.told() is None
         caller.close()
         assert zygote.why() in ("the hub is gone", "nobody came")
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, kept
-from atlasbridge.core.prompt.form import FormField
+from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType
 from atlasbridge.core.prompt.step import Only, Reach, Shows, Stands, Step, Until, When, decode_until, encode_until
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource, digest_text

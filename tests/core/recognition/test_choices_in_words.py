@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.playbook import ONE_KEY, POLLING, RAW, TICKING, Nothing, Playbook, Raised
 
+from atlasbridge.core.detection.commands import RaisePrompt
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
 from atlasbridge.core.prompt.step import Reach
@@ -234,3 +235,23 @@ def test_where_nothing_else_shows_which_row_has_the_keys_the_only_mark_does() ->
     assert [step.keys for step in encode_answer(play.prompt, answer)] == [b"\x1b[B", b"\x1b[B", b"\r"]
     unmarked = "Which colours?\n[x] red\n[ ] green\n[x] blue\n"
     Playbook(RAW) >> unmarked >> 1.0 << Raised("unknown")
+
+
+def test_a_choice_far_away_is_reached_with_one_key_that_is_pressed_until_it_is_there() -> None:
+    menu = "Which one?\n❯ item a\n" + "".join(f"  item {letter}\n" for letter in "bcdefghijklmno")
+    play = Playbook(RAW) >> menu >> 1.0 << Raised("multiple_choice", "Which one?")
+    near, far = (encode_answer(play.prompt, Answer(AnswerKind.CHOICE, value)) for value in ("3", "15"))
+    assert [step.keys for step in near] == [b"\x1b[B", b"\x1b[B", b"\r"]
+    assert [(step.keys, step.until) for step in far[:-1]] == [(b"\x1b[B", Reach("item o"))]
+
+
+@pytest.mark.parametrize("asked", ["Enter to continue", "[Enter] to continue ", "<Return> to exit: "])
+def test_what_enter_does_is_told_without_a_word_for_pressing_it(asked: str) -> None:
+    Playbook(RAW) >> asked >> 1.0 << Raised("confirm_enter")
+
+
+def test_a_number_behind_the_brackets_is_no_question_of_a_full_screen() -> None:
+    shown = "\x1b[?1049h\x1b[H\x1b[?25lContinue? [y/N] 1794867429.26"
+    play = Playbook(POLLING) >> shown >> 1.0
+    raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
+    assert not any(prompt.choices for prompt in raised)

@@ -268,6 +268,14 @@ def test_a_dialog_that_ignores_the_first_keys_is_raised_when_it_hears_them() -> 
     assert [choice.refuses for choice in play.prompt.choices] == [False, False, True]
 
 
+def test_a_bare_mark_below_a_bar_across_the_screen_is_an_input_box() -> None:
+    said = "Repo-map: disabled\n1. Yes\n2. No\n" + "─" * 80 + "\n> "
+    play = Playbook(POLLING) >> said >> 1.0 << Raised("free_text", "Repo-map")
+    assert play.prompt.idle and not play.prompt.choices
+    typed = Playbook(POLLING) >> said.replace("> ", "Your name> ") >> 1.0 << Raised("free_text")
+    assert not typed.prompt.idle
+
+
 STATUS = (
     " lab-model (10) $0.00                                        ○ Plan ● Act (Tab)\n work\n Auto-approve disabled"
 )
@@ -317,3 +325,11 @@ def test_an_arrow_in_what_was_said_does_not_hide_the_list_below_it() -> None:
     play = play << Raised("multiple_choice", "do you allow?")
     assert [choice.label for choice in play.prompt.choices][1:] == ["Always Allow", "Deny", "Cancel"]
     assert [choice.refuses for choice in play.prompt.choices] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(("above", "asks"), [("Which database should it use?", True), ("These were found:", False)])
+def test_a_list_above_some_rows_of_status_asks_where_a_question_stands_right_above_it(above: str, asks: bool) -> None:
+    rows = f"\n Agent is asking\n\n {above}\n\n  > PostgreSQL\n    SQLite\n    Redis\n\n\n{STATUS}"
+    play = Playbook(POLLING) >> "\x1b[?1049h" + HIDE + rows >> 3.0
+    raised = [command.prompt for _, command in play.heard if isinstance(command, RaisePrompt)]
+    assert any(prompt.choices for prompt in raised) is asks

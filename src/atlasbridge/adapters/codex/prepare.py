@@ -6,7 +6,7 @@ nothing to answer.  It ends at once, and the keys answer.
 
 from __future__ import annotations
 
-from atlasbridge.adapters.codex.hook import with_hook
+from atlasbridge.adapters.codex.vouched_hook import with_hook
 from atlasbridge.adapters.installed import installed_version
 from atlasbridge.adapters.tool_start import ToolStart
 from atlasbridge.core.values import replace

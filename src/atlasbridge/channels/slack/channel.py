@@ -22,6 +22,7 @@ from atlasbridge.channels.session_commands import SessionCommands
 from atlasbridge.channels.slack import blocks
 from atlasbridge.channels.slack.actions import SIGN
 from atlasbridge.channels.slack.api import SlackApi
+from atlasbridge.channels.slack.elements import SECTION_LIMIT
 from atlasbridge.channels.slack.inbound import Inbound, Memory, Origin
 from atlasbridge.channels.slack.link import Link
 from atlasbridge.channels.slack.settings import SlackSettings
@@ -268,7 +269,10 @@ class SlackChannel(ChatChannel):
         if spoken.file is not None:
             return [{"text": spoken.text, "document": (spoken.name, spoken.file)}]
         if spoken.screen is None:
-            return [blocks.render_notice(spoken.text, None, self._host)]
+            pieces = split_rows(visible(spoken.text).split("\n"), SECTION_LIMIT, len) or [""]
+            if len(pieces) > MOST_PIECES:
+                return [{"text": pieces[0].partition("\n")[0], "document": ("answer.txt", visible(spoken.text))}]
+            return [blocks.render_notice(piece, None, self._host) for piece in pieces]
         if not spoken.split:
             return [_screen_params(spoken.text, spoken.screen)]
         pieces = split_rows(visible(spoken.screen).rstrip().split("\n"), blocks.QUOTE_LIMIT, len) or ["(nothing)"]

@@ -184,7 +184,7 @@ class TelegramChannel(ChatChannel):
         if spoken.file is not None:
             self._voice.send_file(origin, spoken.text, spoken.name, spoken.file, spoken.picture)
         elif spoken.screen is None:
-            self._voice.answer(origin, templates.render_notice(spoken.text, None, ""))
+            self._voice.tell(origin, spoken.text)
         elif spoken.split:
             self._voice.send_words(origin, spoken.text, spoken.screen, spoken.name)
         else:

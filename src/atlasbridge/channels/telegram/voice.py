@@ -88,6 +88,15 @@ class Voice:
         else:
             self.send_file(origin, title, "screen.txt", visible(screen).encode())
 
+    def tell(self, origin: Origin, text: str) -> None:
+        """What a command answers: in a few messages where these are enough, else as a file."""
+        pieces = split_rows(visible(text).split("\n"), templates.INLINE_LIMIT, templates.utf16_units) or [""]
+        if len(pieces) > MOST_PIECES:
+            self.send_file(origin, pieces[0].partition("\n")[0], "answer.txt", visible(text).encode())
+            return
+        for piece in pieces:
+            self.answer(origin, templates.render_notice(piece, None, ""))
+
     def send_words(self, origin: Origin, title: str, text: str, name: str) -> None:
         """In a few messages where these are enough, else as a file: all of it in either."""
         pieces = split_rows(visible(text).rstrip().split("\n"), templates.INLINE_LIMIT, templates.utf16_units)

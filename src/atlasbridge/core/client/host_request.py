@@ -21,13 +21,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+_PLAIN = ("-h", "--help", "--backend")  # seldom said, and not worth a host
 _PATIENCE_S = 2.0  # for a zygote that has been stopped, or a machine that has no time
 _INT = 4
 
 
 def ask_zygote(words: Sequence[str], environ: Mapping[str, str]) -> socket.socket | None:
     """A connection to the host that is going to run this; it reads the words as `atlasbridge run` does."""
-    if not wants_zygote(environ) or any(word in ("-h", "--help") for word in words) or not words:
+    if not words or any(word.startswith(_PLAIN) for word in words) or not wants_zygote(environ):
         return None
     surroundings = read_surroundings(environ)
     if not surroundings:

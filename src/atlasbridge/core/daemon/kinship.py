@@ -13,7 +13,7 @@ from atlasbridge.core.daemon.kin_tcp import find_kin
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.ids import short_id
-from atlasbridge.core.kin import Household, Look, decide_kin, look_at, trace_line
+from atlasbridge.core.kin import Household, Look, Process, decide_kin, look_at, trace_line
 from atlasbridge.core.peer import Peer
 from atlasbridge.core.prompt.gate import OTHER_USER, UNTRACED, refuse_kin
 from atlasbridge.core.prompt.model import Reject
@@ -38,12 +38,13 @@ class Kinship:
         line = trace_line(peer.pid, self._look) if peer is not None and peer.pid > 0 else ()
         if not line or (peer is not None and peer.started and peer.started != line[0].started):
             return UNTRACED
-        return decide_kin(line, self._households())
+        return decide_kin(line, self._near(line))
 
     def whence(self, peer: Peer) -> str:
         """The session that a question comes from inside of, whichever user's; "": none that can be seen."""
-        others = [home for home in self._households() if home.host_pid != peer.pid]  # not its own other questions
-        return decide_kin(trace_line(peer.pid, self._look), others) if peer.pid > 0 else ""
+        line = trace_line(peer.pid, self._look) if peer.pid > 0 else ()
+        others = [home for home in self._near(line) if home.host_pid != peer.pid]  # not its own other questions
+        return decide_kin(line, others)
 
     async def of_connection(self, client: tuple[str, int], server: tuple[str, int]) -> str:
         """As `of`, for who came over the network; looking at every process is another thread's work."""
@@ -60,13 +61,22 @@ class Kinship:
         name = f" ({visible(session.label or session.tool, keep_lines=False)})" if session else ""
         return f"in session {short_id(kin)}{name}{': ' + label if label else ''}"
 
-    def _households(self) -> list[Household]:
-        return [self._household(session) for session in self._hub.ledger.sessions()]
+    def _near(self, line: tuple[Process, ...]) -> list[Household]:
+        """Those that this line may touch: of a thousand sessions that is one, or none."""
+        terminals = {process.tty for process in line if process.tty}
+        here = [link.session_id for link in self._hub.hosts.all() if link.tty in terminals]
+        return self._with_links(self._hub.ledger.processes([process.pid for process in line], here))
 
-    def _household(self, session: SessionRecord) -> Household:
-        link = self._hub.hosts.get(session.session_id)
-        started, tty = (0, "") if link is None else (link.host_started, link.tty)
-        return Household(session.session_id, session.host_pid, session.pid, started, tty)
+    def _households(self) -> list[Household]:
+        return self._with_links(self._hub.ledger.processes())
+
+    def _with_links(self, sessions: list[tuple[str, int, int]]) -> list[Household]:
+        found = []
+        for session_id, host_pid, tool_pid in sessions:
+            link = self._hub.hosts.get(session_id)
+            started, tty = (0, "") if link is None else (link.host_started, link.tty)
+            found.append(Household(session_id, host_pid, tool_pid, started, tty))
+        return found
 
     def refuse(self, kin: str, op: str, prompt_id: str = "", pid: int = 0) -> Reject:
         """Audited, told to people, and said to whoever tried."""

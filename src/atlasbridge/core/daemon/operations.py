@@ -187,6 +187,7 @@ class Operations:
             "still_waiting": len(self._desk.still_waiting()),
             "away": self._desk.is_away,
             "audit_head": {"count": count, "hash": head},
+            "answered_ways": self._desk.ledger.ways(),
             "alarm": self._desk.ledger.alarm,
         }
 

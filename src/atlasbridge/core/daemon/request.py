@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -75,12 +76,21 @@ class HubClient:
 
 
 def connect(home: Home, timeout_s: float = 30.0) -> socket.socket:
-    """A connected socket to the hub of this home."""
+    """A connected socket to the hub of this home.
+
+    A hub before whose door many stand is waited for by the kernel: a socket with a time limit of Python's own would be
+    turned away at once, as if no hub were there.
+    """
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    link.settimeout(timeout_s)
+    limit = struct.pack("ll", int(timeout_s), int(timeout_s % 1 * 1_000_000))
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
     try:
         link.connect(str(home.socket))
+    except BlockingIOError as error:
+        link.close()
+        raise HubUnavailable("the hub does not answer", "look at it with: atlasbridge logs") from error
     except OSError as error:
         link.close()
         raise HubUnavailable("the hub is not running", START_HINT) from error
+    link.settimeout(timeout_s)
     return link

@@ -5,17 +5,19 @@ It judges a question and says which answer a rule may type; the verdict itself i
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.policy.grant import PREFIX, Grant, live_grants
-from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict
+from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict, own_rules
 from atlasbridge.core.prompt.model import Answer, Prompt
-from atlasbridge.core.prompt.subject import SubjectKind, digest_text
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, digest_text
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.session.model import SessionRecord
@@ -38,6 +40,7 @@ class HubRules:
     tell: str = "digest"  # "digest", "at_once" or "never": how people hear of what rules decided
     digest_s: float = 86_400.0
     old_grants: int = 0  # of the former configuration, which are used no more
+    own: tuple[str, ...] = ()  # where these rules and the hub's settings stand: no rule lets a tool change them
 
 
 class RuleDesk:
@@ -79,7 +82,7 @@ class RuleDesk:
     # judging
 
     def judge(self, prompt: Prompt, session: SessionRecord) -> Verdict:
-        policy = self._policy_for(session)
+        policy = self._policy_for(session, prompt.subject)
         if not policy.rules or prompt.secret or prompt.idle:
             return _ASK
         from atlasbridge.core.policy.judge import judge  # what it knows of programs is read once, and only then
@@ -92,7 +95,7 @@ class RuleDesk:
         """Why this question would be asked in spite of such a grant; "" when it would not."""
         from atlasbridge.core.policy.judge import judge
 
-        verdict = judge(self._policy_for(session).joined(Policy(grant.rules())), case, self.parse)
+        verdict = judge(self._policy_for(session, case.subject).joined(Policy(grant.rules())), case, self.parse)
         if verdict.verdict is Say.ALLOW:
             return ""
         return f"the rule {verdict.rule!r} stands against it" if verdict.rule else verdict.reason
@@ -123,11 +126,14 @@ class RuleDesk:
         ids = tuple(grant.removeprefix(PREFIX) for grant in granted)
         return answer, Decider(name, "a rule of yours" if not only_granted else "a grant", name, "", ids, noted)
 
-    def _policy_for(self, session: SessionRecord) -> Policy:
-        policy = self.rules.policy.joined(self._project_policy(session.cwd))
+    def _policy_for(self, session: SessionRecord, subject: Subject | None) -> Policy:
+        """A project's rules hold where the session began, and where what is asked about would run."""
+        policy = self.rules.policy
+        for folder in dict.fromkeys((session.cwd, subject.folder if subject and subject.folder else session.cwd)):
+            policy = policy.joined(self._project_policy(folder))
         for grant in live_grants(self._ledger.live_grants(), session.session_id, self._now()):
             policy = policy.joined(Policy(grant.rules()))
-        return policy
+        return policy.joined(own_rules(self.rules.own)) if policy.rules else policy
 
     # rules that a project brings along
 
@@ -190,8 +196,15 @@ class RuleDesk:
 
 
 def _read_small(path: Path) -> str:
-    with path.open("rb") as file:
-        data = file.read(LONGEST_FILE + 1)
+    """A tool may put anything there: only a file is read, and a pipe holds nobody up."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
+        with open(fd, "rb", closefd=False) as file:
+            data = file.read(LONGEST_FILE + 1)
+    finally:
+        os.close(fd)
     if len(data) > LONGEST_FILE:
-        raise OSError(27, "the file is too large")
+        raise OSError(errno.EFBIG, "the file is too large")
     return data.decode("utf-8", "replace")

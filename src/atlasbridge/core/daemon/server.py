@@ -19,6 +19,7 @@ from atlasbridge.core.peer import Peer, read_peer
 from atlasbridge.core.values import replace
 
 log = logging.getLogger(__name__)
+_WAITING = 4096  # a thousand hosts come back at once when a hub has been started again
 
 Operate = Callable[[dict[str, Any], Peer], Awaitable[dict[str, Any] | AsyncIterator[dict[str, Any]]]]
 
@@ -47,7 +48,9 @@ class HubServer:
         self._path.unlink(missing_ok=True)
         before = os.umask(0o177)
         try:
-            self._server = await asyncio.start_unix_server(self._connected, str(self._path), limit=wire.MAX_LINE)
+            self._server = await asyncio.start_unix_server(
+                self._connected, str(self._path), limit=wire.MAX_LINE, backlog=_WAITING
+            )
         except OSError as error:
             raise AtlasBridgeError(
                 f"the hub cannot listen at {self._path}: {error.strerror}", "look at the folder's owner and mode"

@@ -29,11 +29,9 @@ def fits(subject: Subject, shown: str, clipped: bool = False, names: tuple[str, 
             named = [path.rpartition("/")[2] for path in subject.targets]
             changed = [_drawn(line[1:]) for line in subject.text.split("\n")]
             lines, seen = [line for line in changed if line], _drawn(shown)
-            return (
-                bool(named)
-                and all(_named(name, shown) for name in named)
-                and (not lines or any(line in seen for line in lines))
-            )
+            if not named or not all(_named(name, shown) for name in named):
+                return False
+            return not lines or any(line in seen for line in lines)
         case SubjectKind.TOOL:
             return _named(subject.target, shown)
         case SubjectKind.PLAN:

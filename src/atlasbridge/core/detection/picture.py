@@ -91,12 +91,12 @@ def prompt_of(
     subject = _subject(told or found.subject or _question(found), folder, safe)
     where = safe(subject.folder if subject and subject.folder else folder)
     if told and "".join(told.text.split()) not in "".join(found.excerpt.split()):
-        excerpt = _headed(_placed(subject.shown if subject else "", where), excerpt)
+        excerpt = _headed(_placed(_said(subject, excerpt, safe), where), excerpt)
         shown = f"{told.text}\n\n{shown}"
     elif found.own:
         excerpt = _shortened(_placed(excerpt, where) if found.permission else excerpt)
         if subject and told and subject.shown[:_SEEN] not in excerpt:  # other words of the dialog have pushed it out
-            excerpt = _headed(_placed(subject.shown, where), excerpt)
+            excerpt = _headed(_placed(_said(subject, excerpt, safe), where), excerpt)
     return Prompt(
         type=found.type,
         score=combine(evidence) if evidence else found.score,
@@ -136,6 +136,15 @@ def _subject(subject: Subject | None, folder: str, safe: Callable[[str], str]) -
         return None
     shown = safe(subject.text)
     return replace(subject, shown=shown, folder=subject.folder or folder, digest=digest_text(subject.text))
+
+
+def _said(subject: Subject | None, excerpt: str, safe: Callable[[str], str]) -> str:
+    """What the tool said of itself, with the files of an edit that the question's last line does not name."""
+    if subject is None or subject.kind is not SubjectKind.EDIT:
+        return subject.shown if subject else ""
+    question = excerpt.rpartition("\n")[2]
+    unnamed = [safe(path) for path in subject.targets if path.rpartition("/")[2] not in question]
+    return "\n".join([", ".join(unnamed), subject.shown]) if unnamed else subject.shown
 
 
 def _is_cut(found: Finding, view: View) -> bool:

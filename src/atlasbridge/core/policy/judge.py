@@ -292,6 +292,8 @@ def _runs_text(words: tuple[str, ...]) -> bool:
 
 def doubt_subject(subject: Subject) -> str:
     """Why no rule may allow it, whatever it says; "" when one may."""
+    if subject.complete and not subject.text.strip():
+        return "it is empty"
     if not subject.complete:
         return "the question is not whole: something of it was cut or scrolled away"
     if not subject.certain:

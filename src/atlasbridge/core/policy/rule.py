@@ -62,6 +62,12 @@ class Policy:
         return Policy((*self.rules, *other.rules))
 
 
+def own_rules(places: tuple[str, ...]) -> Policy:
+    """What no person has to write: that a person is asked before a tool touches the rules themselves."""
+    why = "rules and settings of AtlasBridge stand there: only you change them"
+    return Policy(tuple(PolicyRule("atlasbridge-itself", Say.ASK, path=place, reason=why) for place in places))
+
+
 @frozen
 class Case:
     """What is judged: the subject of a prompt and the session it comes from."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.form import decide_form, encode_form
+from atlasbridge.core.prompt.form_fields import decide_form, encode_form
 from atlasbridge.core.prompt.keys import ENTER, parse_keys
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt, PromptType, Refusal, Reject
 from atlasbridge.core.prompt.step import Step, When

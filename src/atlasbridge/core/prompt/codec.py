@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from atlasbridge.core.prompt.form import FormField, decode_fields
+from atlasbridge.core.prompt.form_fields import FormField, decode_fields
 from atlasbridge.core.prompt.model import Choice, Evidence, Prompt, PromptType
 from atlasbridge.core.prompt.step import Step, decode_until, encode_until
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource

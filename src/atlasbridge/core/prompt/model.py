@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from atlasbridge.core.prompt.form import FormField
+from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.prompt.subject import Subject
 from atlasbridge.core.values import field, frozen

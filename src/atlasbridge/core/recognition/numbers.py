@@ -37,6 +37,7 @@ FOOT_ROWS = 12  # below a list, in which a tool explains keys
 HINT_ROWS = 6  # above a list, in which it says how boxes are switched
 KEYS_ROWS = 4  # below a list: what its keys do, and the frame around it
 STATUS_ROWS = 1  # below a list: what a tool says of itself, such as a spinner's line
+ASKED_STATUS_ROWS = 3  # the same below a list with a question right above it, of a program that hides its cursor
 BULLET_FOOT_ROWS = 2  # below a list with a bullet: a hint
 LONGEST_BULLETED = 60  # characters of a choice; what is longer is prose
 LIST_ROWS = 40  # above a line that asks for one of a list

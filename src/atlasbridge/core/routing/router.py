@@ -34,7 +34,7 @@ class PromptRouter:
         self.policy = policy
         self._on_delivered = on_delivered
         self._couriers: dict[str, Courier] = {}
-        self._tones: dict[tuple[str, str], Tone] = {}
+        self._tones: dict[str, dict[str, Tone]] = {}  # by prompt and channel
         self._unreached = Unreached()
 
     def add(self, courier: Courier) -> None:
@@ -77,7 +77,9 @@ class PromptRouter:
         if name not in self._couriers:
             return
         identities = self.policy.allowed.get(name) or ()
-        self._tones[record.prompt_id, name] = decide_tone(telling, identities, self.policy.attention.people)
+        self._tones.setdefault(record.prompt_id, {})[name] = decide_tone(
+            telling, identities, self.policy.attention.people
+        )
         if telling.reminder:
             self._couriers[name].put(Errand(self._editing(name, record, REMINDER, while_open=True)))
         else:
@@ -85,12 +87,11 @@ class PromptRouter:
 
     def tone(self, prompt_id: str, channel: str) -> Tone:
         """How this channel is to show that prompt."""
-        return self._tones.get((prompt_id, channel), Tone())
+        return self._tones.get(prompt_id, {}).get(channel, Tone())
 
     def forget(self, prompt_id: str) -> None:
         """It has ended: nobody is told how to show it any more."""
-        for key in [key for key in self._tones if key[0] == prompt_id]:
-            del self._tones[key]
+        self._tones.pop(prompt_id, None)
 
     def update(self, record: PromptRecord, receipt: Receipt, answered_in: str = "") -> None:
         """Edit every message that shows this prompt; `answered_in`: the others hear that it happened elsewhere."""

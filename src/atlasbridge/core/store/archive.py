@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from atlasbridge.core.audit.chain import Head
 from atlasbridge.core.prompt.model import Answer, PromptRecord
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store import audit_events, deliveries, inbox, notes, notices, prompts, replies, requests, sessions
-from atlasbridge.core.store.figures import read_figures
+from atlasbridge.core.store.figures import read_figures, read_ways
 from atlasbridge.core.store.journal import Journal
 from atlasbridge.core.store.replies import ReplyRecord
 from atlasbridge.core.store.requests import RequestRecord
@@ -77,6 +77,11 @@ class Archive:
         with self.journal.reading() as connection:
             return sessions.select(connection, "1" if include_ended else "status = 'active'")
 
+    def processes(self, pids: Iterable[int] | None = None, ids: Iterable[str] = ()) -> list[tuple[str, int, int]]:
+        """Of each session that runs its id, its host's process and its tool's; `pids`, `ids`: only these."""
+        with self.journal.reading() as connection:
+            return sessions.processes(connection, pids, ids)
+
     def history(
         self, search: str = "", limit: int = 50, before: str | None = None, session_id: str = "", state: str = ""
     ) -> list[PromptRecord]:
@@ -102,7 +107,10 @@ class Archive:
         }
 
     def figures(self) -> dict[str, Any]:
-        return read_figures(self.journal.database.rows)
+        return {**read_figures(self.journal.database.rows), "answered_ways": self.ways()}
+
+    def ways(self) -> dict[str, int]:
+        return read_ways(self.journal.database.rows)
 
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         with self.journal.reading() as connection:

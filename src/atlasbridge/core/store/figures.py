@@ -10,6 +10,7 @@ from typing import Any
 
 DAYS = 30
 SAMPLES = 5000
+NEWEST = 20_000  # entries of the audit log that are looked at
 BUCKETS_S = (5, 15, 60, 300, 900, 3600)
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
@@ -33,6 +34,17 @@ def read_figures(rows: Rows) -> dict[str, Any]:
         "answer_s": summarise_waits([max(0.0, seconds) for (seconds,) in waits]),
         "answered_by": dict(people),
     }
+
+
+def read_ways(rows: Rows) -> dict[str, int]:
+    """How answers came to their tools of late: typed, or taken by a hook or plugin."""
+    return dict(
+        rows(
+            "SELECT coalesce(json_extract(entry, '$.way'), 'keys') AS way, count(*) FROM audit_events"
+            f" WHERE event = 'REPLY_INJECTED' AND seq > (SELECT coalesce(max(seq), 0) - {NEWEST} FROM audit_events)"
+            " GROUP BY way ORDER BY count(*) DESC"
+        )
+    )
 
 
 def summarise_waits(waits: list[float]) -> dict[str, Any]:

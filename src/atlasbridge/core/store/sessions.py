@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from atlasbridge.core.session.model import SessionRecord, SessionState
@@ -71,6 +71,19 @@ def resume(connection: sqlite3.Connection, session_id: str) -> bool:
 def select(connection: sqlite3.Connection, where: str = "1", parameters: tuple[Any, ...] = ()) -> list[SessionRecord]:
     rows = connection.execute(f"SELECT {_COLUMNS} FROM sessions WHERE {where} ORDER BY started_at, rowid", parameters)
     return [_record(row) for row in rows]
+
+
+def processes(
+    connection: sqlite3.Connection, pids: Iterable[int] | None = None, ids: Iterable[str] = ()
+) -> list[tuple[str, int, int]]:
+    """Of each session that runs its id, its host and its tool; `pids`: only where one of them is among these, or the id
+    among `ids`.  Asked for at every reply, and there may be many sessions."""
+    query, parameters = "SELECT id, host_pid, pid FROM sessions WHERE status = 'active'", []
+    if pids is not None:
+        query += " AND (host_pid IN (SELECT value FROM json_each(?1)) OR pid IN (SELECT value FROM json_each(?1))"
+        query += " OR id IN (SELECT value FROM json_each(?2)))"
+        parameters = [json.dumps(list(pids)), json.dumps(list(ids))]
+    return connection.execute(f"{query} ORDER BY started_at, rowid", parameters).fetchall()
 
 
 def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:

@@ -15,6 +15,7 @@ from atlasbridge.core.host.zygote.surroundings import FOLDER, interpreter_enviro
 from atlasbridge.core.kin import is_inside, look_at, trace_line
 from atlasbridge.core.own_python import own_environ, own_python
 
+_FD_CEILING = 1 << 20
 MOST = 8  # kinds of callers at once; whoever comes later takes the plain way
 
 
@@ -41,7 +42,7 @@ def _become_zygote(command: tuple[str, ...], environ: Mapping[str, str]) -> NoRe
             nowhere = os.open(os.devnull, os.O_RDWR)
             for standard in (0, 1, 2):
                 os.dup2(nowhere, standard)
-            os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+            os.closerange(3, min(os.sysconf("SC_OPEN_MAX"), _FD_CEILING))
             os.execve(command[0], command, environ)
     finally:
         os._exit(0)

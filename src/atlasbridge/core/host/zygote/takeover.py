@@ -19,6 +19,7 @@ from atlasbridge.core.peer import read_peer
 
 _PATIENCE_S = 2.0
 _CHUNK = 65536
+_HIGHEST = 64  # a zygote has half a dozen files open, and their numbers are the lowest that were free
 
 
 class NotForUs(Exception):
@@ -104,4 +105,4 @@ def leave_zygote(listener: socket.socket, keep: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     listener.detach()
     os.closerange(3, keep)
-    os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX"))  # one system call each, where close_range(2) is
+    os.closerange(keep + 1, keep + _HIGHEST)

@@ -12,7 +12,7 @@ import re
 
 from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.form import FormField
+from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.keys import ENTER, NAMED, arrow
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Reach, Stands, Step

@@ -47,6 +47,8 @@ def find_input_box(view: View) -> Box | None:
     rules = [at for at, line in enumerate(view.lines) if is_rule(line) and len(line.strip()) >= wide]
     if len(rules) >= 2 and _fits(view, rules[-2], rules[-1], foot, 0):
         return Box(rules[-2], rules[-1])
+    if rules and rules[-1] == view.row - 1 and view.row == foot and _INVITES.fullmatch(view.lines[foot].strip()):
+        return Box(view.row - 1, view.row + 1)  # a bar above it is all that it has
     return _with_placeholder(view)
 
 

@@ -179,7 +179,8 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
         return bool(ARROWS.search(around))
     below = [line for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
     at_the_end = view.bottom() - menu.bottom <= 2 or (menu.how == "pointer" and len(below) <= numbers.STATUS_ROWS)
-    counted = menu.how == "pointer" and menu.numbered and question_above(view, menu.top).text.endswith("?")
+    low = menu.numbered or (not view.cursor_visible and len(below) <= numbers.ASKED_STATUS_ROWS)
+    counted = menu.how == "pointer" and low and question_above(view, menu.top).text.endswith("?")
     return menu.upwards or bool(_HINT.search(around)) or at_the_end or counted or _asked_right_above(view, menu)
 
 

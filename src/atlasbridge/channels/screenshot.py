@@ -47,7 +47,7 @@ Cell = tuple[int, int, str, int, str, str, int]  # row, column, letter, cells, i
 async def make_picture(screen: dict[str, Any]) -> bytes | str:
     """The picture, or why there is none."""
     process = await asyncio.create_subprocess_exec(
-        *own_python("atlasbridge.channels.picture"),
+        *own_python("atlasbridge.channels.screenshot"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
