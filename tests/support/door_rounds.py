@@ -99,7 +99,7 @@ class AskDoor:
     """`atlasbridge ask`."""
 
     victims = ("hub", "hub twice", "caller", "none")
-    moments = ("before", "asked", "answering", "answering")
+    moments: tuple[str, ...] = ("before", "asked", "answering", "answering")
 
     def __init__(self, hub: HubProcess, number: int, folder: Path) -> None:
         self.caller = hub.popen("ask", f"Question {number}?", "--text", "--ttl", "10m")
@@ -140,7 +140,7 @@ class AcpDoor:
     """`atlasbridge acp` with an agent that asks for one permission."""
 
     victims = ("hub", "hub twice", "proxy", "agent", "none")
-    moments = AskDoor.moments
+    moments: tuple[str, ...] = AskDoor.moments
 
     def __init__(self, hub: HubProcess, number: int, folder: Path) -> None:
         self._heard = folder / f"heard-{number}"

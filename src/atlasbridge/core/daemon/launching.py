@@ -1,6 +1,6 @@
 """What may be started from afar, and what of a person's wish is allowed: the folder, further words, a name.
 
-How a session is started is left to `detached`.
+How a session is started is left to `started_afar`.
 """
 
 from __future__ import annotations

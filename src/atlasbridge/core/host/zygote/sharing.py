@@ -1,7 +1,7 @@
 """Makes what a zygote has in memory fit to be shared.  A page that a host writes to is its own from then on.
 
 No collection walks over it; the gaps between its objects are filled, so that new ones do not come to lie among them;
-and where the interpreter knows objects that are never counted (CPython 3.12 and later), everything becomes one.
+and where the interpreter knows objects that are never counted (CPython 3.12 and 3.13), everything becomes one.
 Before 3.12 every use of an object counts, and counting writes.
 """
 
@@ -18,6 +18,7 @@ _HEAD = 48  # the first of them after so many;
 _STEP, _LARGEST = 16, 512  # the sizes are multiples of this, up to that
 _MOST = 20_000
 _OVERHEAD = 33  # of `bytes`
+_UNCOUNTED = ((3, 12), (3, 13))  # versions where it was tried
 _filling: list[Any] = []
 
 
@@ -56,7 +57,7 @@ def _fill(size: int, make: Callable[[], object]) -> list[object]:
 
 def _counts() -> bool:
     """The usual interpreter with its one lock; the other one counts in two places."""
-    return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+    return sys.version_info[:2] in _UNCOUNTED and bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
 def _stop_counting() -> None:
