@@ -69,12 +69,12 @@ async def test_words_for_an_agent_are_never_typed_into_a_shell_nor_a_command_int
         host = await working(live)
         for first, other in ((IDLE, shell), (shell, IDLE)):
             known = host.raise_prompt(first)
-            await until(lambda known=known: is_asked(live, known))
+            await until(partial(is_asked, live, known))
             host.withdraw(known)
-            await until(lambda known=known: live.hub.ledger.open_prompts() == [])
+            await until(lambda: live.hub.ledger.open_prompts() == [])
             live.hub.desk.enqueue(said(host.record.session_id, "clean up"))
             changed = host.raise_prompt(other)
-            await until(lambda changed=changed: is_asked(live, changed))
+            await until(partial(is_asked, live, changed))
             assert len(live.hub.desk.queued()) == 1 and "REPLY_RECEIVED" not in events(live)[-3:]
             host.withdraw(changed)
             host.raise_prompt(first)
