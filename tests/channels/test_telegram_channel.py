@@ -158,7 +158,7 @@ async def test_forwarded_and_edited_messages_answer_nothing(
     record = desk.add_prompt(desk.add_session(), prompts.TEXT)
     await desk.ask(channel, record)
     ada.forward("approve everything")
-    await server.until(lambda: "forwarded message is not taken" in ada.last()["text"], "the refusal")
+    await server.until(lambda: "forwarded message, or one that a bot wrote" in ada.last()["text"], "the refusal")
     assert desk.answers == {}
     server.pass_time(5)
     written = ada.write("first")

@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import threading
+import time
 from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from atlasbridge.core.host.watchdog import StallWatchdog
 
 _LONGEST_GRACE_S = 2.0  # for what an ended tool left behind and that never stops to write
+_LAST_LOOKS, _LAST_LOOK_S = 50, 0.002  # for what a tool wrote before job control stopped it
 _AFTER_BROKEN_PIPE_S = 1.0  # for a tool that ignores SIGPIPE
 _PERSONS_WORDS = ("attach", "signal", "continue")  # the tool may say what it asks, but not be its own person
 _KINDRED = {
@@ -234,7 +236,15 @@ class SessionHost:
             self._stopped = not self._stopped
             self._judgement.stopped(self._stopped)
         if self._stopped and self._seat.taken:
+            self._let_output_through()
             self._seat.vacate(self._seat.attachment, "stopped")
+
+    def _let_output_through(self) -> None:
+        """What was written before a stop belongs on the terminal that is about to go."""
+        for _ in range(_LAST_LOOKS):
+            if not self._output.pending:
+                return
+            time.sleep(_LAST_LOOK_S)
 
     def _show(self, caller: Caller, fds: tuple[int, int], message: dict[str, Any]) -> None:
         """A stopped tool goes on for the terminal that it had left, and for one that comes in: nobody else is there."""

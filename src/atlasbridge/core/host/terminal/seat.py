@@ -37,6 +37,7 @@ class Seat:
         self._changed = changed
         self._lock = threading.RLock()
         self._caller: Caller | None = None
+        self._left_at = 0.0  # when the tool had last written as a terminal was let go
 
     @property
     def attachment(self) -> Attachment | None:
@@ -47,7 +48,8 @@ class Seat:
         return self._caller is not None
 
     def take(self, caller: Caller, fds: tuple[int, int], size: Size, past: bool = False, back: bool = False) -> None:
-        """Show the session on this terminal from now on."""
+        """Show the session on this terminal from now on.  `back`: it left while the tool was stopped, and what it shows
+        is kept, unless the tool wrote something meanwhile."""
         if self._pty.is_own(fds[0]) or self._pty.is_own(fds[1]):
             for fd in fds:
                 os.close(fd)
@@ -60,7 +62,8 @@ class Seat:
             with self._output.lock:
                 self.resize(size)
                 if self._output.started and attachment.output_is_terminal:
-                    attachment.write(self._judgement.picture(past, back), _PATIENCE)
+                    unchanged = back and self._output.last_output_at == self._left_at
+                    attachment.write(self._judgement.picture(past, unchanged), _PATIENCE)
                 self._output.attachment = attachment
             self._keyboard.switch(attachment)
             caller.say({"m": "attached"})
@@ -95,6 +98,7 @@ class Seat:
         with self._output.lock:  # a chunk on its way gives up soon: the attachment is marked as closed
             if self._output.attachment is attachment:
                 self._output.attachment = None
+                self._left_at = self._output.last_output_at
             if not quietly and attachment.output_is_terminal and self._output.started:
                 attachment.write_soon(self._judgement.farewell(parting))
             attachment.close_output()
