@@ -79,15 +79,15 @@ def test_a_plain_program_stops_at_ctrl_z_and_goes_on_with_fg(home: Path) -> None
     with shell(home) as terminal:
         start(terminal, "cat")
         terminal.wait_raw()
-        terminal.type(b"one\r")
-        terminal.wait_until(lambda: terminal.text().count("one") == 2, "cat's echo")
+        terminal.type(b"word-1\r")
+        terminal.wait_until(lambda: terminal.text().count("word-1") == 2, "cat's echo")
         suspend(terminal)
         assert state_of(tool_pid(home)) == "T"
         terminal.type(b"echo $((40 + 2)); fg\r")
         terminal.wait_raw()
         assert "42" in terminal.text()  # what the shell showed meanwhile is not drawn over
-        terminal.type(b"two\r")
-        terminal.wait_until(lambda: terminal.text().count("two") == 2, "cat's echo")
+        terminal.type(b"word-2\r")
+        terminal.wait_until(lambda: terminal.text().count("word-2") == 2, "cat's echo")
         suspend(terminal)
         terminal.type(b"fg\r")
         terminal.wait_raw()
@@ -145,8 +145,8 @@ def test_a_script_around_the_client_stops_with_it(home: Path) -> None:
     with shell(home) as terminal:
         terminal.type(f"sh -c '{RUN} cat; echo around'\r")
         terminal.wait_raw()
-        terminal.type(b"one\r")
-        terminal.wait_until(lambda: terminal.text().count("one") == 2, "cat's echo")
+        terminal.type(b"word-1\r")
+        terminal.wait_until(lambda: terminal.text().count("word-1") == 2, "cat's echo")
         suspend(terminal)
         terminal.type(b"fg\r")
         terminal.wait_raw()
@@ -158,12 +158,12 @@ def test_where_nobody_could_continue_it_the_client_does_not_stop(home: Path) -> 
     """No shell above: the kernel lets nothing stop there, so that it would not hang for ever."""
     with run_in(home, "cat") as terminal:
         terminal.wait_raw()
-        terminal.type(b"one\r")
-        terminal.wait_until(lambda: terminal.text().count("one") == 2, "cat's echo")
+        terminal.type(b"word-1\r")
+        terminal.wait_until(lambda: terminal.text().count("word-1") == 2, "cat's echo")
         terminal.type(b"\x1a")
         terminal.wait_for("^Z")
-        terminal.type(b"two\r")  # it may be echoed by either terminal just then
-        terminal.wait_until(lambda: terminal.text().count("two") >= 2, "cat's echo")
+        terminal.type(b"word-2\r")  # it may be echoed by either terminal just then
+        terminal.wait_until(lambda: terminal.text().count("word-2") >= 2, "cat's echo")
 
 
 def test_in_the_background_the_tool_works_and_its_screen_comes_with_fg(home: Path) -> None:
@@ -233,8 +233,8 @@ def test_a_stopped_session_that_nobody_holds_says_so_and_goes_on_when_somebody_c
         assert "stopped" in shown.text()
     with Terminal((*ATLASBRIDGE, "attach", "work"), home) as terminal:
         terminal.wait_raw()
-        terminal.type(b"one\r")
-        terminal.wait_until(lambda: terminal.text().count("one") == 2, "cat's echo")
+        terminal.type(b"word-1\r")
+        terminal.wait_until(lambda: terminal.text().count("word-1") == 2, "cat's echo")
     wait_for(lambda: listed(home).get("stopped") is False, "the hub to know")
     os.killpg(pid, signal.SIGTSTP)
     wait_for(lambda: listed(home).get("stopped"), "the hub to know")
@@ -248,15 +248,15 @@ def test_a_client_that_is_killed_while_it_is_stopped_leaves_a_session_to_attach_
     with shell(home) as terminal:
         start(terminal, "cat")
         terminal.wait_raw()
-        terminal.type(b"one\r")
-        terminal.wait_until(lambda: terminal.text().count("one") == 2, "cat's echo")
+        terminal.type(b"word-1\r")
+        terminal.wait_until(lambda: terminal.text().count("word-1") == 2, "cat's echo")
         suspend(terminal)
         terminal.type(b"kill -9 %1; wait; echo $((40 + 2))\r")
         terminal.wait_for("42")
         terminal.type(f"clear; {sys.executable} -m atlasbridge attach\r")
         terminal.wait_raw()
-        terminal.type(b"two\r")
-        terminal.wait_until(lambda: terminal.text().count("two") == 2, "cat's echo")
+        terminal.type(b"word-2\r")
+        terminal.wait_until(lambda: terminal.text().count("word-2") == 2, "cat's echo")
         terminal.type(b"\x04")
 
 
