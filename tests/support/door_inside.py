@@ -1,6 +1,7 @@
 """A tool that asks through the doors from inside its session, and then tries to answer by itself, in every manner.
 
-Run as `python door_inside.py FOLDER`; FOLDER/way.json says where the hub is, and has a token that the tool has found.
+Run as `python door_inside.py FOLDER`.  It waits for FOLDER/way.json, which says where the hub is and has a token that the
+tool has found: a hub that does not know the session yet could not say its name.
 Each child writes what it was told to FOLDER/MANNER.json, and what it was answered to FOLDER/MANNER.answer.
 """
 
@@ -14,9 +15,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from tests.support.hubs import wait_until
 from tests.support.self_answer import MANNERS, leave
 
 from atlasbridge.client import Client, Refused
+
+
+def write_whole(path: Path, value: object) -> None:
+    """Whoever waits for the file never sees half of it."""
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(value))
+    draft.rename(path)
 
 
 def try_to_answer(client: Client, prompt_id: str) -> str:
@@ -27,6 +36,7 @@ def try_to_answer(client: Client, prompt_id: str) -> str:
 
 
 def main(folder: Path, manner: str) -> None:
+    wait_until((folder / "way.json").exists)
     way: dict[str, Any] = json.loads((folder / "way.json").read_text())
     here = Client(way["home"], label=f"script {manner}")
     web = Client(label=f"program {manner}", url=way["url"], token=way["token"])
@@ -43,8 +53,8 @@ def main(folder: Path, manner: str) -> None:
             for item in found
             for name, client in (("socket", here), ("http", web))
         }
-        (folder / f"{manner}.json").write_text(json.dumps(told))
-        (folder / f"{manner}.answer").write_text(json.dumps([question.result().words for question in questions]))
+        write_whole(folder / f"{manner}.json", told)
+        write_whole(folder / f"{manner}.answer", [question.result().words for question in questions])
 
 
 if __name__ == "__main__":

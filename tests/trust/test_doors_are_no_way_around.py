@@ -32,18 +32,18 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         token = hub.cli("token", "create", "found", "--scope", "answer").stdout.strip()
         way = {"home": str(hub.home.root), "token": token}
         way["url"] = json.loads((hub.home.root / "web.json").read_text())["url"]
-        (folder / "way.json").write_text(json.dumps(way))
         hub.environ |= {self_answer.HOME: way["home"], "PYTHONPATH": str(ROOT)}
         outside = hub.popen("ask", "Outside?", "--label", "a cron job", "--ttl", "5m")
         program = (sys.executable, "-P", door_inside.__file__, str(folder))
         assert hub.cli("run", "--detach", "--name", "greedy", "--", *program).returncode == 0
+        door_inside.write_whole(folder / "way.json", way)
         wait_until(lambda: len(list(folder.glob("*.json"))) == 1 + len(self_answer.MANNERS), 120)
         told = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
         prompts = hub.ask("prompts")["prompts"]
         audit = hub.ask("audit", event="SELF_REFUSED")["entries"]
         for prompt in prompts:
             assert hub.cli("reply", prompt["prompt_id"], "n").returncode == 0
-        wait_until(lambda: len([path for path in folder.glob("*.answer") if path.read_text()]) == 4, 60)
+        wait_until(lambda: len(list(folder.glob("*.answer"))) == len(self_answer.MANNERS), 60)
         answers = [json.loads(path.read_text()) for path in folder.glob("*.answer")]
         outside.communicate(timeout=30)
         yield told, prompts, audit, answers
