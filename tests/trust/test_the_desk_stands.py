@@ -19,7 +19,7 @@ from tests.support.postgres import Postgres
 from tests.trust.test_the_desk_refuses import dial, hears, say
 
 from atlasbridge.core.fleet_wire import PATH, decode_message, from_text, to_text
-from atlasbridge.desk import anchors, machines, people
+from atlasbridge.desk import machines, people
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.proving import verify_all
 from atlasbridge.fleet.websocket import WebSocket
@@ -274,15 +274,16 @@ async def test_who_asks_whether_the_desk_is_well_is_told_nothing_of_its_database
     server: Postgres, database: str
 ) -> None:
     async with desk_on(database) as running:
+
         async def away(*_: object) -> None:
             from atlasbridge.core.errors import StoreError
 
             raise StoreError('PostgreSQL is away: connection to server at "10.1.2.3", port 5432 failed: user "dba"', "")
 
         running.database.rows = away  # type: ignore[method-assign,assignment]
-        async with httpx.AsyncClient(base_url=running.url) as client:
+        async with httpx.AsyncClient(base_url=running.url, cookies={"atlasbridge_desk": "x"}) as client:
             for path in ("/ready", "/api/me"):
-                answer = await client.get(path, cookies={"atlasbridge_desk": "x"})
+                answer = await client.get(path)
                 assert answer.status_code == 503
                 assert "10.1.2.3" not in answer.text and "dba" not in answer.text
 
@@ -316,5 +317,3 @@ async def test_a_number_without_end_stops_nobodys_chat(server: Postgres, root: P
             await sees(ada, "Continue?")
             await link.close()
             await honest.stop()
-
-
