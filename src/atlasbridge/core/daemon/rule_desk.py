@@ -102,12 +102,12 @@ class RuleDesk:
 
     def case_of(self, prompt: Prompt, session: SessionRecord) -> Case:
         subject = prompt.subject and prompt.subject.restored()
-        real = ""
+        real, where = "", (subject.folder if subject is not None else "") or session.cwd
         if subject is not None and subject.kind is SubjectKind.EDIT and subject.target:
-            where = subject.folder or session.cwd
             paths = (os.path.join(where, os.path.expanduser(path)) for path in subject.targets)
             real = "\n".join(map(os.path.realpath, paths))
-        return Case(subject, session.tool, session.label, session.cwd, self.rules.home, real)
+        folder = os.path.realpath(where) if where.startswith("/") else ""
+        return Case(subject, session.tool, session.label, session.cwd, self.rules.home, real, folder)
 
     def answer(self, prompt: Prompt, verdict: Verdict) -> tuple[Answer, Decider] | None:
         """What a rule types, and as whom; None: people are asked."""
