@@ -112,3 +112,12 @@ def test_nonsense_at_a_sessions_door_ends_the_caller_and_not_the_session(hub: Hu
     (prompt,) = hub.ask("prompts")["prompts"]
     assert hub.cli("reply", prompt["prompt_id"], "y").returncode == 0
     hub.cli("kill", session["session_id"])
+
+
+@pytest.mark.parametrize("kind", ["command", "edit", "fetch", "question"])
+def test_a_name_that_no_file_can_have_loses_no_question(hub: HubProcess, kind: str) -> None:
+    """A hook tells where a command runs and which file is changed; a model may have written both."""
+    words = {"kind": kind, "text": "a\x00b", "folder": "/x\x00y", "source": "hook", "complete": True, "shown": "a"}
+    with say_hello(hub, {}, {"subject": {**words, "target": "/c\x00d", "digest": ""}}):
+        wait_until(lambda: hub.ask("status")["open_prompts"] == 1)
+    assert hub.json("audit", "verify")["ok"]
