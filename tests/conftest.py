@@ -8,7 +8,10 @@ import tempfile
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples in every run, so that a change is judged by what it changed; new ones are found with FRESH_EXAMPLES=1.
+settings.register_profile(
+    "steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="FRESH_EXAMPLES" not in os.environ
+)
 settings.load_profile("steady")
 
 
