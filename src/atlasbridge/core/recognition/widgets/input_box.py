@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
@@ -26,7 +27,8 @@ _AT_WORK = lazy(
     re.IGNORECASE | re.MULTILINE,
 )
 _WHEEL = lazy(r"^\s*+(?:[⠁-⣿◐◓◑◒✶✸✹✺✻✽✢✳]\s+\S.*?(?:…|\.\.\.)|[🌑-🌘])")
-_INVITES = lazy(r"^[>❯›»●*▌](?:\s|$)")
+_INVITES = lazy(r"^(?:[>❯›»●*▌]|>>>)(?:\s|$)")
+_SPEAKER = lazy(r"^\W{0,4}([^\W\d_]{1,12})\s?[:>❯›»：]$")
 
 
 @frozen
@@ -44,24 +46,38 @@ def find_input_box(view: View) -> Box | None:
         fits = frame.right - frame.left >= wide and _fits(view, frame.top, frame.bottom, foot, frame.left + 1)
         if fits and not ends_in_buttons(view, frame):
             return Box(frame.top, frame.bottom)
-    rules = [at for at, line in enumerate(view.lines) if is_rule(line) and len(line.strip()) >= wide]
+    ruled = [at for at, line in enumerate(view.lines) if is_rule(line)]
+    rules = [at for at in ruled if len(view.lines[at].strip()) >= wide or _is_around(view, ruled, at)]
     if len(rules) >= 2 and _fits(view, rules[-2], rules[-1], foot, 0):
         return Box(rules[-2], rules[-1])
     if rules and rules[-1] == view.row - 1 and view.row == foot and _INVITES.fullmatch(view.lines[foot].strip()):
         return Box(view.row - 1, view.row + 1)  # a bar above it is all that it has
-    return _with_placeholder(view)
+    return Box(view.row - 1, view.row + 1) if _with_placeholder(view) or _in_a_chat(view) else None
 
 
-def _with_placeholder(view: View) -> Box | None:
-    """The cursor stands at the beginning of faded words that say what may be typed, apart from what was said above, and
-    the tool says something of itself below."""
+def _is_around(view: View, ruled: list[int], at: int) -> bool:
+    """One of two equal bars, with the cursor between them: such a box may be as narrow as its tool likes."""
+    return any(min(at, other) < view.row < max(at, other) and view.lines[at] == view.lines[other] for other in ruled)
+
+
+def _with_placeholder(view: View) -> bool:
+    """The cursor stands at the beginning of faded words that say what may be typed: they speak of a message, or they
+    stand apart from what was said above, and the tool says something of itself below."""
     row, words = view.row, view.after_cursor().strip()
     if any(map(str.isalnum, view.before_cursor())) or not any(map(str.isalpha, words)) or row == 0:
-        return None
-    col = view.lines[row].find(words)
+        return False
+    if not is_faded(view.style(row, view.lines[row].find(words))):
+        return False
     apart = not any(map(str.isalnum, view.lines[row - 1]))
     told = any(any(map(str.isalnum, line)) for line in view.lines[row + 1 : row + 1 + numbers.BELOW_BOX_ROWS])
-    return Box(row - 1, row + 1) if apart and told and is_faded(view.style(row, col)) else None
+    asked = view.lines[row - 1].rstrip().endswith(("?", ":", "？", "：")) or vocabulary.speaks("instruct", "unless", words)
+    return (apart and told) or (not asked and vocabulary.speaks("instruct", "asks", words))
+
+
+def _in_a_chat(view: View) -> bool:
+    """`You:` in an editor of lines: whoever is called so there is the one who speaks next."""
+    said = _SPEAKER.match(view.before_cursor().strip()) if view.bracketed_paste and not view.after_cursor() else None
+    return said is not None and vocabulary.answers_as(said[1], "speaker")
 
 
 def is_at_work(view: View, facts: Facts, dialect: Dialect) -> bool:

@@ -98,9 +98,9 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
     """The rows above and below a pointer that are aligned with what it points at."""
     first = item_of(at, start)
     column = column_of(start)
+    rows = rows if first.number else _labels_alone(view, rows, at, column)
     above = walk(rows, pattern, range(at - 1, -1, -1), column, bool(first.number), bool(start["box"]))
-    below_from = at + 1 + _explained_by(view, rows, pattern, at, column)
-    below = walk(rows, pattern, range(below_from, len(rows)), column, bool(first.number), bool(start["box"]))
+    below = walk(rows, pattern, range(at + 1, len(rows)), column, bool(first.number), bool(start["box"]))
     if first.number:
         above, below = _counted(rows, first, above, -1), _counted(rows, first, below, 1)
     items = honest([*reversed(above), first, *below])
@@ -131,16 +131,36 @@ def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> lis
     return out
 
 
-def _explained_by(view: View, rows: list[str], pattern: re.Pattern[str], at: int, column: int) -> int:
-    """How many faded rows below the pointed one explain it: a choice in plain colour follows them."""
-    end = at + 1
-    while end < len(rows) and rows[end] == WRAPPED:
-        end += 1
-    first = end
-    while end < len(rows) and rows[end].strip() and is_faded(view.style(end, len(rows[end]) - len(rows[end].lstrip()))):
-        end += 1
-    match = read_row(pattern, rows[end]) if end < len(rows) else None
-    return end - at - 1 if match and end > first and column_of(match) == column else 0
+def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str]:
+    """The rows of a list whose choices have faded words below them, without those, and without the empty rows between
+    such choices.  Where all but the pointed one are faded, that is only how the others look."""
+    faded = [_begins(row) >= 0 and is_faded(view.style(place, _begins(row))) for place, row in enumerate(rows)]
+    heads = [
+        place for place, row in enumerate(rows[:-1])
+        if _begins(row) == column and (place == at or not faded[place]) and faded[_next(rows, place)]
+    ]  # fmt: skip
+    out = list(rows)
+    for place in heads if at in heads else ():
+        end = _next(rows, place)
+        while end < len(rows) and faded[end]:
+            out[end] = WRAPPED
+            end += 1
+        follows = _begins(rows[end]) == column if end < len(rows) else False
+        if place == at and heads == [at] and not follows:
+            return rows
+        if end + 1 in heads and not rows[end].strip():
+            out[end] = WRAPPED
+    return out
+
+
+def _begins(row: str) -> int:
+    """The column of its first word."""
+    return next((place for place, char in enumerate(row) if char.isalnum()), -1)
+
+
+def _next(rows: list[str], at: int) -> int:
+    """The row below, without what the terminal has wrapped."""
+    return next((place for place in range(at + 1, len(rows)) if rows[place] != WRAPPED), len(rows) - 1)
 
 
 def _without_header(view: View, items: list[Item]) -> list[Item]:
