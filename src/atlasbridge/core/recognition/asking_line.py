@@ -20,7 +20,7 @@ _CHOICE_BEHIND = lazy(r"^(?P<asked>.{2,}[\])]\s+)(?P<word>\w+)$")
 _BRACKETS = "[](){}<>"
 _BEGUN = lazy(r"\w{1,20}")
 _ANGLED = lazy(r"<[^<>]+>\s*$")
-_ANSWER_SO_FAR = lazy(r"(?<!\s)\s++[‣›»·…]\s*+(?:true|false)?\s*+$", re.IGNORECASE)
+_ANSWER_SO_FAR = lazy(r"(?<!\s)\s++[‣›»·…]\s*+(?:true|false|yes|no)?\s*+$", re.IGNORECASE)
 
 
 @frozen

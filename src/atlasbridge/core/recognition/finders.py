@@ -10,6 +10,7 @@ from collections.abc import Callable
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.bulleted_list import recognise_bulleted
+from atlasbridge.core.recognition.widgets.caret_field import recognise_caret_field
 from atlasbridge.core.recognition.widgets.field_rows import recognise_drawn_field, recognise_form
 from atlasbridge.core.recognition.widgets.filtered_list import recognise_filtered
 from atlasbridge.core.recognition.widgets.framed_dialog import recognise_box
@@ -56,6 +57,7 @@ FINDERS: tuple[Finder, ...] = (
     Finder("bulleted list", recognise_bulleted),
     Finder("keys in one row", recognise_key_row),
     Finder("keys in rows", recognise_key_rows),
+    Finder("field with a drawn caret", recognise_caret_field),
     Finder("lit list", recognise_lit_list),
     Finder("drawn field", recognise_drawn_field),
 )

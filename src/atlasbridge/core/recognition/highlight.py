@@ -19,7 +19,7 @@ from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_lit_words, find_row
 from atlasbridge.core.screen.view import View
 
-POINTERS = "❯›»▸▶→➜➤⮞>"
+POINTERS = "❯›»▸▶►⏵‣→➜➤⮞>"
 
 
 def is_highlighted(view: View, label: str) -> bool:

@@ -29,7 +29,6 @@ from atlasbridge.core.values import frozen, replace
 
 _FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*)$")
 _WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
-_SIDED = lazy(r"^\s*+[▊▌▐█].*[▎▌▐█]\s*+$")
 _SENDS = lazy(r"ok|okay|save|apply|submit|next|done|continue|create|log ?in|sign ?in", re.IGNORECASE)
 
 
@@ -92,12 +91,13 @@ def way_out(view: View, row: int) -> str:
 
 
 def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A field between two bars of blocks on a full screen: which keys lead from it to others is not known."""
+    """A field or a button between two bars of blocks on a full screen: which keys lead from it to others is not
+    known."""
     lines = view.lines
     fields = [
         at
         for at in range(1, len(lines) - 1)
-        if _SIDED.match(lines[at]) and "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]
+        if "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]
     ]
     if not fields or not view.alternate:
         return None

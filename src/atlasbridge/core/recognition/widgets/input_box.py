@@ -16,9 +16,11 @@ from atlasbridge.core.recognition.asked import block
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
 from atlasbridge.core.recognition.widgets.buttons import ends_in_buttons
-from atlasbridge.core.recognition.widgets.odd_one import is_faded
+from atlasbridge.core.recognition.widgets.caret_field import inner
+from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
-from atlasbridge.core.screen.frames import find_frames, is_rule
+from atlasbridge.core.screen.frames import find_frames, inside, is_rule
+from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen
 
@@ -52,7 +54,9 @@ def find_input_box(view: View) -> Box | None:
         return Box(rules[-2], rules[-1])
     if rules and rules[-1] == view.row - 1 and view.row == foot and _INVITES.fullmatch(view.lines[foot].strip()):
         return Box(view.row - 1, view.row + 1)  # a bar above it is all that it has
-    return Box(view.row - 1, view.row + 1) if _with_placeholder(view) or _in_a_chat(view) else None
+    here = view.at_caret()
+    idles = _with_placeholder(here, drawn_by_the_terminal=view.cursor_visible) or _in_a_chat(view)
+    return Box(here.row - 1, here.row + 1) if idles else None
 
 
 def _is_around(view: View, ruled: list[int], at: int) -> bool:
@@ -60,17 +64,18 @@ def _is_around(view: View, ruled: list[int], at: int) -> bool:
     return any(min(at, other) < view.row < max(at, other) and view.lines[at] == view.lines[other] for other in ruled)
 
 
-def _with_placeholder(view: View) -> bool:
+def _with_placeholder(view: View, drawn_by_the_terminal: bool) -> bool:
     """The cursor stands at the beginning of faded words that say what may be typed: they speak of a message, or they
     stand apart from what was said above, and the tool says something of itself below."""
-    row, words = view.row, view.after_cursor().strip()
-    if any(map(str.isalnum, view.before_cursor())) or not any(map(str.isalpha, words)) or row == 0:
+    row, words = view.row, view.after_cursor().strip(" │┃")
+    if any(map(str.isalnum, view.before_cursor())) or not any(map(str.isalpha, words)):
         return False
-    if not is_faded(view.style(row, view.lines[row].find(words))):
+    if not is_faded(view.style(row, view.lines[row].find(words) + 1)):
         return False
-    apart = not any(map(str.isalnum, view.lines[row - 1]))
+    above = view.lines[row - 1].rstrip() if row else ""
+    apart = row > 0 and drawn_by_the_terminal and not any(map(str.isalnum, above))
     told = any(any(map(str.isalnum, line)) for line in view.lines[row + 1 : row + 1 + numbers.BELOW_BOX_ROWS])
-    asked = view.lines[row - 1].rstrip().endswith(("?", ":", "？", "：")) or vocabulary.speaks("instruct", "unless", words)
+    asked = above.endswith(("?", ":", "？", "：")) or vocabulary.speaks("instruct", "unless", words)
     return (apart and told) or (not asked and vocabulary.speaks("instruct", "asks", words))
 
 
@@ -90,6 +95,25 @@ def is_at_work(view: View, facts: Facts, dialect: Dialect) -> bool:
     return _AT_WORK.search(beside) is not None or any(_WHEEL.match(row) for row in above)
 
 
+def recognise_inner_question(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """Above the box a command runs in a terminal of its own, and asks: its caret stands behind a question that names
+    its answers.  Which keys lead there is not known: a person must look."""
+    box = find_input_box(view)
+    for frame in find_frames(view.lines):
+        low = [at for at in range(frame.top + 1, frame.bottom) if view.lines[at][frame.left + 1 : frame.right].strip()]
+        here = view.at_caret_of(low[-1]) if low and box and 0 < box.top - frame.bottom <= numbers.INNER_ROWS else view
+        found = recognise_line(inner(here, frame), facts, dialect, strict=True) if here is not view else None
+        if found and found.type is PromptType.TYPE_YES_NO and found.score >= numbers.SURE:
+            asked = block(inside(view.lines, frame))
+            return _to_be_looked_at("question-above-box", asked, found.core, frame.top + 1)
+    return None
+
+
+def _to_be_looked_at(rule: str, asked: str, core: str, row: int) -> Finding:
+    kind = PromptType.TYPE_UNKNOWN
+    return Finding(rule, kind, numbers.SURE, cut(asked), core, row, line_mode=False, structural=True, question=asked)
+
+
 def _fits(view: View, top: int, bottom: int, foot: int, left: int) -> bool:
     if not 2 <= bottom - top <= numbers.BOX_ROWS + 1 or foot - bottom > numbers.BELOW_BOX_ROWS:
         return False
@@ -105,6 +129,9 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
     menu = find_menu(view, dialect.pointers)
     if menu and box.top < menu.top:
         return None  # the "box" is a list
+    inner_question = recognise_inner_question(view, facts, dialect)
+    if inner_question:
+        return inner_question
     said = block(_said(view, box.top))
     if menu and menu.how == "pointer" and 0 <= box.top - menu.bottom <= numbers.ABOVE_BOX_ROWS:
         return Finding(

@@ -20,7 +20,7 @@ from atlasbridge.core.values import replace
 _TOGGLE_HINT = lazy(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
 _MORE = lazy(
     r"reveal more|\bmore (?:choices|options|items|below)\b|\b\d+ more\b|\(\+\)"
-    r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣]\s*+$|[^\s│┃|]\s{2,}+[↓▼▮▒]\s*+[│┃|]?\s*+$",
+    r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣](?:\s*+$|\s{2})|[^\s│┃|]\s{2,}+[↓▼▮▒]\s*+[│┃|]?\s*+$",
     re.IGNORECASE,
 )
 _SORTED = lazy(r"\bto (?:sort|re-?order|rank)\b", re.IGNORECASE)

@@ -34,12 +34,13 @@ from atlasbridge.core.recognition.widgets.list_rows import (
     row_pattern,
     walk,
 )
-from atlasbridge.core.recognition.widgets.odd_one import is_faded
 from atlasbridge.core.screen.frames import find_frames, unframed
+from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
+_SCROLLS = lazy(r"^(\s*+)[↑↓▲▼⇡⇣](?=\s{2})")  # beside a choice: the list goes on there
 _HINT = lazy(
     r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
     r"|space to|to toggle|esc to cancel|tab to amend",
@@ -54,7 +55,9 @@ def find_menu(view: View, pointers: str) -> Menu | None:
     """The lowest menu on the screen."""
     pattern = row_pattern(pointers)
     rows = [
-        WRAPPED if at - 1 in view.joined else SEPARATOR.sub(r"\1- -", line) if SEPARATOR.match(line) else sketch
+        WRAPPED if at - 1 in view.joined
+        else SEPARATOR.sub(r"\1- -", line) if SEPARATOR.match(line)
+        else _SCROLLS.sub(r"\1 ", sketch)
         for at, (line, sketch) in enumerate(zip(view.lines, unframed(view.lines), strict=True))
     ]
     for at in range(len(rows) - 1, -1, -1):
@@ -132,9 +135,13 @@ def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> lis
 
 
 def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str]:
-    """The rows of a list whose choices have faded words below them, without those, and without the empty rows between
-    such choices.  Where all but the pointed one are faded, that is only how the others look."""
-    faded = [_begins(row) >= 0 and is_faded(view.style(place, _begins(row))) for place, row in enumerate(rows)]
+    """The rows of a list whose choices have words below them that are faded or set further in, without those, and
+    without the empty rows between such choices.  Where all but the pointed one are faded, that is only how the others
+    look."""
+    faded = [
+        _begins(row) > column or (_begins(row) >= 0 and is_faded(view.style(place, _begins(row))))
+        for place, row in enumerate(rows)
+    ]
     heads = [
         place for place, row in enumerate(rows[:-1])
         if _begins(row) == column and (place == at or not faded[place]) and faded[_next(rows, place)]
