@@ -31,9 +31,12 @@ def recognise_caret_field(view: View, facts: Facts, dialect: Dialect) -> Finding
     found = recognise_line(box, facts, dialect, strict=True)
     if found is None or found.type is PromptType.TYPE_FREE_TEXT:
         found = _text_field(view, box, frame)
+    asks = found.type is PromptType.TYPE_YES_NO or found.question.endswith(("?", ":", "？", "："))
+    if not asks and not view.alternate:
+        return None  # a command has written this, and may write more
     if asks_for_secret(found.question, dialect):
         found = replace(found, type=PromptType.TYPE_UNKNOWN)
-    return replace(found, row=found.row + frame.top + 1, line_mode=False, structural=True)
+    return replace(found, row=found.row + frame.top + 1, line_mode=False, structural=asks)
 
 
 def _frame_around(here: View) -> Frame | None:
@@ -56,10 +59,12 @@ def inner(here: View, frame: Frame) -> View:
 
 
 def _text_field(view: View, box: View, frame: Frame) -> Finding:
-    """What stands before the caret can be emptied; what is asked is the title, or the words above."""
+    """What is asked is the title, the words above, and a label before the caret; else what stands there can be emptied."""
     title = unframed(view.lines)[frame.top][frame.left : frame.right].strip()
-    asked = block([title, *box.lines[: box.row]])
     typed = box.before_cursor().strip()
+    label = typed if typed.endswith(("?", ":", "？", "：")) else ""
+    typed = "" if label else typed
+    asked = block([title, *box.lines[: box.row], label])
     last = not any(row.strip() for row in box.lines[box.row + 1 :])
     kind = PromptType.TYPE_FREE_TEXT if any(map(str.isalpha, asked)) and last else PromptType.TYPE_UNKNOWN
     clear = (Step(BACKSPACE * len(typed), When.DRAINED),) if typed else ()

@@ -24,11 +24,13 @@ from atlasbridge.core.recognition.secrecy import asks_for_secret
 from atlasbridge.core.recognition.widgets.odd_one import odd_one
 from atlasbridge.core.recognition.widgets.resting_screen import whole_screen
 from atlasbridge.core.screen.frames import find_frames, unframed
-from atlasbridge.core.screen.view import View
+from atlasbridge.core.screen.style import REVERSE
+from atlasbridge.core.screen.view import BACKGROUND, View
 from atlasbridge.core.values import frozen, replace
 
 _FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*)$")
 _WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
+_TWIG = lazy(r"[├└╰]─")
 _SENDS = lazy(r"ok|okay|save|apply|submit|next|done|continue|create|log ?in|sign ?in", re.IGNORECASE)
 
 
@@ -91,15 +93,14 @@ def way_out(view: View, row: int) -> str:
 
 
 def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A field or a button between two bars of blocks on a full screen: which keys lead from it to others is not
-    known."""
+    """A field or a button between two bars of blocks, or a tree with one row lit, on a full screen: which keys lead from
+    one to others is not known."""
     lines = view.lines
-    fields = [
-        at
-        for at in range(1, len(lines) - 1)
-        if "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]
-    ]
-    if not fields or not view.alternate:
+    fields = [at for at in range(1, len(lines) - 1) if "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]]
+    twigs = [at for at in range(len(lines)) if _TWIG.search(lines[at])]
+    ends = [view.style(at, len(lines[at]) - 1) for at in twigs]
+    lit = [style for style in ends if style & REVERSE or style >> BACKGROUND]
+    if not view.alternate or not (fields or (len(twigs) > 1 and len(lit) == 1)):
         return None
     return replace(whole_screen(view, facts, dialect), rule=DRAWN_FIELD)
 

@@ -34,6 +34,7 @@ _IN_WORDS = lazy(r"\(yes or no\)", re.IGNORECASE)  # on a full screen that other
 _BY_NUMBER = lazy(r"\b(?:type|enter)\b.{0,12}\bnumber\b", re.IGNORECASE)
 _DATE = lazy(r"\d{4}-\d\d-\d\d[ \d:]{0,12}$")
 _REMARK = lazy(r"^\s*+[⚠✖✘×▲!>›(\[]")  # what was wrong with the last answer, a hint in brackets
+_FIELD_SIGN = lazy(r"^\s*+[⊙⦿◯◉]\s+\S")
 _MARKER = lazy(r"[>»›❯](?:\s|$)")
 _GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line has not ended yet
 
@@ -68,10 +69,13 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
 
 
 def _is_more_than_a_line(view: View, line: Line) -> bool:
-    """A date that keys count up and down; or rows below that belong to it and are no remark: a form, a scale, a sheet
-    to fill in.  What is typed there does not simply stand behind the question."""
+    """A date that keys count up and down; or rows below that belong to it and are no remark, or one of several fields
+    with the same sign: a form, a scale, a sheet to fill in.  What is typed there does not simply stand behind the
+    question."""
     below = next((row for row in view.lines[view.row + 1 : view.row + 3] if row.strip()), "")
-    return _DATE.search(view.lines[view.row]) is not None or (below != "" and not _REMARK.match(below))
+    fields = [row for row in view.lines[max(0, view.row - 1) : view.row + 1] if _FIELD_SIGN.match(row)]
+    more = len(fields) == 2 or (below != "" and not _REMARK.match(below))
+    return more or _DATE.search(view.lines[view.row]) is not None
 
 
 def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line:

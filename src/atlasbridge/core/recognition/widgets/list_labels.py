@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.widgets.list_rows import APART, HINT_ROW, Item, Menu
 from atlasbridge.core.screen.frames import peeled
@@ -44,12 +46,19 @@ def _below(rows: tuple[str, ...], menu: Menu, at: int, joined: frozenset[int]) -
     item = menu.items[at]
     following = menu.items[at - 1 : at] if menu.upwards else menu.items[at + 1 : at + 2]
     below = [other.row for other in following]
+    apart = all(
+        lower.row - upper.row > 1 for upper, lower in pairwise(menu.items)
+    )  # each has words of its own below it
     out: list[str] = []
     for row in range(item.row + 1, min(below, default=min(len(rows), item.row + 1 + numbers.EXPLAINED_ROWS))):
         if row - 1 in joined:
             continue
         text = rows[row]
-        deep = len(text) - len(text.lstrip()) >= (item.col if below else item.start) if item.number else bool(below)
+        deep = (
+            len(text) - len(text.lstrip()) >= (item.col if below else item.start)
+            if item.number
+            else bool(below) or apart
+        )
         if not text.strip() or not deep or HINT_ROW.match(text):
             break
         out.append(text.strip())

@@ -19,7 +19,7 @@ from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.box_rows import find_box_rows
 from atlasbridge.core.recognition.widgets.field_rows import way_out
 from atlasbridge.core.recognition.widgets.filtered_list import find_counted
-from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding
+from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, are_switched, menu_finding
 from atlasbridge.core.recognition.widgets.list_labels import verbatim
 from atlasbridge.core.recognition.widgets.list_rows import (
     COUNTER,
@@ -55,8 +55,10 @@ def find_menu(view: View, pointers: str) -> Menu | None:
     """The lowest menu on the screen."""
     pattern = row_pattern(pointers)
     rows = [
-        WRAPPED if at - 1 in view.joined
-        else SEPARATOR.sub(r"\1- -", line) if SEPARATOR.match(line)
+        WRAPPED
+        if at - 1 in view.joined
+        else SEPARATOR.sub(r"\1- -", line)
+        if SEPARATOR.match(line)
         else _SCROLLS.sub(r"\1 ", sketch)
         for at, (line, sketch) in enumerate(zip(view.lines, unframed(view.lines), strict=True))
     ]
@@ -100,6 +102,10 @@ def _starred(view: View, rows: list[str], pointers: str) -> Menu | None:
 def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, start: re.Match[str]) -> Menu | None:
     """The rows above and below a pointer that are aligned with what it points at."""
     first = item_of(at, start)
+    if first.label.startswith("• ") and are_switched(view, Menu((first,), 0, "pointer")):
+        rows = [row.replace("•", "◻", 1) for row in rows]  # a bullet behind the pointer is a box that is not marked
+        start = read_row(pattern, rows[at]) or start
+        first = item_of(at, start)
     column = column_of(start)
     rows = rows if first.number else _labels_alone(view, rows, at, column)
     above = walk(rows, pattern, range(at - 1, -1, -1), column, bool(first.number), bool(start["box"]))
