@@ -59,7 +59,7 @@ def inner(here: View, frame: Frame) -> View:
 
 
 def _text_field(view: View, box: View, frame: Frame) -> Finding:
-    """What is asked is the title, the words above, and a label before the caret; else what stands there can be emptied."""
+    """What is asked: the title, the words above, a label before the caret.  What else stands there can be emptied."""
     title = unframed(view.lines)[frame.top][frame.left : frame.right].strip()
     typed = box.before_cursor().strip()
     label = typed if typed.endswith(("?", ":", "？", "：")) else ""

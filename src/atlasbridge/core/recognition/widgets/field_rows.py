@@ -93,8 +93,8 @@ def way_out(view: View, row: int) -> str:
 
 
 def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A field or a button between two bars of blocks, or a tree with one row lit, on a full screen: which keys lead from
-    one to others is not known."""
+    """A field or a button between two bars of blocks, or a tree with one row lit, on a full screen: which keys lead on
+    from it is not known."""
     lines = view.lines
     fields = [at for at in range(1, len(lines) - 1) if "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]]
     twigs = [at for at in range(len(lines)) if _TWIG.search(lines[at])]

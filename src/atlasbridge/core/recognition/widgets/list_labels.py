@@ -46,19 +46,14 @@ def _below(rows: tuple[str, ...], menu: Menu, at: int, joined: frozenset[int]) -
     item = menu.items[at]
     following = menu.items[at - 1 : at] if menu.upwards else menu.items[at + 1 : at + 2]
     below = [other.row for other in following]
-    apart = all(
-        lower.row - upper.row > 1 for upper, lower in pairwise(menu.items)
-    )  # each has words of its own below it
+    apart = all(lower.row - upper.row > 1 for upper, lower in pairwise(menu.items))  # each has words below it
     out: list[str] = []
     for row in range(item.row + 1, min(below, default=min(len(rows), item.row + 1 + numbers.EXPLAINED_ROWS))):
         if row - 1 in joined:
             continue
         text = rows[row]
-        deep = (
-            len(text) - len(text.lstrip()) >= (item.col if below else item.start)
-            if item.number
-            else bool(below) or apart
-        )
+        set_in = len(text) - len(text.lstrip())
+        deep = set_in >= (item.col if below else item.start) if item.number else bool(below) or apart
         if not text.strip() or not deep or HINT_ROW.match(text):
             break
         out.append(text.strip())

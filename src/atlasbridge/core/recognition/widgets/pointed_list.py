@@ -210,7 +210,9 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     around = "\n".join(" ".join(line.split()) for line in view.lines[max(0, menu.top - 4) : view.bottom() + 1])
     if hinted:
         return bool(ARROWS.search(around))
-    below = [line for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
+    explains = menu.items[-1].detail.split("\n")
+    said = [line.strip() for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
+    below = [line for line in said if line not in explains]
     at_the_end = view.bottom() - menu.bottom <= 2 or (menu.how == "pointer" and len(below) <= numbers.STATUS_ROWS)
     low = menu.numbered or (not view.cursor_visible and len(below) <= numbers.ASKED_STATUS_ROWS)
     counted = menu.how == "pointer" and low and question_above(view, menu.top).text.endswith("?")
