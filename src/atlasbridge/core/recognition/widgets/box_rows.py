@@ -24,10 +24,10 @@ from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 
-def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str]) -> Menu | None:
+def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: int = -1) -> Menu | None:
     """Rows that all begin with a mark: the filled one, or the one in another colour, is where the keys go."""
     block: list[Item] = []
-    for at in range(len(rows) - 1, -1, -1):
+    for at in range(len(rows) - 1, below, -1):
         if rows[at] == WRAPPED:
             continue
         match = read_row(pattern, rows[at])

@@ -16,22 +16,29 @@ def verbatim(view: View, menu: Menu | None) -> Menu | None:
     if menu is None:
         return None
     rows = peeled(view.lines, menu.items[max(menu.current, 0)].row)
-    return replace(menu, items=tuple(_as_written(view, rows, menu, at) for at in range(len(menu.items))))
+    apart = all(abs(lower.row - upper.row) > 1 for upper, lower in pairwise(menu.items))  # each has words below it
+    return replace(menu, items=tuple(_as_written(view, rows, menu, at, apart) for at in range(len(menu.items))))
 
 
-def _as_written(view: View, rows: tuple[str, ...], menu: Menu, at: int) -> Item:
+def _as_written(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: bool) -> Item:
     item = menu.items[at]
     if item.start < 0:
         return item
-    last, spaced = item.row, dict(view.spaced)
-    while last in view.joined and last + 1 < len(rows):
-        last += 1
-    text = "".join([*(spaced.get(row, rows[row]) for row in range(item.row, last)), rows[last]])
-    below = _below(rows, menu, at, view.joined)
+    text = rows[item.row] if item.row not in view.joined else _joined(view, rows, item.row)
+    below = _below(rows, menu, at, view.joined, apart)
     label, *beside = APART.split(text[item.start :].rstrip(), maxsplit=1)
     while below and not beside and _had_no_room(view, rows, item, len(label), below[0]):
         label = f"{label} {below.pop(0)}"
-    return replace(item, label=label, detail="\n".join([*beside, *below]))
+    detail = "\n".join([*beside, *below])
+    return item if label == item.label and not detail else replace(item, label=label, detail=detail)
+
+
+def _joined(view: View, rows: tuple[str, ...], row: int) -> str:
+    """A row with those that the terminal wrapped it into."""
+    last, spaced = row, dict(view.spaced)
+    while last in view.joined and last + 1 < len(rows):
+        last += 1
+    return "".join([*(spaced.get(at, rows[at]) for at in range(row, last)), rows[last]])
 
 
 def _had_no_room(view: View, rows: tuple[str, ...], item: Item, size: int, below: str) -> bool:
@@ -41,12 +48,11 @@ def _had_no_room(view: View, rows: tuple[str, ...], item: Item, size: int, below
     return last + 1 + len(below.split()[0]) > room
 
 
-def _below(rows: tuple[str, ...], menu: Menu, at: int, joined: frozenset[int]) -> list[str]:
+def _below(rows: tuple[str, ...], menu: Menu, at: int, joined: frozenset[int], apart: bool) -> list[str]:
     """The rows between a choice and the next, or right below the last, that stand where its label stands."""
     item = menu.items[at]
     following = menu.items[at - 1 : at] if menu.upwards else menu.items[at + 1 : at + 2]
     below = [other.row for other in following]
-    apart = all(lower.row - upper.row > 1 for upper, lower in pairwise(menu.items))  # each has words below it
     out: list[str] = []
     for row in range(item.row + 1, min(below, default=min(len(rows), item.row + 1 + numbers.EXPLAINED_ROWS))):
         if row - 1 in joined:

@@ -80,7 +80,7 @@ def row_pattern(pointers: str) -> re.Pattern[str]:
     return re.compile(_ROW.replace("{pointers}", re.escape(pointers)))
 
 
-@lru_cache(maxsize=256)  # a row is read by many, and stands there at the next look
+@lru_cache(maxsize=512)  # a row is read by many, and stands there at the next look
 def read_row(pattern: re.Pattern[str], row: str) -> re.Match[str] | None:
     return pattern.match(row)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, arrow
@@ -54,28 +55,23 @@ _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of 
 def find_menu(view: View, pointers: str) -> Menu | None:
     """The lowest menu on the screen."""
     pattern = row_pattern(pointers)
-    rows = [
-        WRAPPED
-        if at - 1 in view.joined
-        else SEPARATOR.sub(r"\1- -", line)
-        if SEPARATOR.match(line)
-        else _SCROLLS.sub(r"\1 ", sketch)
-        for at, (line, sketch) in enumerate(zip(view.lines, unframed(view.lines), strict=True))
-    ]
+    sketch = unframed(view.lines)
+    rows = [WRAPPED if at - 1 in view.joined else _row(line, sketch[at]) for at, line in enumerate(view.lines)]
     for at in range(len(rows) - 1, -1, -1):
         start = read_row(pattern, rows[at])
         if start and start["pointer"]:
             menu = _around(view, rows, pattern, at, start)
             if menu:
-                return verbatim(view, _lower_radios(view, rows, pattern, menu) or menu)
+                lower = find_box_rows(view, rows, pattern, below=menu.bottom)
+                return verbatim(view, lower or menu)  # what points above boxes, as an arrow before a name, was said
     found = _framed(view, rows, pointers) or _starred(view, rows, pointers) or find_box_rows(view, rows, pattern)
     return verbatim(view, found)
 
 
-def _lower_radios(view: View, rows: list[str], pattern: re.Pattern[str], menu: Menu) -> Menu | None:
-    """Rows with boxes further down: what points above them, as an arrow before the name of a tool, was said before."""
-    boxes = find_box_rows(view, rows, pattern)
-    return boxes if boxes and boxes.top > menu.bottom else None
+@lru_cache(maxsize=256)
+def _row(line: str, sketch: str) -> str:
+    """A row without its frame, without the arrow that says that the list goes on, and with a bar cut short."""
+    return SEPARATOR.sub(r"\1- -", line) if SEPARATOR.match(line) else _SCROLLS.sub(r"\1 ", sketch)
 
 
 def _framed(view: View, rows: list[str], pointers: str) -> Menu | None:
@@ -144,6 +140,9 @@ def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str
     """The rows of a list whose choices have words below them that are faded or set further in, without those, and
     without the empty rows between such choices.  Where all but the pointed one are faded, that is only how the others
     look."""
+    below = _next(rows, at)
+    if _begins(rows[below]) < column or not (_begins(rows[below]) > column or is_faded(view.style(below, column))):
+        return rows
     faded = [
         _begins(row) > column or (_begins(row) >= 0 and is_faded(view.style(place, _begins(row))))
         for place, row in enumerate(rows)
@@ -153,7 +152,7 @@ def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str
         if _begins(row) == column and (place == at or not faded[place]) and faded[_next(rows, place)]
     ]  # fmt: skip
     out = list(rows)
-    for place in heads if at in heads else ():
+    for place in heads:
         end = _next(rows, place)
         while end < len(rows) and faded[end]:
             out[end] = WRAPPED
