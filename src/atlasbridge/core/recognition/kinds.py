@@ -6,6 +6,8 @@ Which words these are stands in the dialects and in `words/*.toml`.
 from __future__ import annotations
 
 from atlasbridge.core import vocabulary
+from atlasbridge.core.prompt.model import Choice
+from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.recognition.dialect import Dialect, matches_any
 
 
@@ -21,6 +23,10 @@ def refuses(label: str, dialect: Dialect, own: str = "") -> bool:
 
 def is_always(label: str, dialect: Dialect) -> bool:
     return matches_any(dialect.always, label) or vocabulary.speaks("always", "labels", label)
+
+
+def choice_of(value: str, label: str, steps: tuple[Step, ...], dialect: Dialect, default: bool = False) -> Choice:
+    return Choice(value, label, steps, refuses(label, dialect), is_always(label, dialect), default)
 
 
 def asks_to_choose(question: str) -> bool:

@@ -10,10 +10,9 @@ from atlasbridge.core.recognition import finders, numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.secrecy import with_secrecy
-from atlasbridge.core.recognition.widgets.footer_line import recognise_footer
 from atlasbridge.core.recognition.widgets.input_box import is_at_work, recognise_inner_question
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
-from atlasbridge.core.recognition.widgets.resting_screen import has_bar, whole_screen
+from atlasbridge.core.recognition.widgets.resting_screen import has_bar, recognise_footer, whole_screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 

@@ -10,12 +10,11 @@ import re
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
-from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Step
-from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Finding
-from atlasbridge.core.recognition.kinds import is_always, refuses
+from atlasbridge.core.recognition.kinds import choice_of
 from atlasbridge.core.recognition.widgets.box_words import boxed_finding
 from atlasbridge.core.recognition.widgets.list_rows import Item
 from atlasbridge.core.recognition.widgets.list_steps import move_steps
@@ -80,20 +79,14 @@ def buttons_finding(view: View, buttons: list[Item], text: str, frame: Frame, di
     current = current_button(view, buttons)
     names = [item.label.lower() for item in buttons]
     yes_no = names in (["yes", "no"], ["no", "yes"])
-    choices = tuple(
-        Choice(
-            ("y" if item.label.lower() == "yes" else "n") if yes_no else str(at + 1),
-            item.label,
-            (*move_steps(view, max(current, 0), at, True, item.label), Step(ENTER)),
-            refuses=refuses(item.label, dialect),
-            always=is_always(item.label, dialect),
-            default=at == current,
-        )
-        for at, item in enumerate(buttons)
-    )
+    choices = []
+    for at, item in enumerate(buttons):
+        value = item.label.lower()[0] if yes_no else str(at + 1)
+        steps = (*move_steps(view, max(current, 0), at, True, item.label), Step(ENTER))
+        choices.append(choice_of(value, item.label, steps, dialect, default=at == current))
     kind = PromptType.TYPE_YES_NO if yes_no else PromptType.TYPE_MULTIPLE_CHOICE
     core = text + "\0" + "\0".join(names)
-    return replace(boxed_finding("box-buttons", kind, text, frame), score=numbers.SURE, core=core, choices=choices)
+    return replace(boxed_finding("box-buttons", kind, text, frame), core=core, choices=tuple(choices))
 
 
 def current_button(view: View, buttons: list[Item]) -> int:

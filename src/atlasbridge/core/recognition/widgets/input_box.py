@@ -22,7 +22,7 @@ from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.screen.frames import find_frames, inside, is_rule
 from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import frozen, replace
 
 _AT_WORK = lazy(
     r"\besc\b\W{0,3}(?:to )?(?:interrupt|cancel|stop|abort)\b|^\W{0,4}(?:working|thinking)\b",
@@ -134,27 +134,11 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
         return inner_question
     said = block(_said(view, box.top))
     if menu and menu.how == "pointer" and 0 <= box.top - menu.bottom <= numbers.ABOVE_BOX_ROWS:
-        return Finding(
-            "list-above-box",
-            PromptType.TYPE_UNKNOWN,
-            numbers.LOOK,
-            cut(said),
-            said,
-            menu.top,
-            line_mode=False,
-            question=said,
-        )
+        return replace(_to_be_looked_at("list-above-box", said, said, menu.top), score=numbers.LOOK, structural=False)
     return Finding(
-        "input-box",
-        PromptType.TYPE_FREE_TEXT,
-        numbers.LIKELY,
-        cut(said) or "(it waits for an instruction)",
-        "input-box",
-        box.top,
-        constraints={"idle": True},
-        line_mode=False,
-        question=said,
-    )
+        "input-box", PromptType.TYPE_FREE_TEXT, numbers.LIKELY, cut(said) or "(it waits for an instruction)",
+        "input-box", box.top, constraints={"idle": True}, line_mode=False, question=said,
+    )  # fmt: skip
 
 
 def _said(view: View, top: int) -> list[str]:

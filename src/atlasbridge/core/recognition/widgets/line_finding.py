@@ -1,4 +1,7 @@
-"""A line that asks, as a prompt: its words and those above it, what is filled in, its default and its limits."""
+"""A line that asks, as a prompt: its words and those above it, what is filled in, its default and its limits.
+
+Also which lines ask nothing: those of something that takes commands, where what is typed is run.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Step, When
+from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import compact, context_above, stands_alone
 from atlasbridge.core.recognition.asking_line import Line
 from atlasbridge.core.recognition.finding import Facts, Finding, typed_line
-from atlasbridge.core.recognition.widgets.shell_line import is_bare
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
@@ -63,3 +66,28 @@ def default_in(text: str) -> str:
     match = _DEFAULT.search(text)
     value = match[1].strip() if match else ""
     return "" if _LIMIT.search(value) or re.search(r"[/|,]|^\d+\s*-\s*\d+$", value) else value
+
+
+def secret_finding(view: View, line: Line, score: float, rule: str) -> Finding:
+    found = line_finding(view, line, Facts(), rule, PromptType.TYPE_FREE_TEXT, score)
+    return replace(found, constraints={**found.constraints, "secret": True})
+
+
+_BARE = lazy(r"^\W*$")
+_REPL = lazy(
+    r"(?:irb|pry|iex|ghci|node|sqlite|mysql|psql|gdb|lldb|i?pdb)\b\S{0,40}>$|\((?:gdb|lldb|i?pdb)\)$|In \[\d{1,6}\]:$"
+    r"|irb\(\S{1,40}>$|\w{1,40}[=-][>#]$",
+    re.IGNORECASE,
+)
+_SHELL_MARKS = ("$", "%", "#", "❯", "➜", "λ", ">>>", "...", "=>")
+
+
+def is_bare(question: str) -> bool:
+    """A mark and nothing else: a shell, a calculator or a program that takes anything."""
+    return _BARE.match(question) is not None or is_shell(question)
+
+
+def is_shell(question: str) -> bool:
+    """The line of something that takes commands: what is typed there is run."""
+    short = len(question) <= numbers.LONGEST_SHELL and len(question.split()) <= 3
+    return short and (question.endswith(_SHELL_MARKS) or _REPL.match(question) is not None)

@@ -18,9 +18,7 @@ from atlasbridge.core.recognition.finding import ASKS_ABROAD, Facts, Finding
 from atlasbridge.core.recognition.kinds import confirms_in
 from atlasbridge.core.recognition.secrecy import asks_for_secret
 from atlasbridge.core.recognition.widgets.key_question import coded_finding, offered_finding, spelled_out
-from atlasbridge.core.recognition.widgets.line_finding import default_in, line_finding
-from atlasbridge.core.recognition.widgets.secret_field import secret_finding
-from atlasbridge.core.recognition.widgets.shell_line import is_shell
+from atlasbridge.core.recognition.widgets.line_finding import default_in, is_shell, line_finding, secret_finding
 from atlasbridge.core.recognition.widgets.typed_list import typed_list_finding
 from atlasbridge.core.recognition.yes_no import keys_below, typing_hint, yes_no_choices
 from atlasbridge.core.screen.view import View

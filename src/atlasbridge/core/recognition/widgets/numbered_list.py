@@ -1,9 +1,18 @@
-"""Rows that count from 1 and have no pointer: only a dialect, or a line that asks for a number, makes them a list."""
+"""Rows that count from 1 and have no pointer.
+
+A list only where a dialect says so, or where one of them has a bar and a hint says that arrows choose.
+"""
 
 from __future__ import annotations
 
-from atlasbridge.core.recognition.widgets.list_labels import verbatim
+from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.recognition import numbers
+from atlasbridge.core.recognition.asked import question_above, question_in_box
+from atlasbridge.core.recognition.dialect import Dialect, MenuRule
+from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.widgets.list_finding import menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import (
+    ARROWS,
     WRAPPED,
     Item,
     Menu,
@@ -11,11 +20,13 @@ from atlasbridge.core.recognition.widgets.list_rows import (
     item_of,
     read_row,
     row_pattern,
+    verbatim,
     walk,
 )
 from atlasbridge.core.recognition.widgets.odd_one import odd_one
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.view import View
+from atlasbridge.core.values import replace
 
 
 def find_numbered(view: View, pointers: str) -> Menu | None:
@@ -36,3 +47,25 @@ def find_numbered(view: View, pointers: str) -> Menu | None:
 def _counts(items: list[Item]) -> bool:
     numbers = [int(item.number) for item in items]
     return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+_RULE = MenuRule("lit-numbers", score=numbers.SURE)
+
+
+def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    menu = find_numbered(view, dialect.pointers)
+    if menu is None or any(item.pointed for item in menu.items) or _is_typed(view, menu):
+        return None
+    below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip()]
+    if not any(ARROWS.search(row) for row in below[: numbers.KEYS_ROWS]):
+        return None
+    asked = question_in_box(view, menu.top) or question_above(view, menu.top)
+    found = menu_finding(view, menu, _RULE, asked, dialect)
+    if menu.current >= 0:
+        return found
+    return replace(found, type=PromptType.TYPE_UNKNOWN, choices=(), text_steps=(), constraints={})
+
+
+def _is_typed(view: View, menu: Menu) -> bool:
+    """The cursor stands behind a line below the list that asks for its number."""
+    return view.cursor_visible and view.row > menu.bottom and view.before_cursor().rstrip().endswith((":", "?"))

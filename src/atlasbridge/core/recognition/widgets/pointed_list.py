@@ -21,8 +21,8 @@ from atlasbridge.core.recognition.widgets.box_rows import find_box_rows
 from atlasbridge.core.recognition.widgets.field_rows import way_out
 from atlasbridge.core.recognition.widgets.filtered_list import find_counted
 from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, are_switched, menu_finding
-from atlasbridge.core.recognition.widgets.list_labels import verbatim
 from atlasbridge.core.recognition.widgets.list_rows import (
+    ARROWS,
     COUNTER,
     DISABLED,
     WRAPPED,
@@ -33,6 +33,7 @@ from atlasbridge.core.recognition.widgets.list_rows import (
     item_of,
     read_row,
     row_pattern,
+    verbatim,
     walk,
 )
 from atlasbridge.core.screen.frames import find_frames, unframed
@@ -47,7 +48,6 @@ _HINT = lazy(
     r"|space to|to toggle|esc to cancel|tab to amend",
     re.IGNORECASE,
 )
-ARROWS = lazy(r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE)
 _POINTING_BULLETS = "●◉•"
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
 
