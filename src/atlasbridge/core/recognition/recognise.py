@@ -9,7 +9,7 @@ from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import finders, numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.secrecy import with_secrecy
+from atlasbridge.core.recognition.kinds import with_secrecy
 from atlasbridge.core.recognition.widgets.input_box import is_at_work, recognise_inner_question
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.resting_screen import has_bar, recognise_footer, whole_screen

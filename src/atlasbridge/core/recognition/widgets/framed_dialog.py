@@ -11,10 +11,17 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.secrecy import asks_for_secret
-from atlasbridge.core.recognition.widgets.box_list import BOX_LIST, find_list, focused_list
-from atlasbridge.core.recognition.widgets.box_words import boxed_finding, words_of
-from atlasbridge.core.recognition.widgets.buttons import buttons_finding, find_buttons, says_yes_or_no
+from atlasbridge.core.recognition.kinds import asks_for_secret
+from atlasbridge.core.recognition.widgets.framed_parts import (
+    BOX_LIST,
+    boxed_finding,
+    buttons_finding,
+    find_buttons,
+    find_list,
+    focused_list,
+    says_yes_or_no,
+    words_of,
+)
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import Item

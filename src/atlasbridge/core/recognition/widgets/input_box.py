@@ -15,8 +15,8 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import block
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
-from atlasbridge.core.recognition.widgets.buttons import ends_in_buttons
-from atlasbridge.core.recognition.widgets.caret_field import inner
+from atlasbridge.core.recognition.widgets.field_rows import inner
+from atlasbridge.core.recognition.widgets.framed_parts import ends_in_buttons
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.screen.frames import find_frames, inside, is_rule

@@ -10,12 +10,11 @@ import re
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asking_line import Line
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.kinds import choice_of
 from atlasbridge.core.recognition.widgets.inline_choices import coded_choices, inline_choices, marked_words
-from atlasbridge.core.recognition.widgets.line_finding import default_in, line_finding, typed_key
+from atlasbridge.core.recognition.widgets.line_finding import Line, default_in, line_finding, typed_key
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 

@@ -12,13 +12,18 @@ from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asking_line import Line, asking_line
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, Facts, Finding
-from atlasbridge.core.recognition.kinds import confirms_in
-from atlasbridge.core.recognition.secrecy import asks_for_secret
+from atlasbridge.core.recognition.kinds import asks_for_secret, confirms_in
 from atlasbridge.core.recognition.widgets.key_question import coded_finding, offered_finding, spelled_out
-from atlasbridge.core.recognition.widgets.line_finding import default_in, is_shell, line_finding, secret_finding
+from atlasbridge.core.recognition.widgets.line_finding import (
+    Line,
+    asking_line,
+    default_in,
+    is_shell,
+    line_finding,
+    secret_finding,
+)
 from atlasbridge.core.recognition.widgets.typed_list import typed_list_finding
 from atlasbridge.core.recognition.yes_no import keys_below, typing_hint, yes_no_choices
 from atlasbridge.core.screen.view import View

@@ -1,6 +1,6 @@
-"""Menus of full-screen programs whose only mark is the highlight: words below each other, or buttons in a row.
+"""Menus whose only mark is the highlight, or a bullet in front of one row: words below each other, or buttons in a row.
 
-Only small ones: a browser of files, mails or commits also has a highlighted row, and is no question.
+Only small ones: a browser of files, mails or commits also has a highlighted row, and is no question; text uses bullets.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ _BAR_RULE = MenuRule("button-bar", score=numbers.SURE, across=True)
 _WORDS = lazy(r"[^\W\d_]\w*(?: \w+)*")
 _APART = lazy(r"(?<!\S)[^\W\d_]\w*(?: \w+)?(?=\s{3}|\s*$)")
 _BUTTON = lazy(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
+_BULLETED = lazy(r"^\s*(?:[*+•●]|[-=]{1,2}>|>{2,3})\s*(?P<label>\w.*)$")
 
 
 def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -123,9 +124,6 @@ def _blocks(view: View) -> Iterator[list[Item]]:
         if plain:
             block.append(Item(at, col, label))
     yield block
-
-
-_BULLETED = lazy(r"^\s*(?:[*+•●]|[-=]{1,2}>|>{2,3})\s*(?P<label>\w.*)$")
 
 
 def find_marked(view: View) -> Menu | None:

@@ -28,6 +28,8 @@ from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
+_RULE = MenuRule("lit-numbers", score=numbers.SURE)
+
 
 def find_numbered(view: View, pointers: str) -> Menu | None:
     """The lowest rows that count from 1, with no pointer: only a dialect can say that they are a menu."""
@@ -47,9 +49,6 @@ def find_numbered(view: View, pointers: str) -> Menu | None:
 def _counts(items: list[Item]) -> bool:
     numbers = [int(item.number) for item in items]
     return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-
-
-_RULE = MenuRule("lit-numbers", score=numbers.SURE)
 
 
 def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding | None:

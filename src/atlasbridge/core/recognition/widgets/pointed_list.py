@@ -17,12 +17,12 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked, block, question_above
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.widgets.box_rows import find_box_rows
 from atlasbridge.core.recognition.widgets.field_rows import way_out
 from atlasbridge.core.recognition.widgets.filtered_list import find_counted
 from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, are_switched, menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import (
     ARROWS,
+    BOXES,
     COUNTER,
     DISABLED,
     WRAPPED,
@@ -36,6 +36,7 @@ from atlasbridge.core.recognition.widgets.list_rows import (
     verbatim,
     walk,
 )
+from atlasbridge.core.recognition.widgets.odd_one import odd_one
 from atlasbridge.core.screen.frames import find_frames, unframed
 from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View
@@ -229,3 +230,33 @@ def _asked_below(view: View, menu: Menu) -> bool:
     below = view.cursor_visible and view.row > menu.bottom and not menu.upwards
     asks = re.search(r"[^\W\d_]{3}.*[?:)\]>]", view.before_cursor())  # half an answer may stand behind it
     return below and asks is not None and not ARROWS.search("\n".join(view.lines))
+
+
+def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: int = -1) -> Menu | None:
+    """Rows that all begin with a mark: the filled one, or the one in another colour, is where the keys go."""
+    block: list[Item] = []
+    for at in range(len(rows) - 1, below, -1):
+        if rows[at] == WRAPPED:
+            continue
+        match = read_row(pattern, rows[at])
+        marked = match and (match["box"] or (match["pointer"] and match["pointer"] in BOXES))
+        if match and marked and (not block or abs(item_of(at, match).col - block[-1].col) <= numbers.GROUP_INDENT):
+            block.append(_with_its_box(item_of(at, match), match))
+        elif len(block) >= 2:
+            break
+        elif rows[at].strip():
+            block = []
+    if len(block) < 2:
+        return None
+    items = tuple(honest(list(reversed(block))))
+    filled = [at for at, item in enumerate(items) if item.checked]
+    odd = odd_one(view, [(item.row, item.col) for item in items])
+    here = [at for at, item in enumerate(items) if item.row == view.row and view.cursor_visible]
+    if odd >= 0 or here:
+        return Menu(items, odd if odd >= 0 else here[0], "radio")
+    return Menu(items, filled[0] if len(filled) == 1 else -1, "mark")
+
+
+def _with_its_box(item: Item, match: re.Match[str]) -> Item:
+    box = item.box or match["pointer"] or ""
+    return replace(item, pointed=False, box=box)

@@ -9,15 +9,16 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asking_line import Line
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
-from atlasbridge.core.recognition.secrecy import asks_for_secret
-from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE, line_finding
+from atlasbridge.core.recognition.kinds import asks_for_secret
+from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE, Line, line_finding
 from atlasbridge.core.screen.frames import is_drawn
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
+
+_ASKED_BELOW = lazy(r"^(?P<ask>\W{0,3}[^\W\d_][^:?]{1,60}(?:\[[^\]]*\])?[:?])\s(?P<filled>\S.*)?$")
 
 
 def has_bar(view: View) -> bool:
@@ -41,9 +42,6 @@ def _glimpse(view: View, row: int) -> str:
     if sum(map(len, below)) + len(below) >= EXCERPT_LIMIT:
         return "\n".join(below)[:EXCERPT_LIMIT].strip()
     return cut("\n".join([*above, *below]))
-
-
-_ASKED_BELOW = lazy(r"^(?P<ask>\W{0,3}[^\W\d_][^:?]{1,60}(?:\[[^\]]*\])?[:?])\s(?P<filled>\S.*)?$")
 
 
 def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | None:

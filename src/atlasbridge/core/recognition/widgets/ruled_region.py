@@ -1,4 +1,4 @@
-"""What one of the dialect's rules knows by its words in a region of the screen: a tool's input box, its own questions.
+"""What a dialect's rules and marks know by words in a region of the screen: a tool's input box, its own questions.
 
 Answered as the rule says; an idle box also tells what the tool said last.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.step import Stands, Step, Until, When
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asking_line import Line
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any, steady
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
-from atlasbridge.core.recognition.secrecy import asks_for_secret
+from atlasbridge.core.recognition.kinds import asks_for_secret
+from atlasbridge.core.recognition.widgets.line_finding import Line
 from atlasbridge.core.recognition.widgets.line_question import finding_of
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.view import View

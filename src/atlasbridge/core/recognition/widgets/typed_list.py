@@ -14,11 +14,10 @@ from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import block, compact, question_above
-from atlasbridge.core.recognition.asking_line import Line
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.kinds import asks_to_choose, choice_of, refuses
-from atlasbridge.core.recognition.widgets.line_finding import _BARE, default_in, is_shell, line_finding, typed_key
+from atlasbridge.core.recognition.widgets.line_finding import _BARE, Line, default_in, is_shell, line_finding, typed_key
 from atlasbridge.core.screen.frames import is_drawn, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
