@@ -15,8 +15,7 @@ from atlasbridge.core.recognition.widgets.framed_dialog import recognise_box
 from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
 from atlasbridge.core.recognition.widgets.key_rows import recognise_key_row, recognise_key_rows
 from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog
-from atlasbridge.core.recognition.widgets.lit_list import recognise_bulleted, recognise_lit_list
-from atlasbridge.core.recognition.widgets.numbered_list import recognise_lit_numbers
+from atlasbridge.core.recognition.widgets.lit_list import recognise_bulleted, recognise_lit_list, recognise_lit_numbers
 from atlasbridge.core.recognition.widgets.pointed_list import recognise_pointed
 from atlasbridge.core.recognition.widgets.ruled_region import recognise_region
 from atlasbridge.core.recognition.widgets.side_by_side import recognise_side_by_side

@@ -1,7 +1,7 @@
 """Fields to type into: a form of several, or one in a frame with a caret that the program draws itself.
 
 A form is rows of `Label: value`, one of which has the keys, and a button that sends it.  Answered in words,
-`Label: value; Label: value`: each field is seen to have the keys before it is emptied, and seen to hold the words after.
+`Label: value; Label: value`: each field is seen to have the keys before it is emptied, and seen to hold the words.
 Where no button is seen, a field hides what is typed, or nothing says what for, a person must look.
 """
 

@@ -8,8 +8,7 @@ from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.screen_subject import shows_subject, subject_on_screen
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import Menu
-from atlasbridge.core.recognition.widgets.numbered_list import find_numbered
+from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across
 from atlasbridge.core.screen.frames import unframed
