@@ -9,9 +9,8 @@ from atlasbridge.core.recognition.widgets.field_rows import find_form
 from atlasbridge.core.recognition.widgets.filtered_list import find_below, find_counted
 from atlasbridge.core.recognition.widgets.framed_dialog import find_frame
 from atlasbridge.core.recognition.widgets.framed_parts import current_button, find_buttons, find_list
-from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered
+from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered, odd_one
 from atlasbridge.core.recognition.widgets.lit_list import find_lit_here, find_lit_list, find_marked, find_words_here
-from atlasbridge.core.recognition.widgets.odd_one import odd_one
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_lit_words, find_row
 from atlasbridge.core.screen.view import View

@@ -23,7 +23,7 @@ from atlasbridge.core.recognition.kinds import asks_for_secret
 from atlasbridge.core.recognition.widgets.framed_parts import find_buttons
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
-from atlasbridge.core.recognition.widgets.odd_one import odd_one
+from atlasbridge.core.recognition.widgets.list_rows import odd_one
 from atlasbridge.core.recognition.widgets.resting_screen import whole_screen
 from atlasbridge.core.screen.frames import Frame, find_frames, inside, unframed
 from atlasbridge.core.screen.style import REVERSE

@@ -19,9 +19,8 @@ from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Finding
 from atlasbridge.core.recognition.kinds import choice_of
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, odd_one
 from atlasbridge.core.recognition.widgets.list_steps import move_steps
-from atlasbridge.core.recognition.widgets.odd_one import odd_one
 from atlasbridge.core.screen.frames import Frame, find_frames, inside, is_drawn, unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View

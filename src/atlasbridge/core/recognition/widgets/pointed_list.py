@@ -31,12 +31,12 @@ from atlasbridge.core.recognition.widgets.list_rows import (
     column_of,
     honest,
     item_of,
+    odd_one,
     read_row,
     row_pattern,
     verbatim,
     walk,
 )
-from atlasbridge.core.recognition.widgets.odd_one import odd_one
 from atlasbridge.core.screen.frames import find_frames, unframed
 from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View

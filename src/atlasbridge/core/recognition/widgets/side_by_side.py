@@ -13,8 +13,7 @@ from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.kinds import refuses
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu
-from atlasbridge.core.recognition.widgets.odd_one import odd_one
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, odd_one
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import is_dull
 from atlasbridge.core.screen.view import BACKGROUND, View
