@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tests.integration.test_hub_rules import asking
 from tests.support.fake_host import YES_NO, FakeHost
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
 from tests.support.sessions import wait_no_session
 from tests.support.terminal import Terminal, run_in
+from tests.support.waiting import wait_for
 
 from atlasbridge.cli.approvals_board import ARMING_S
 from atlasbridge.core.clock import SystemClock
@@ -27,7 +28,7 @@ def let_pass(terminal: Terminal, seconds: float) -> None:
 def test_a_key_answers_the_prompt_that_is_shown_and_the_receipt_names_its_session() -> None:
     with hub_process() as hub, FakeHost(hub.home, label="web-api") as host:
         host.raise_prompt(replace(YES_NO, excerpt="Drop the table? (y/n)"))
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         with watch(hub) as terminal:
             terminal.wait_for("Drop the table? (y/n)")
             assert "web-api" in terminal.text() and "1 waits" in terminal.text()
@@ -59,14 +60,14 @@ def test_the_list_goes_on_over_a_restart_of_the_hub() -> None:
         options = ("--detach", "--name", "long-job")
         with run_in(hub.home.root, "sh", "-c", "printf 'Go on? (y/n) '; read a", options=options) as start:
             assert start.wait_exit() == 0
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         with watch(hub) as terminal:
             terminal.wait_for("long-job")
             assert hub.cli("hub", "restart").returncode == 0
             terminal.wait_until(
                 lambda: "the hub is back" in terminal.text() or "away" not in terminal.text(), "the hub"
             )
-            wait_until(hub.is_asked)
+            wait_for(hub.is_asked)
             let_pass(terminal, ARMING_S)
             terminal.type("n")
             terminal.wait_for('Typed "No" into long-job')
@@ -82,7 +83,7 @@ def test_a_session_is_attached_from_the_list_and_the_list_is_there_afterwards() 
             hub.home.root, "sh", "-c", "echo what came before; printf 'Go on? (y/n) '; read a", options=options
         ) as it:
             assert it.wait_exit() == 0
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         with watch(hub) as terminal:
             terminal.wait_for("1 waits")
             terminal.type("a")
@@ -101,7 +102,7 @@ def test_a_session_is_attached_from_the_list_and_the_list_is_there_afterwards() 
 def test_g_says_what_would_be_allowed_for_a_while_and_a_digit_gives_it() -> None:
     with hub_process() as hub, FakeHost(hub.home, tool="claude") as host:
         host.raise_prompt(asking("npm run test"))
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         with watch(hub) as terminal:
             terminal.wait_for("npm run test")
             let_pass(terminal, ARMING_S)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 from tests.support.fake_host import FakeHost
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
 from tests.support.sessions import wait_no_session
 from tests.support.terminal import Terminal, run_in
+from tests.support.waiting import wait_for
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def hub() -> Iterator[HubProcess]:
 
 
 def known(hub: HubProcess, count: int) -> None:
-    wait_until(lambda: len(hub.ask("sessions")["sessions"]) == count)
+    wait_for(lambda: len(hub.ask("sessions")["sessions"]) == count)
 
 
 def test_a_session_is_killed_by_name_or_beginning_and_an_unclear_one_is_listed(hub: HubProcess) -> None:
@@ -42,13 +43,13 @@ def test_a_session_is_killed_by_name_or_beginning_and_an_unclear_one_is_listed(h
 def test_a_reply_may_name_the_session_that_asks(hub: HubProcess) -> None:
     with FakeHost(hub.home, label="deploy") as host, FakeHost(hub.home, label="deploy-staging") as other:
         prompt_id = host.raise_prompt()
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         reply = hub.popen("reply", "deploy", "y")
         assert host.answer_typing()["prompt_id"] == prompt_id
         assert reply.wait(30) == 0 and "into deploy" in reply.communicate()[0]
         host.raise_prompt()
         other.raise_prompt()
-        wait_until(lambda: len(hub.ask("prompts")["prompts"]) == 2)
+        wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 2)
         unclear = hub.cli("reply", "dep", "y", "--json")
         answer = json.loads(unclear.stdout)
         assert unclear.returncode == 3 and answer["reason"] == "ambiguous" and "deploy-staging" in answer["message"]
@@ -82,7 +83,7 @@ def test_a_real_host_keeps_its_new_name_over_a_restart_of_the_hub_and_is_attache
         assert start.wait_exit() == 0
     assert hub.cli("rename", "first", "second").returncode == 0
     assert hub.cli("hub", "restart").returncode == 0
-    wait_until(lambda: [item["label"] for item in hub.json("ps")] == ["second"])
+    wait_for(lambda: [item["label"] for item in hub.json("ps")] == ["second"])
     with Terminal(hub.command("attach", "sec"), hub.home.root) as terminal:
         terminal.wait_for("ready")
         terminal.type("\r")

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
 from tests.support.terminal import ATLASBRIDGE, Terminal
+from tests.support.waiting import wait_for
 
 from atlasbridge.adapters.announced import is_announced
 
@@ -67,7 +68,7 @@ def test_the_adapter_of_another_package_asks_and_is_answered_from_afar(packages:
         terminal.type("zed\r")  # at the terminal this time
         terminal.wait_for("name=zed")
         assert terminal.wait_exit() == 0
-    wait_until(lambda: not hub.is_asked())
+    wait_for(lambda: not hub.is_asked())
 
 
 def outside(packages: Path, hub: HubProcess) -> Terminal:
@@ -151,7 +152,7 @@ def test_what_an_adapter_leaves_out_is_raised_by_the_usual_detector_and_answered
         terminal.type("zed\r")
         terminal.wait_for("name=zed")
         assert terminal.wait_exit() == 0
-    wait_until(lambda: not hub.is_asked())
+    wait_for(lambda: not hub.is_asked())
 
 
 def test_a_question_longer_than_the_interface_allows_is_asked_and_the_fault_is_said(

@@ -1,7 +1,7 @@
 """A tool that asks through the doors from inside its session, and then tries to answer by itself, in every manner.
 
-Run as `python door_inside.py FOLDER`.  It waits for FOLDER/way.json, which says where the hub is and has a token that the
-tool has found: a hub that does not know the session yet could not say its name.
+Run as `python door_inside.py FOLDER`.  It waits for FOLDER/way.json, which says where the hub is and has a token
+that the tool has found: a hub that does not know the session yet could not say its name.
 Each child writes what it was told to FOLDER/MANNER.json, and what it was answered to FOLDER/MANNER.answer.
 """
 
@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tests.support.hubs import wait_until
 from tests.support.self_answer import MANNERS, leave
+from tests.support.waiting import wait_for
 
 from atlasbridge.client import Client, Refused
 
@@ -36,7 +36,7 @@ def try_to_answer(client: Client, prompt_id: str) -> str:
 
 
 def main(folder: Path, manner: str) -> None:
-    wait_until((folder / "way.json").exists)
+    wait_for((folder / "way.json").exists)
     way: dict[str, Any] = json.loads((folder / "way.json").read_text())
     here = Client(way["home"], label=f"script {manner}")
     web = Client(label=f"program {manner}", url=way["url"], token=way["token"])

@@ -183,17 +183,21 @@ def test_a_box_too_small_for_what_is_asked_says_so_until_all_of_it_is_shown(hub:
     short = hub.ask(replace(sample.MENU, subject=CURL))
     for record, box in ((told, ".subject pre"), (seen, ".ask")):
         go(browser, f"prompt/{record.prompt_id}")
-        card = f"[data-prompt='{record.prompt_id}']"
-        wait_text(browser, f"{card} .out-of-sight:not([hidden])", "lines are out of sight")
-        cut = f'const box = document.querySelector("{card} {box}"); return box.scrollHeight > box.clientHeight'
-        assert browser.execute_script(cut)
-        find(browser, f"{card} .out-of-sight:not([hidden])").click()
-        wait(browser, lambda it, cut=cut: not it.execute_script(cut))
-        wait(browser, lambda it, card=card: not it.find_elements("css selector", f"{card} .out-of-sight:not([hidden])"))
+        shows_all_at_a_tap(browser, f"[data-prompt='{record.prompt_id}']", box)
     go(browser, f"prompt/{short.prompt_id}")
     find(browser, f"[data-prompt='{short.prompt_id}'] .subject pre")
     steady(browser)
     assert not browser.find_elements("css selector", ".out-of-sight:not([hidden])"), "all of it is in sight"
+
+
+def shows_all_at_a_tap(browser: Any, card: str, box: str) -> None:
+    more = f"{card} .out-of-sight:not([hidden])"
+    cut = f'const box = document.querySelector("{card} {box}"); return box.scrollHeight > box.clientHeight'
+    wait_text(browser, more, "lines are out of sight")
+    assert browser.execute_script(cut)
+    find(browser, more).click()
+    wait(browser, lambda it: not it.execute_script(cut))
+    wait(browser, lambda it: not it.find_elements("css selector", more))
 
 
 def test_what_many_get_at_once_says_what_is_out_of_sight(hub: ThreadedHub, browser: Any) -> None:
@@ -214,7 +218,8 @@ def test_no_flag_is_broken_from_its_hyphen(browser: Any) -> None:
         box.className = "subject"; box.append(node); document.body.append(box); node.append(...all.command(text));
         for (let width = 120; width < 400; width += 7) {
           box.style.width = `${width}px`;
-          for (const flag of node.querySelectorAll(".k-one")) if (flag.getClientRects().length > 1) broken.push(flag.textContent);
+          for (const flag of node.querySelectorAll(".k-one"))
+            if (flag.getClientRects().length > 1) broken.push(flag.textContent);
         }
         const count = node.querySelectorAll(".k-one").length; box.remove(); done([count, broken]); })"""
     command = "head -1 x | docker run --rm -v a:b -e A=1 i sh -c 'ls' && git push --force -rf --no-verify"
