@@ -10,8 +10,9 @@ import pytest
 import telegram
 from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup, MessageEntity
 from telegram.error import BadRequest, Conflict, Forbidden, InvalidToken, NetworkError, RetryAfter
-from tests.support.fake_server import ManualClock
 from tests.support.fake_telegram import FakeTelegram
+
+from atlasbridge.core.clock import ManualClock
 
 ADA = 1001
 
@@ -23,7 +24,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def server(clock: ManualClock) -> Iterator[FakeTelegram]:
-    with FakeTelegram(clock=clock) as fake:
+    with FakeTelegram(clock=clock.wall) as fake:
         yield fake
 
 

@@ -22,19 +22,6 @@ FaultKind = Literal["status", "slow", "cut_before", "cut_after", "garbage", "err
 DEADLINE_S = 30.0
 
 
-class ManualClock:
-    """Wall time that moves only when a test says so."""
-
-    def __init__(self, start: float = 1_800_000_000.0) -> None:
-        self.now = start
-
-    def __call__(self) -> float:
-        return self.now
-
-    def advance(self, seconds: float) -> None:
-        self.now += seconds
-
-
 @dataclass(slots=True)
 class Fault:
     """One planned failure: `times` requests to `method` fail this way ("*" is every method)."""
