@@ -78,6 +78,7 @@ class FakeHost:
         if fault is not None:  # the tests that share the hub find no session of one that failed
             with contextlib.suppress(OSError):
                 self.end()
+            self.die()
         self.close()
 
     def _connect(self) -> None:
