@@ -37,10 +37,14 @@ def test_a_setting_is_set_and_unset_and_a_bad_one_changes_nothing() -> None:
         assert tomllib.loads(text)["detection"]["settle_ms"] == 75 and text.startswith("# mine")
         assert hub.home.config.stat().st_mode & 0o777 == 0o600
         wrong = hub.cli("config", "set", name, "never")
-        assert wrong.returncode == 2 and "detection.settle_ms" in wrong.stderr
+        assert wrong.returncode == 2 and wrong.stderr.startswith("error: detection.settle_ms should be")
         slip = hub.cli("config", "set", "detection.setle_ms", "1")
         assert slip.returncode == 2 and "did you mean settle_ms" in slip.stderr
         assert hub.home.config.read_text() == text
+        assert hub.cli("config", "get", name).stdout == "75\n"
+        assert tomllib.loads(hub.cli("config", "get", "detection").stdout)["detection"]["settle_ms"] == 75
+        slip = hub.cli("config", "get", "detection.setle_ms")
+        assert slip.returncode == 2 and "did you mean detection.settle_ms" in slip.stderr
         assert hub.cli("config", "unset", name).returncode == 0
         assert "settle_ms" not in hub.home.config.read_text()
 
