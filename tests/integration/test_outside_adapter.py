@@ -113,7 +113,7 @@ def test_ctrl_c_is_the_tools_own_also_while_it_asks(packages: Path, hub: HubProc
 
 
 def test_the_tools_terminal_is_as_large_as_the_persons(packages: Path, hub: HubProcess) -> None:
-    make_agent(packages, 'sleep 0.5; echo "size=$(stty size)."\n')
+    make_agent(packages, 'while sleep 0.1; do echo "size=$(stty size)."; done\n')
     with outside(packages, hub) as terminal:
         terminal.wait_for(f"size={terminal.screen.rows} {terminal.screen.cols}.")
 

@@ -89,7 +89,7 @@ class FakeHost:
         self.process.stdin.flush()
         _, (fd,), _, _ = socket.recv_fds(self._hatch, 1, 1)
         self._socket = socket.socket(fileno=fd)
-        self._socket.settimeout(20)
+        self._socket.settimeout(60)
         self.say("hello", session=self.record.to_wire(), open=self.open, typed=self.typed, ttl_s=self._ttl_s)
         assert self.hear("welcome") == {"m": "welcome"}
 

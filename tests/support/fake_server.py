@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeVar
 
 from aiohttp import web
+from tests.support.waiting import DEADLINE_S
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 T = TypeVar("T")
 FaultKind = Literal["status", "slow", "cut_before", "cut_after", "garbage", "error"]
-DEADLINE_S = 30.0
 
 
 @dataclass(slots=True)
