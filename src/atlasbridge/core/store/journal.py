@@ -2,7 +2,8 @@
 
 An audit entry is a row in the transaction of its decision; only after the commit it is copied to audit.log.
 The table is the truth.  A copy that fails blocks nothing (the decision is already recorded): it raises `alarm`, and the
-same lines are written again with the next commit or by `flush`.
+same lines are written again with the next commit or by `flush`.  Decisions that come together may share a commit
+(`together`): nothing that follows from any of them happens before it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.discreet import discreet_data
 from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
+from atlasbridge.core.store.group import Group
 from atlasbridge.core.store.reconcile import find_sound_end, read_adoptable
 from atlasbridge.core.values import frozen
 
@@ -63,18 +65,49 @@ class Journal:
         self._anchor = Anchor(audit_path.with_name(ANCHOR_NAME))
         self._clock = clock
         self._exported: int | None = None  # entries in audit.log; None before it was looked at
+        self._group: Group | None = None  # the writes that are to be committed together, while there are such
 
     @contextmanager
     def write(self) -> Iterator[Work]:
+        """On disk when this ends, or with the commit of the group that it is part of."""
+        with self.together(), self._current().write() as connection:
+            yield self._work(connection)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """All that is written inside becomes durable by one commit at the end; StoreError: nothing of it did.
+
+        A write that fails inside takes back itself alone.  Nobody may wait inside: no other work comes between.
+        """
+        if self._group is not None:
+            yield  # the one outside commits
+            return
+        group = self._group = Group(self.database)
         try:
-            with self.database.transaction() as connection:
-                yield self._work(connection)
-        except StoreError as error:
-            if isinstance(error.__cause__, sqlite3.Error):  # not a wish of the caller's that made no sense
-                self._note_fault(str(error))
-            raise
-        self._note_fault("")
-        self.flush()
+            yield
+            group.commit()
+        finally:
+            self._group = None
+            group.give_up()
+            if group.refused:
+                self._note_fault(group.refused)
+        if group.begun:
+            self._note_fault(group.refused)
+            self.flush()
+        for consequence in group.consequences:
+            consequence()
+
+    def when_durable(self, consequence: Callable[[], None]) -> None:
+        """Do this when all that was written up to now is on disk: at once, or after the commit that is to come.  If
+        that fails it is not done at all."""
+        if self._group is None:
+            consequence()
+        else:
+            self._group.consequences.append(consequence)
+
+    def _current(self) -> Group:
+        assert self._group is not None
+        return self._group
 
     def _note_fault(self, fault: str) -> None:
         if fault != self.fault:
