@@ -92,7 +92,10 @@ class PromptLife:
         self._watch(record)
         if not self._answer_by(verdict, record, session) and not self.on_idle(record, session):
             self.escalation.begin(record, session)
-        again = self._again.pop(session.session_id, None)
+        self.hub.ledger.when_durable(lambda: self._asked_again(record))
+
+    def _asked_again(self, record: PromptRecord) -> None:
+        again = self._again.pop(record.session_id, None)
         if again is not None and not again.done():
             again.set_result(record)
 
@@ -289,11 +292,14 @@ class PromptLife:
         self._finish(record, event, self.receipts.make(stage, sentence, record), **fields)
 
     def _finish(self, record: PromptRecord, event: str, receipt: Receipt, **fields: Any) -> None:
-        self.hub.scheduler.cancel(f"expire:{record.prompt_id}")
-        self.escalation.end(record.prompt_id)
-        self.on_end(record.prompt_id)
-        self._publish(event, record, **fields)
-        self.hub.router.update(record, receipt)
+        def tell() -> None:
+            self.hub.scheduler.cancel(f"expire:{record.prompt_id}")
+            self.escalation.end(record.prompt_id)
+            self.on_end(record.prompt_id)
+            self._publish(event, record, **fields)
+            self.hub.router.update(record, receipt)
+
+        self.hub.ledger.when_durable(tell)  # not before: if its end is not kept, its time and its ladder go on
 
     def _publish(self, event: str, record: PromptRecord, **fields: Any) -> None:
         if name := self.hub.ledger.name_of(str(fields.get("by") or "")):

@@ -19,7 +19,7 @@ class Group:
     def __init__(self, database: Database) -> None:
         self.begun = False
         self.refused = ""
-        self.consequences: list[Callable[[], None]] = []
+        self.consequences: list[Callable[[], object]] = []
         self._database = database
         self._lost: sqlite3.Error | None = None  # SQLite gave the whole transaction up: nothing of it may be committed
 

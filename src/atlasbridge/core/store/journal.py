@@ -97,7 +97,7 @@ class Journal:
         for consequence in group.consequences:
             consequence()
 
-    def when_durable(self, consequence: Callable[[], None]) -> None:
+    def when_durable(self, consequence: Callable[[], object]) -> None:
         """Do this when all that was written up to now is on disk: at once, or after the commit that is to come.  If
         that fails it is not done at all."""
         if self._group is None:

@@ -1,0 +1,73 @@
+"""What hosts say and what people answer, in rounds: whatever came in while the last round was written is the next one.
+
+Each is done for itself, in the order in which it came; one commit makes all of a round durable, and only then does
+anybody hear of anything in it.  Which of them is right is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from atlasbridge.core.errors import StoreError
+from atlasbridge.core.store.ledger import Ledger
+
+MOST_AT_ONCE: Final = 32  # so that nobody waits long for the others of a round
+T = TypeVar("T")
+
+
+class Rounds:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._waiting: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
+
+    def start(self, act: Callable[[], T]) -> asyncio.Future[T]:
+        """Its outcome, once that is on disk; StoreError: nothing of it happened.  `act` must not wait for anything."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self._hold_round)
+        self._waiting.append((act, done))
+        return done
+
+    async def take(self, act: Callable[[], T]) -> T:
+        return await self.start(act)
+
+    def finish(self) -> None:
+        """The hub ends: what came in is still done."""
+        while self._waiting:
+            self._hold_round()
+
+    def _hold_round(self) -> None:
+        if not self._waiting:
+            return
+        acts = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_AT_ONCE))]
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._hold_round)
+        outcomes: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
+        try:
+            with self._ledger.together():
+                outcomes = [(done, *_attempt(act)) for act, done in acts if not done.cancelled()]
+        except StoreError as error:
+            outcomes = [(done, None, error) for _, done in acts]
+        for done, outcome, fault in outcomes:
+            _tell(done, outcome, fault)
+
+
+def _attempt(act: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    """One act's fault is that of whoever wanted it, and of nobody else in the round."""
+    try:
+        return act(), None
+    except Exception as fault:  # no boundary: it is raised again where this act is waited for
+        return None, fault
+
+
+def _tell(done: asyncio.Future[Any], outcome: Any, fault: Exception | None) -> None:
+    if done.done():
+        return  # whoever wanted it has gone meanwhile
+    if fault is None:
+        done.set_result(outcome)
+    else:
+        done.set_exception(fault)
