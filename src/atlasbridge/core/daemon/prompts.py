@@ -220,6 +220,8 @@ class PromptLife:
                 log.warning("a host said %r of prompt %s", outcome, prompt_id)
 
     def effect(self, prompt_id: str, outcome: str, detail: str = "") -> None:
+        if outcome == "taken" and self.take(prompt_id):
+            return
         self._injected(prompt_id, detail)  # whoever sees an effect has typed, whichever word comes first
         if outcome == "taken":
             self.take(prompt_id)
@@ -229,10 +231,12 @@ class PromptLife:
                 sentence = "It was typed, but the prompt is still there. Look at the terminal."
                 self._end(record, "prompt.failed", "still_there", sentence, reason="still_there")
 
-    def take(self, prompt_id: str) -> None:
+    def take(self, prompt_id: str) -> bool:
+        """False: it was not known to be typed."""
         record = self.hub.ledger.resolve(prompt_id)
         if record is not None:
             self._taken(record)
+        return record is not None
 
     def _taken(self, record: PromptRecord) -> None:
         self._finish(record, "prompt.resolved", self.receipts.taken(record), **decision_of(record))

@@ -39,12 +39,9 @@ class Work:
     connection: sqlite3.Connection
     now: float
     wall: float
+    at: str  # the wall time as it is written down
     exported: int  # entries that are certainly in audit.log
     name_of: Callable[[str], str] = lambda identity: ""
-
-    @property
-    def at(self) -> str:
-        return iso(self.wall)
 
     def audit(self, event: str, **fields: Any) -> None:
         """Who decided is written as the identity, and with the one name where the person has one."""
@@ -67,24 +64,32 @@ class Journal:
         self._exported: int | None = None  # entries in audit.log; None before it was looked at
         self._group: Group | None = None  # the writes that are to be committed together, while there are such
 
-    @contextmanager
-    def write(self) -> Iterator[Work]:
+    def write(self) -> AbstractContextManager[Work]:
         """On disk when this ends, or with the commit of the group that it is part of."""
-        with self.together(), self._current().write() as connection:
+        return self._write_alone() if self._group is None else self._write_in(self._group)
+
+    @contextmanager
+    def _write_alone(self) -> Iterator[Work]:
+        with self.together() as group, group.write() as connection:
             yield self._work(connection)
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def _write_in(self, group: Group) -> Iterator[Work]:
+        with group.write() as connection:
+            yield self._work(connection)
+
+    @contextmanager
+    def together(self) -> Iterator[Group]:
         """All that is written inside becomes durable by one commit at the end; StoreError: nothing of it did.
 
         A write that fails inside takes back itself alone.  Nobody may wait inside: no other work comes between.
         """
         if self._group is not None:
-            yield  # the one outside commits
+            yield self._group  # the one outside commits
             return
         group = self._group = Group(self.database)
         try:
-            yield
+            yield group
             group.commit()
         finally:
             self._group = None
@@ -105,10 +110,6 @@ class Journal:
         else:
             self._group.consequences.append(consequence)
 
-    def _current(self) -> Group:
-        assert self._group is not None
-        return self._group
-
     def _note_fault(self, fault: str) -> None:
         if fault != self.fault:
             self.fault = fault
@@ -126,7 +127,8 @@ class Journal:
             self.on_alarm(now)
 
     def _work(self, connection: sqlite3.Connection) -> Work:
-        return Work(connection, self._clock.now(), self._clock.wall(), self._exported or 0, self.name_of)
+        wall = self._clock.wall()
+        return Work(connection, self._clock.now(), wall, iso(wall), self._exported or 0, self.name_of)
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         return self.database.reading()

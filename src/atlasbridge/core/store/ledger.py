@@ -81,7 +81,7 @@ class Ledger(Postponed):
     def name_of(self, identity: str) -> str:
         return self.journal.name_of(identity)
 
-    def together(self) -> AbstractContextManager[None]:
+    def together(self) -> AbstractContextManager[object]:
         """What is changed inside shares one commit; StoreError: nothing of it happened."""
         return self.journal.together()
 
