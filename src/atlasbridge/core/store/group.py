@@ -1,14 +1,17 @@
 """Several writes, one commit: each of them whole or not at all, and what is to follow only when all are on disk.
 
-It knows nothing of prompts or of the audit log; `journal.py` decides what belongs together.
+It knows nothing of prompts; `journal.py` decides what belongs together.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
+from atlasbridge.core.audit.chain import Head
+from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.fault import store_error
 
@@ -16,10 +19,12 @@ from atlasbridge.core.store.fault import store_error
 class Group:
     """One transaction, begun with the first write.  `refused`: why a write of it failed; "": none did."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, exported: int) -> None:
+        self.exported = exported  # entries that are certainly in audit.log
         self.begun = False
         self.refused = ""
         self.consequences: list[Callable[[], object]] = []
+        self.head: Head | None = None  # of the audit log, with what this group has added to it; None: nothing yet
         self._database = database
         self._lost: sqlite3.Error | None = None  # SQLite gave the whole transaction up: nothing of it may be committed
 
@@ -30,9 +35,11 @@ class Group:
         try:
             self._begin(connection)
             connection.execute("SAVEPOINT one_write")
+            head = self.head
             try:
                 yield connection
             except BaseException:
+                self.head = head
                 self._take_back(connection)
                 raise
             connection.execute("RELEASE one_write")
@@ -57,12 +64,19 @@ class Group:
         if self.begun and not connection.in_transaction:
             self._lost = self._lost or error
 
+    def audit(self, ts: str, event: str, fields: Mapping[str, Any]) -> None:
+        """One more entry of the log; where that stands now is written once, with the commit."""
+        connection = self._database.connection
+        self.head = audit_events.append(connection, self.head or audit_events.head(connection), ts, event, fields)
+
     def commit(self) -> None:
         """Everything is on disk when this returns; StoreError: nothing of it is."""
         connection = self._database.connection
         try:
             if self._lost is not None:
                 raise self._lost
+            if self.head is not None:
+                audit_events.put_head(connection, self.head, self.exported)
             if self.begun:
                 connection.execute("COMMIT")
         except sqlite3.Error as error:

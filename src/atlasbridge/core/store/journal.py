@@ -17,7 +17,7 @@ from typing import Any
 
 from atlasbridge.core.audit.anchor import NAME as ANCHOR_NAME
 from atlasbridge.core.audit.anchor import Anchor, read_anchor
-from atlasbridge.core.audit.chain import START
+from atlasbridge.core.audit.chain import START, Head
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.log import AuditFile
 from atlasbridge.core.clock import Clock, iso
@@ -40,14 +40,14 @@ class Work:
     now: float
     wall: float
     at: str  # the wall time as it is written down
-    exported: int  # entries that are certainly in audit.log
+    group: Group
     name_of: Callable[[str], str] = lambda identity: ""
 
     def audit(self, event: str, **fields: Any) -> None:
         """Who decided is written as the identity, and with the one name where the person has one."""
         person = self.name_of(str(fields.get("decided_by") or ""))
         fields |= {"person": person} if person else {}
-        audit_events.append(self.connection, self.at, event, discreet_data(fields), self.exported)
+        self.group.audit(self.at, event, discreet_data(fields))
 
 
 class Journal:
@@ -71,12 +71,12 @@ class Journal:
     @contextmanager
     def _write_alone(self) -> Iterator[Work]:
         with self.together() as group, group.write() as connection:
-            yield self._work(connection)
+            yield self._work(connection, group)
 
     @contextmanager
     def _write_in(self, group: Group) -> Iterator[Work]:
         with group.write() as connection:
-            yield self._work(connection)
+            yield self._work(connection, group)
 
     @contextmanager
     def together(self) -> Iterator[Group]:
@@ -87,7 +87,7 @@ class Journal:
         if self._group is not None:
             yield self._group  # the one outside commits
             return
-        group = self._group = Group(self.database)
+        group = self._group = Group(self.database, self._exported or 0)
         try:
             yield group
             group.commit()
@@ -101,6 +101,24 @@ class Journal:
             self.flush()
         for consequence in group.consequences:
             consequence()
+
+    @contextmanager
+    def _write_unflushed(self) -> Iterator[Work]:
+        """While audit.log is brought in line nothing is copied to it."""
+        group = Group(self.database, self._exported or 0)
+        try:
+            with group.write() as connection:
+                yield self._work(connection, group)
+            group.commit()
+        finally:
+            group.give_up()
+
+    def audit_head(self) -> Head:
+        """With what is not committed yet, where something is under way."""
+        if self._group is not None and self._group.head is not None:
+            return self._group.head
+        with self.database.reading() as connection:
+            return audit_events.head(connection)
 
     def when_durable(self, consequence: Callable[[], object]) -> None:
         """Do this when all that was written up to now is on disk: at once, or after the commit that is to come.  If
@@ -126,9 +144,9 @@ class Journal:
         if bool(now) != bool(before):
             self.on_alarm(now)
 
-    def _work(self, connection: sqlite3.Connection) -> Work:
+    def _work(self, connection: sqlite3.Connection, group: Group) -> Work:
         wall = self._clock.wall()
-        return Work(connection, self._clock.now(), wall, iso(wall), self._exported or 0, self.name_of)
+        return Work(connection, self._clock.now(), wall, iso(wall), group, self.name_of)
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         return self.database.reading()
@@ -192,8 +210,8 @@ class Journal:
     def _repair(self, size: int, exported: int, **what: Any) -> None:
         """The file first: while it cannot be written, trying again must not pile up records."""
         self._resume(size, exported)
-        with self.database.transaction() as connection:
-            self._work(connection).audit(AuditEvent.AUDIT_REPAIRED, **what)
+        with self._write_unflushed() as work:
+            work.audit(AuditEvent.AUDIT_REPAIRED, **what)
 
     def _resume(self, size: int, exported: int) -> None:
         self._file.start(size)
@@ -205,17 +223,17 @@ class Journal:
         if not lines:
             return False
         anchored = read_anchor(self._anchor.path) is not None
-        with self.database.transaction() as connection:
-            audit_events.adopt(connection, lines)
-            self._compare_with_anchor(self._work(connection))
-            self._work(connection).audit(AuditEvent.AUDIT_ADOPTED, entries=len(lines), anchored=anchored)
-            end = find_sound_end(connection, self._file.path)
+        with self._write_unflushed() as work:
+            audit_events.adopt(work.connection, lines)
+            self._compare_with_anchor(work)
+            work.audit(AuditEvent.AUDIT_ADOPTED, entries=len(lines), anchored=anchored)
+            end = find_sound_end(work.connection, self._file.path)
         self._resume(end.size, end.seq)
         return True
 
     def _note_a_cut(self) -> None:
-        with self.database.transaction() as connection:
-            self._compare_with_anchor(self._work(connection))
+        with self._write_unflushed() as work:
+            self._compare_with_anchor(work)
 
     def _compare_with_anchor(self, work: Work) -> None:
         """At the start: a store without the very entry that was written down once was shortened or exchanged."""
