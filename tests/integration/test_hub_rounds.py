@@ -69,19 +69,21 @@ async def test_a_cancel_that_is_not_committed_leaves_the_prompt_its_time() -> No
         host.close()
 
 
-async def test_a_question_that_is_not_committed_is_asked_when_its_host_comes_back() -> None:
+async def test_a_question_that_is_not_committed_is_asked_when_its_host_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with live_hub() as live:
         host, first = await ask(live)
         host.say("withdraw", prompt_id=first, reason="moved_on")
         await live.event("prompt.withdrawn")
-        taken = live.hub.rounds.start
+        start = live.hub.rounds.start
 
-        def spoilt_start(act: Any) -> Any:
-            live.hub.rounds.start = taken  # type: ignore[method-assign]
+        def start_spoilt(act: Any, urgent: bool = False) -> Any:
+            monkeypatch.undo()
             spoil_the_round(live).add_done_callback(lambda done: done.exception())
-            return taken(act)
+            return start(act, urgent)
 
-        live.hub.rounds.start = spoilt_start  # type: ignore[method-assign]
+        monkeypatch.setattr(live.hub.rounds, "start", start_spoilt)
         prompt_id = host.raise_prompt()
         await until(lambda: live.hub.hosts.get(host.session_id) is None, "the hub to cut the host off")
         assert live.hub.desk.prompt(prompt_id) is None

@@ -11,7 +11,7 @@ from tests.support.ledgers import ME, YES, ask, open_ledger
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.model import PromptRecord, PromptState, Reject
-from atlasbridge.core.routing.rounds import MOST_AT_ONCE, Rounds
+from atlasbridge.core.routing.rounds import ALWAYS, MOST_AT_ONCE, Rounds
 from atlasbridge.core.store.ledger import Ledger
 
 
@@ -41,7 +41,8 @@ async def test_what_comes_in_together_is_one_commit_and_each_hears_its_own_outco
     rounds, asked = Rounds(ledger), [ask(ledger) for _ in range(4)]
     seen = commits(ledger)
     outcomes = await asyncio.gather(*(rounds.take(lambda one=one: claim(ledger, one)) for one in asked))  # type: ignore[misc]
-    assert [one.prompt_id for one in outcomes] == [one.prompt_id for one in asked]
+    won = [one.prompt_id for one in outcomes if isinstance(one, PromptRecord)]
+    assert won == [one.prompt_id for one in asked]
     assert len(seen) == 1 and states(ledger, asked) == {PromptState.REPLY_RECEIVED}
 
 
@@ -51,6 +52,19 @@ async def test_a_round_has_its_measure_and_the_rest_is_the_next_one(ledger: Ledg
     count = 2 * MOST_AT_ONCE + 1
     await asyncio.gather(*(rounds.take(lambda n=n: done.append(n) or ledger.note("NOTED")) for n in range(count)))  # type: ignore[misc]
     assert done == list(range(count)) and len(seen) == 3
+
+
+async def test_what_a_person_waits_for_comes_first_and_the_rest_comes_all_the_same(ledger: Ledger) -> None:
+    rounds, done = Rounds(ledger), []
+    count = 2 * MOST_AT_ONCE
+    others = [rounds.start(lambda n=n: done.append(f"other {n}")) for n in range(count)]  # type: ignore[misc]
+    urgent = [rounds.start(lambda n=n: done.append(f"urgent {n}"), urgent=True) for n in range(count)]  # type: ignore[misc]
+    await asyncio.gather(*others, *urgent)
+    first = MOST_AT_ONCE - ALWAYS
+    assert done[:first] == [f"urgent {n}" for n in range(first)]
+    assert done[first:MOST_AT_ONCE] == [f"other {n}" for n in range(ALWAYS)]
+    assert [one for one in done if one.startswith("other")] == [f"other {n}" for n in range(count)]
+    assert len(done) == 2 * count
 
 
 async def test_one_acts_fault_is_nobody_elses(ledger: Ledger) -> None:

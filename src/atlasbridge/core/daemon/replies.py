@@ -45,7 +45,7 @@ class ReplyDesk:
         if reply.request_key and (known := self.hub.ledger.request(_request(reply))) is not None:
             return known.refusal or await self._outcome_again(record, reply, known.prompt_id)
         try:
-            outcome = await self.hub.rounds.take(lambda: self._act(reply))
+            outcome = await self.hub.rounds.take(lambda: self._act(reply), urgent=True)
         except StoreError as error:
             return self._refused(record, reply, Reject(Refusal.UNAVAILABLE, _NOT_RECORDED.format(error)))
         if isinstance(outcome, Receipt | Reject):

@@ -12,7 +12,7 @@ from typing import Any
 from atlasbridge.core import wire
 from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.kinship import Kinship
-from atlasbridge.core.daemon.sessions import UNRECORDED, SessionLife
+from atlasbridge.core.daemon.sessions import AWAITED, UNRECORDED, SessionLife
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.kin import look_at, own_tool, started_at
 from atlasbridge.core.peer import Peer, read_peer
@@ -134,7 +134,8 @@ class HubServer:
         if message.get("m") in UNRECORDED:
             self._sessions.handle(link, message)
         else:
-            await self._rounds.take(lambda: self._sessions.handle(link, message))
+            urgent = message.get("m") in AWAITED
+            await self._rounds.take(lambda: self._sessions.handle(link, message), urgent)
 
     async def _serve_command(
         self, first: dict[str, Any], peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -1,7 +1,7 @@
 """What hosts say and what people answer, in rounds: whatever came in while the last round was written is the next one.
 
-Each is done for itself, in the order in which it came; one commit makes all of a round durable, and only then does
-anybody hear of anything in it.  Which of them is right is decided elsewhere.
+Each is done for itself, in the order in which it came, what somebody waits for before the rest; one commit makes all
+of a round durable, and only then does anybody hear of anything in it.  Which of them is right is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -15,36 +15,42 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.store.ledger import Ledger
 
 MOST_AT_ONCE: Final = 32  # so that nobody waits long for the others of a round
+ALWAYS: Final = 8  # of what is not urgent, so that it comes to an end, too
 T = TypeVar("T")
+_Waiting = deque[tuple[Callable[[], Any], asyncio.Future[Any]]]
 
 
 class Rounds:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._waiting: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
+        self._urgent: _Waiting = deque()
+        self._others: _Waiting = deque()
 
-    def start(self, act: Callable[[], T]) -> asyncio.Future[T]:
-        """Its outcome, once that is on disk; StoreError: nothing of it happened.  `act` must not wait for anything."""
+    def start(self, act: Callable[[], T], urgent: bool = False) -> asyncio.Future[T]:
+        """Its outcome, once that is on disk; StoreError: nothing of it happened.  `act` must not wait for anything.
+
+        `urgent`: a person waits for it.
+        """
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
-        if not self._waiting:
+        if not self._urgent and not self._others:
             loop.call_soon(self._hold_round)
-        self._waiting.append((act, done))
+        (self._urgent if urgent else self._others).append((act, done))
         return done
 
-    async def take(self, act: Callable[[], T]) -> T:
-        return await self.start(act)
+    async def take(self, act: Callable[[], T], urgent: bool = False) -> T:
+        return await self.start(act, urgent)
 
     def finish(self) -> None:
         """The hub ends: what came in is still done."""
-        while self._waiting:
+        while self._urgent or self._others:
             self._hold_round()
 
     def _hold_round(self) -> None:
-        if not self._waiting:
-            return
-        acts = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_AT_ONCE))]
-        if self._waiting:
+        first = min(len(self._urgent), MOST_AT_ONCE - min(ALWAYS, len(self._others)))
+        acts = [self._urgent.popleft() for _ in range(first)]
+        acts += [self._others.popleft() for _ in range(min(len(self._others), MOST_AT_ONCE - first))]
+        if self._urgent or self._others:
             asyncio.get_running_loop().call_soon(self._hold_round)
         outcomes: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
         try:
