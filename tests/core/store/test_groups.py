@@ -76,6 +76,19 @@ def test_what_follows_waits_for_the_disk_and_comes_in_order(ledger: Ledger, tmp_
     assert told == []
 
 
+def test_what_fails_afterwards_keeps_nobody_else_from_hearing(ledger: Ledger) -> None:
+    record, told = ask(ledger), []
+
+    def stumble() -> None:
+        raise StoreError("the disk is full")
+
+    with ledger.together():
+        assert isinstance(ledger.claim(record.prompt_id, record.session_id, None, YES, ME), PromptRecord)
+        ledger.when_durable(stumble)
+        ledger.when_durable(lambda: told.append("type it"))
+    assert told == ["type it"]
+
+
 def test_of_two_answers_in_one_group_the_first_wins(ledger: Ledger) -> None:
     record = ask(ledger)
     with ledger.together():

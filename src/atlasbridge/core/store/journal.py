@@ -50,6 +50,14 @@ class Work:
         self.group.audit(self.at, event, discreet_data(fields))
 
 
+def _follow(consequence: Callable[[], object]) -> None:
+    """What one decision leads to must not keep the others of its group from being carried out: they are on disk."""
+    try:
+        consequence()
+    except Exception:  # the boundary between the decisions of a group
+        log.exception("what follows from something that was recorded failed")
+
+
 class Journal:
     def __init__(self, database: Database, audit_path: Path, clock: Clock) -> None:
         self.database = database
@@ -100,7 +108,7 @@ class Journal:
             self._note_fault(group.refused)
             self.flush()
         for consequence in group.consequences:
-            consequence()
+            _follow(consequence)
 
     @contextmanager
     def _write_unflushed(self) -> Iterator[Work]:
