@@ -17,7 +17,8 @@ from atlasbridge.core.store.ledger import Ledger
 MOST_AT_ONCE: Final = 32  # so that nobody waits long for the others of a round
 ALWAYS: Final = 8  # of what is not urgent, so that it comes to an end, too
 T = TypeVar("T")
-_Waiting = deque[tuple[Callable[[], Any], asyncio.Future[Any]]]
+_Act = tuple[Callable[[], Any], asyncio.Future[Any]]
+_Waiting = deque[_Act]
 
 
 class Rounds:
@@ -52,14 +53,20 @@ class Rounds:
         acts += [self._others.popleft() for _ in range(min(len(self._others), MOST_AT_ONCE - first))]
         if self._urgent or self._others:
             asyncio.get_running_loop().call_soon(self._hold_round)
-        outcomes: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
+        try:
+            for done, outcome, fault in self._do(acts):
+                _tell(done, outcome, fault)
+        finally:
+            for _, done in acts:
+                done.cancel()  # after a fault of ours nobody waits for ever; otherwise all have heard
+
+    def _do(self, acts: list[_Act]) -> list[tuple[asyncio.Future[Any], Any, Exception | None]]:
+        """What came of each, and all of it on disk."""
         try:
             with self._ledger.together():
-                outcomes = [(done, *_attempt(act)) for act, done in acts if not done.cancelled()]
+                return [(done, *_attempt(act)) for act, done in acts if not done.cancelled()]
         except StoreError as error:
-            outcomes = [(done, None, error) for _, done in acts]
-        for done, outcome, fault in outcomes:
-            _tell(done, outcome, fault)
+            return [(done, None, error) for _, done in acts]
 
 
 def _attempt(act: Callable[[], Any]) -> tuple[Any, Exception | None]:
