@@ -223,6 +223,7 @@ class Hub:
 
     async def _apply(self, plan: HubPlan) -> None:
         await self.router.stop(self._plan.settings.graceful_timeout_s)
+        self.rounds.finish()
         self._plan = plan
         self.router.policy = plan.settings.policy
         self.replies.settings = self.sessions.settings = self.desk.settings = plan.settings

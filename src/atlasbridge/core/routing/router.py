@@ -164,6 +164,10 @@ class PromptRouter:
         self._recording[key] = self._rounds.start(shown)
         self._recording[key].add_done_callback(recorded)
 
+    def just_shown(self, prompt_id: str) -> frozenset[str]:
+        """The channels that have shown it, and of which the store does not know that yet."""
+        return frozenset(name for known, name in self._recording if known == prompt_id)
+
     def _editing(
         self, name: str, record: PromptRecord, receipt: Receipt, while_open: bool = False
     ) -> Callable[[Channel], Any]:

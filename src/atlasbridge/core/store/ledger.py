@@ -337,10 +337,13 @@ class Ledger(Postponed):
                 notices.insert(work.connection, prompt_id, channel, steps, heard, work.at)
             return moves.move(work, prompt_id, PromptMoved.ROUTE)
 
-    def take_back_unshown(self, prompt_id: str) -> frozenset[tuple[int, str]]:
-        """After a restart: what was to be sent and was never shown is to be sent again.  Returns what was taken."""
+    def take_back_unshown(self, prompt_id: str, shown: Iterable[str] = ()) -> frozenset[tuple[int, str]]:
+        """After a restart: what was to be sent and was never shown is to be sent again.  Returns what was taken.
+
+        `shown`: channels that have shown it, which is just being recorded.
+        """
         with self.journal.write() as work:
-            for channel in {name for _, name in notices.taken(work.connection, prompt_id)}:
+            for channel in {name for _, name in notices.taken(work.connection, prompt_id)}.difference(shown):
                 if not deliveries.messages(work.connection, prompt_id, channel):
                     notices.forget(work.connection, prompt_id, channel)
             return notices.taken(work.connection, prompt_id)
