@@ -22,6 +22,8 @@ from atlasbridge.core.session.model import SessionRecord, SessionState
 
 log = logging.getLogger(__name__)
 
+UNRECORDED = ("screen",)  # of what a host says, this changes nothing in the store
+AWAITED = ("typed",)  # and for this, whoever answered still waits
 LOST_POLL_S = 1.0
 REMOTE_LOST_S = 15.0  # who asks over a network connection is back by then, or has gone
 
