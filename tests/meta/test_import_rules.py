@@ -125,7 +125,7 @@ FLOORS = (
         "detached",
         "own_python",
     }
-    | {"peer", "kin", "shield", "vocabulary", "lean", "home_folder"},
+    | {"peer", "kin", "shield", "vocabulary", "lean", "home_folder", "loopback", "hub_line"},
     {"screen"},
     {"prompt"},
     {"recognition"},

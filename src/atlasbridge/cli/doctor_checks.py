@@ -22,6 +22,7 @@ from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import MAX_SOCKET_PATH, Home
+from atlasbridge.core.hub_line import left_address
 from atlasbridge.core.kin import look_at, trace_line
 from atlasbridge.core.store.fault import sqlite_warning
 from atlasbridge.core.values import frozen
@@ -247,15 +248,16 @@ def check_config_mode(home: Home) -> Check:
 def check_socket(home: Home) -> Check:
     if len(os.fsencode(home.sessions / "01234567.sock")) > MAX_SOCKET_PATH:
         return Check("socket", "fault", "the home folder's path is too long", "set ATLASBRIDGE_HOME to a shorter path")
-    if home.socket.exists() and lock_holder(home.lock) is None:
+    address = left_address(home.socket)
+    if address is not None and lock_holder(home.lock) is None:
         return Check(
             "socket",
             "warning",
             "left behind by a hub that was killed; the next hub replaces it",
             "atlasbridge doctor --fix",
-            lambda: home.socket.unlink(missing_ok=True),
+            lambda: address.unlink(missing_ok=True),
         )
-    return Check("socket", "ok", str(home.socket))
+    return Check("socket", "ok", str(address or home.socket))
 
 
 def check_hub(home: Home) -> Iterator[Check]:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
-from atlasbridge.core.kin import Household, Process, decide_kin, look_at, trace_line
+from atlasbridge.core.kin import Household, decide_kin, look_at, trace_line
+from atlasbridge.core.peer import Peer, own_uid
 from atlasbridge.core.values import frozen
 
 _PROC = Path("/proc")
@@ -38,6 +39,19 @@ def find_kin(client: Address, server: Address, households: Iterable[Household]) 
     return None if found.inode == 0 else _kin_of(found, tuple(households))
 
 
+def find_peer(client: Address, server: Address, households: Iterable[Household]) -> Peer:
+    """The process at the other end.  Where several have that socket it is the one inside a session, if any is."""
+    tables = [table for name in _TABLES if (table := _read(_PROC / name))]
+    found = find_socket(tables, client, server)
+    if found is None or found.inode == 0:
+        return Peer(0, own_uid())  # gone since, or the system does not tell: it had the key, no more is known
+    owners, _ = _owners(found, _pids())
+    near = tuple(households)
+    inside = [pid for pid in owners if decide_kin(trace_line(pid, look_at), near)]
+    pid = next(iter([*inside, *owners]), 0)
+    return Peer(pid, found.uid)
+
+
 def _kin_of(found: Socket, households: tuple[Household, ...]) -> str | None:
     processes = {pid: process for pid in _pids() if (process := look_at(pid)) is not None}
     owners, hidden = _owners(found, processes)
@@ -51,7 +65,7 @@ def _kin_of(found: Socket, households: tuple[Household, ...]) -> str | None:
     return None if inside else ""  # a tunnel's end hides its files, too; only one inside a session is suspect
 
 
-def _owners(found: Socket, processes: dict[int, Process]) -> tuple[list[int], list[int]]:
+def _owners(found: Socket, processes: Iterable[int]) -> tuple[list[int], list[int]]:
     """Who has the socket, and whose files cannot be seen though it is the same user's."""
     name = f"socket:[{found.inode}]"
     owners, hidden = [], []

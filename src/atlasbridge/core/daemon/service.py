@@ -12,6 +12,7 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.alarm import StoreAlarm
 from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.desk_outbox import CHANNEL
+from atlasbridge.core.daemon.entrance import make_entrance
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.later_desk import LaterDesk
@@ -111,9 +112,10 @@ class Hub:
             self._stop_once,
             self.rule_operations,
         )
-        self.server = HubServer(
-            home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.guests, self.kinship
+        entrance = make_entrance(
+            home.socket, settings.transport, lambda: self._plan.settings.guests, self.kinship.peer_of
         )
+        self.server = HubServer(entrance, self.sessions, self.operations.operate, self.kinship)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()

@@ -16,6 +16,7 @@ from atlasbridge.core import wire
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.terminal.wakeup import Wakeup
+from atlasbridge.core.hub_line import dial
 from atlasbridge.core.session.settings import SessionSettings
 
 _MAX_OUTBOX = 256
@@ -99,11 +100,9 @@ class HubLink:
                 self._wakeup.wait(delay_s)  # a hub that hangs up at once (its disk is full) is not hammered
 
     def _connect(self) -> socket.socket | None:
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            connection.connect(self._path)
+            connection = dial(self._path)
         except OSError:
-            connection.close()
             if self._may_start_at is not None and self._clock.now() >= self._may_start_at:
                 self._may_start_at = None
                 self._start_hub()
