@@ -125,7 +125,8 @@ FLOORS = (
         "detached",
         "own_python",
     }
-    | {"peer", "kin", "shield", "vocabulary", "lean", "home_folder", "loopback", "hub_line"},
+    | {"peer", "kin", "shield", "vocabulary", "lean", "home_folder", "loopback", "hub_line"}
+    | {"system", "file_lock", "readiness"},
     {"screen"},
     {"prompt"},
     {"recognition"},

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.system import OWN_FILE
 from atlasbridge.core.values import frozen
 
 HOST = "127.0.0.1"
@@ -52,7 +53,7 @@ def write_pass(path: Path, issued: Pass) -> None:
     """All of it or nothing, for this user alone."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600)
     with os.fdopen(fd, "w", encoding="ascii", newline="\n") as file:
         file.write(f"{issued.port} {issued.key.hex()}\n")
     for tried in range(_TRIES):

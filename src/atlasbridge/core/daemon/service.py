@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 from collections.abc import Callable
 
 from atlasbridge.core.audit.events import AuditEvent
@@ -30,6 +29,7 @@ from atlasbridge.core.daemon.rule_operations import RuleOperations
 from atlasbridge.core.daemon.server import HubServer
 from atlasbridge.core.daemon.sessions import SessionLife
 from atlasbridge.core.daemon.settings import HubSettings
+from atlasbridge.core.daemon.signals import SignalWatch
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
@@ -124,9 +124,7 @@ class Hub:
     async def run(self, on_ready: Callable[[], None]) -> None:
         """Until a signal or `stop`.  A second signal ends it at once."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.stop)
-        loop.add_signal_handler(signal.SIGHUP, self._reload_wanted.set)
+        signals = SignalWatch(loop, self.stop, self._reload_wanted.set)
         try:
             await self._start()
             on_ready()
@@ -134,8 +132,7 @@ class Hub:
             await self._serve()
         finally:
             await self._stop()
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                loop.remove_signal_handler(number)
+            signals.close()
 
     def _person_of(self, identity: str) -> str:
         """Whom an identity means, "" where nobody is named for it: who has two devices is not two people.  A desk of

@@ -48,3 +48,7 @@ class Wakeup:
         if woken:
             self.clear()
         return woken
+
+
+if not hasattr(select, "poll"):  # Windows
+    pass
