@@ -164,7 +164,7 @@ def _read(path: str) -> bytes:
 
 def started_at(pid: int) -> int:
     """When a process started, which tells it from a later one of the same number; 0: the system does not say."""
-    found = look_at(pid) if sys.platform == "linux" else None
+    found = look_at(pid) if sys.platform == "linux" and pid > 0 else None
     return found.started if found else 0
 
 

@@ -32,6 +32,7 @@ class Outlet(Protocol):
     """What the session must know of the way that the tool's output takes."""
 
     last_output_at: float
+    finished: bool
 
     @property
     def pending(self) -> bool: ...
