@@ -1,7 +1,7 @@
 """Takes from AtlasBridge, in every process that finds this folder on its path, what Python has on Unix only.
 
-Its modules see an `os`, `socket`, `select`, `signal` and `subprocess` without those names; the standard library and other
-packages keep theirs.  Where Windows has the same name for something else, using it as on Unix is an error here.
+Its modules see an `os`, `socket`, `select`, `signal` and `subprocess` without those names; the standard library and
+others keep theirs.  Where Windows has the same name for something else, using it as on Unix is an error here.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.host.console.console_inlet import ConsoleInlet
@@ -21,7 +21,7 @@ from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.session.plan import Plan
 from atlasbridge.core.session.settings import SessionSettings
-from atlasbridge.core.tty import Pty, Size
+from atlasbridge.core.tty import Console, ConsolePty, Size
 
 if TYPE_CHECKING:
     from atlasbridge.core.detection.events import Event
@@ -30,23 +30,6 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.1  # a console tells neither of its program's end nor of a new size
 _INTERRUPT = b"\x03"
-
-
-class ConsolePty(Pty, Protocol):
-    """A program on a pseudo-console: its terminal is read and written by calls, not by a descriptor."""
-
-    def read(self) -> bytes: ...
-    def write(self, data: bytes) -> None: ...
-
-
-class Console(Protocol):
-    """The console that the person sits at."""
-
-    is_terminal: bool
-
-    def read_keys(self) -> bytes: ...
-    def write(self, data: bytes) -> None: ...
-    def size(self) -> Size: ...
 
 
 class ConsoleSession:

@@ -51,4 +51,6 @@ class Wakeup:
 
 
 if not hasattr(select, "poll"):  # Windows
-    pass
+    from atlasbridge.core.host.terminal import socket_wakeup
+
+    Wakeup = socket_wakeup.SocketWakeup  # type: ignore[assignment, misc]
