@@ -59,7 +59,7 @@ def test_a_question_on_a_console_is_raised_answered_elsewhere_and_typed_once(
         assert terminal.text().count("got=y") == 1
     assert not (home / "hub.sock").exists() and (home / "hub.tcp").exists()
     audit = (home / "audit.log").read_text()
-    assert audit.count('"PROMPT_INJECTED"') == 1 and "PROMPT_RESOLVED" in audit
+    assert audit.count('"REPLY_INJECTED"') == 1 and "PROMPT_RESOLVED" in audit
 
 
 def test_what_was_typed_at_the_console_withdraws_the_question(home: Path, operator: OperatorLikeWindows) -> None:

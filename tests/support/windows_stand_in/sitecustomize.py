@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 MISSING_MODULES = {"fcntl", "termios", "resource", "pwd", "grp", "tty", "pty", "_posixsubprocess"}
+KNOWS_SIGNAL_0 = {"atlasbridge.core.system", "atlasbridge.core.kin"}  # they ask first which system it is
 BINARY = 1 << 29
 MISSING = {
     "os": {
@@ -46,7 +47,8 @@ def _open(path: Any, flags: int, mode: int = 0o777) -> int:
 
 
 def _kill(pid: int, number: int) -> None:
-    assert number, "signal 0 is Ctrl-C there"
+    asker = sys._getframe(1).f_globals["__name__"]
+    assert number or asker in KNOWS_SIGNAL_0, "signal 0 is Ctrl-C there"
     os.kill(pid, number)
 
 
