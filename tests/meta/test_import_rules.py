@@ -126,7 +126,7 @@ FLOORS = (
         "own_python",
     }
     | {"peer", "kin", "shield", "vocabulary", "lean", "home_folder", "loopback", "hub_line"}
-    | {"system", "file_lock", "readiness"},
+    | {"system", "file_lock", "readiness", "kin_windows"},
     {"screen"},
     {"prompt"},
     {"recognition"},

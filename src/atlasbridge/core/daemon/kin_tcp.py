@@ -1,16 +1,19 @@
 """Whose end of a TCP connection on this machine it is: its socket in the kernel's tables, then the process that has it.
 
-Linux only; elsewhere nobody can tell, and the token alone decides.  Where a process comes from is `core.kin`'s.
+Of a page's browser on Linux only; elsewhere nobody can tell, and the token alone decides.  Where a process comes from
+is `core.kin`'s.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 from atlasbridge.core.kin import Household, decide_kin, look_at, trace_line
+from atlasbridge.core.kin_windows import owner_of
 from atlasbridge.core.peer import Peer, own_uid
 from atlasbridge.core.values import frozen
 
@@ -41,6 +44,8 @@ def find_kin(client: Address, server: Address, households: Iterable[Household]) 
 
 def find_peer(client: Address, server: Address, households: Iterable[Household]) -> Peer:
     """The process at the other end.  Where several have that socket it is the one inside a session, if any is."""
+    if sys.platform == "win32":
+        return Peer(owner_of(client, server), own_uid())
     tables = [table for name in _TABLES if (table := _read(_PROC / name))]
     found = find_socket(tables, client, server)
     if found is None or found.inode == 0:

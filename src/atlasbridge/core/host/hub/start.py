@@ -11,6 +11,7 @@ from atlasbridge.core.detached import spawn_shell, start_alone
 from atlasbridge.core.file_lock import try_share
 from atlasbridge.core.home import Home
 from atlasbridge.core.own_python import own_environ, own_python
+from atlasbridge.core.system import OWN_FILE
 
 # The shell ends at once: nobody waits for the hub.  Where the session adopts orphans it is ours then, and reaped by us.
 _SHELL = 'cd / && "$@" </dev/null >/dev/null 2>&1 &'
@@ -38,7 +39,7 @@ def start_hub(home: Home) -> None:
 def hold_starting(home: Home) -> int:
     """A descriptor by which everybody sees that a hub is on its way; the hub closes it once it holds its lock."""
     try:
-        fd = os.open(home.starting, os.O_RDWR | os.O_CREAT, 0o600)
+        fd = os.open(home.starting, os.O_RDWR | os.O_CREAT | OWN_FILE, 0o600)
         if not try_share(fd):
             os.close(fd)
             return -1
