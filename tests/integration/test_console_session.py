@@ -3,14 +3,17 @@ no process of ours finds anything that Python lacks on Windows.  Everything else
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from tests.support.like_windows import OperatorLikeWindows, run_on_console
+from tests.support.page_client import API, enter_now
 from tests.support.waiting import wait_for
 
 NO_WEB = "[channels.web]\nenabled = false\n"
@@ -60,6 +63,27 @@ def test_a_question_on_a_console_is_raised_answered_elsewhere_and_typed_once(
     assert not (home / "hub.sock").exists() and (home / "hub.tcp").exists()
     audit = (home / "audit.log").read_text()
     assert audit.count('"REPLY_INJECTED"') == 1 and "PROMPT_RESOLVED" in audit
+
+
+def test_the_page_shows_the_console_and_answers_it(home: Path) -> None:
+    (home / "config.toml").write_text("[channels.web]\nport = 0\n")
+    (home / "config.toml").chmod(0o600)
+    operator = OperatorLikeWindows(home)
+    with run_on_console(home, sys.executable, "-c", ASK) as terminal:
+        prompt = operator.open_prompt()
+        wait_for((home / "web.json").exists, "the page")
+        link = json.loads(operator.command("web", "--no-open", "--json").stdout)["links"]["local"]
+        with httpx.Client(base_url=link.split("/#")[0], timeout=30) as page:
+            enter_now(page, link)
+            screen = page.get(f"{API}/sessions/{prompt['session_id']}/screen").json()
+            assert "Overwrite the file?" in json.dumps(screen)
+            answer = page.post(f"{API}/prompts/{prompt['prompt_id']}/reply", json={"value": "y"})
+            assert answer.status_code == 200, answer.text
+        terminal.wait_for("got=y")
+        terminal.type("Ada\r")
+        assert terminal.wait_exit() == 7
+        assert terminal.text().count("got=y") == 1
+    operator.command("hub", "stop")
 
 
 def test_what_was_typed_at_the_console_withdraws_the_question(home: Path, operator: OperatorLikeWindows) -> None:
@@ -117,15 +141,18 @@ def test_a_hub_ends_the_program_and_the_console_has_its_status(home: Path, opera
     wait_for(lambda: not operator.sessions(), "its end to be known")
 
 
-def test_the_console_has_its_size_and_every_byte(home: Path, operator: OperatorLikeWindows) -> None:
-    program = "import os, sys; print(os.get_terminal_size()); input(); print(os.get_terminal_size()); print('ü€😀')"
-    with run_on_console(home, sys.executable, "-c", program, rows=30, cols=100) as terminal:
+def test_the_console_has_its_size_and_every_byte(home: Path) -> None:
+    program = """if True:
+        import os, time
+        print(os.get_terminal_size(), flush=True)
+        while os.get_terminal_size().columns == 100: time.sleep(0.02)
+        print(os.get_terminal_size(), input(), flush=True)
+    """
+    with run_on_console(home, sys.executable, "-c", program, options=("--no-hub",), rows=30, cols=100) as terminal:
         terminal.wait_for("columns=100, lines=30")
         terminal.resize(20, 60)
-        wait_for(lambda: (operator.sessions() or [{}])[0].get("cols", 60) == 60, "the new size")
-        terminal.type("\r")
-        terminal.wait_for("columns=60, lines=20")
-        terminal.wait_for("ü€😀")
+        terminal.type("ü€😀\r")
+        terminal.wait_for("columns=60, lines=20) ü€😀")
         assert terminal.wait_exit() == 0
 
 

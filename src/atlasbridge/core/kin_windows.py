@@ -54,7 +54,7 @@ def find_owner(table: bytes, client: Address, server: Address) -> int:
 
 
 def describe(pid: int, listed: Mapping[int, Listed], started: Callable[[int], int]) -> tuple[int, int, str] | None:
-    """(parent, start, name) of one process of the list; None: it is gone.  Parent 0: the line ends here as it should."""
+    """(parent, start, name) of one process of the list; None: it is gone.  Parent 0: the line ends here."""
     found = listed.get(pid)
     if found is None:
         return None
