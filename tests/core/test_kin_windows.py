@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atlasbridge.core.kin import Household, Process, decide_kin, trace_line
-from atlasbridge.core.kin_windows import Listed, describe, find_owner, look_on_windows, owner_of, read_connections
+from atlasbridge.core.kin_windows import TaskRow, describe, find_owner, look_on_windows, owner_of, read_connections
 
 CLIENT, SERVER = ("127.0.0.1", 50123), ("127.0.0.1", 49807)
 
@@ -50,19 +50,19 @@ def test_a_table_that_says_more_than_it_holds_is_cut() -> None:
 
 # A desktop, a terminal, a session in it (20 runs the tool 30), and a person's other console
 LISTED = {
-    4: Listed(0, "System"),
-    10: Listed(9, "explorer.exe"),  # 9 is long gone, as always
-    11: Listed(10, "WindowsTerminal.exe"),
-    12: Listed(11, "powershell.exe"),
-    20: Listed(12, "python.exe"),
-    30: Listed(20, "claude.exe"),
-    31: Listed(30, "cmd.exe"),
-    32: Listed(31, "python.exe"),
-    40: Listed(11, "pwsh.exe"),
-    41: Listed(40, "python.exe"),
-    50: Listed(33, "python.exe"),  # left by a child of the tool that has ended since
-    60: Listed(61, "python.exe"),  # its parent's number was given away
-    61: Listed(10, "notepad.exe"),
+    4: TaskRow(0, "System"),
+    10: TaskRow(9, "explorer.exe"),  # 9 is long gone, as always
+    11: TaskRow(10, "WindowsTerminal.exe"),
+    12: TaskRow(11, "powershell.exe"),
+    20: TaskRow(12, "python.exe"),
+    30: TaskRow(20, "claude.exe"),
+    31: TaskRow(30, "cmd.exe"),
+    32: TaskRow(31, "python.exe"),
+    40: TaskRow(11, "pwsh.exe"),
+    41: TaskRow(40, "python.exe"),
+    50: TaskRow(33, "python.exe"),  # left by a child of the tool that has ended since
+    60: TaskRow(61, "python.exe"),  # its parent's number was given away
+    61: TaskRow(10, "notepad.exe"),
 }
 STARTED = {4: 1, 10: 10, 11: 11, 12: 12, 20: 20, 30: 30, 31: 31, 32: 32, 40: 40, 41: 41, 50: 50, 60: 60, 61: 99}
 SESSION = Household("s1", 20, 30, 20)

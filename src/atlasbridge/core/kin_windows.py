@@ -26,7 +26,7 @@ _MAY_ASK = 0x1000  # PROCESS_QUERY_LIMITED_INFORMATION
 
 
 @frozen
-class Listed:
+class TaskRow:
     """A process in the system's list."""
 
     parent: int
@@ -53,7 +53,7 @@ def find_owner(table: bytes, client: Address, server: Address) -> int:
     return next((pid for own, far, pid in read_connections(table) if (own, far) == (client, server)), 0)
 
 
-def describe(pid: int, listed: Mapping[int, Listed], started: Callable[[int], int]) -> tuple[int, int, str] | None:
+def describe(pid: int, listed: Mapping[int, TaskRow], started: Callable[[int], int]) -> tuple[int, int, str] | None:
     """(parent, start, name) of one process of the list; None: it is gone.  Parent 0: the line ends here."""
     found = listed.get(pid)
     if found is None:
@@ -89,7 +89,7 @@ def _connections() -> bytes:
         table = ctypes.create_string_buffer(size.value)
 
 
-def _list_processes() -> dict[int, Listed]:
+def _list_processes() -> dict[int, TaskRow]:
     if sys.platform != "win32":
         return {}
     import ctypes
@@ -99,11 +99,11 @@ def _list_processes() -> dict[int, Listed]:
     entry = _entry()()
     entry.size = ctypes.sizeof(entry)
     snapshot = ctypes.c_void_p(kernel.CreateToolhelp32Snapshot(_PROCESSES, 0))
-    found: dict[int, Listed] = {}
+    found: dict[int, TaskRow] = {}
     try:
         more = kernel.Process32FirstW(snapshot, ctypes.byref(entry))
         while more:
-            found[int(entry.pid)] = Listed(int(entry.parent), str(entry.name))
+            found[int(entry.pid)] = TaskRow(int(entry.parent), str(entry.name))
             more = kernel.Process32NextW(snapshot, ctypes.byref(entry))
     finally:
         kernel.CloseHandle(snapshot)

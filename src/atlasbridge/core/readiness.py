@@ -15,7 +15,7 @@ class Watched(Protocol):
     def fileno(self) -> int: ...
 
 
-class Poller(Protocol):
+class ReadyWait(Protocol):
     def register(self, fd: int | Watched, eventmask: int, /) -> None: ...
     def poll(self, timeout_ms: float | None = None, /) -> list[tuple[int, int]]: ...
 
@@ -39,5 +39,5 @@ class SelectPoller:
         return list(found.items())
 
 
-def make_poller() -> Poller:
+def make_poller() -> ReadyWait:
     return select.poll() if hasattr(select, "poll") else SelectPoller()

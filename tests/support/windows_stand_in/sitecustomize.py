@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import importlib
+import inspect
 import os
 import subprocess
 import sys
@@ -47,8 +48,9 @@ def _open(path: Any, flags: int, mode: int = 0o777) -> int:
 
 
 def _kill(pid: int, number: int) -> None:
-    asker = sys._getframe(1).f_globals["__name__"]
-    assert number or asker in KNOWS_SIGNAL_0, "signal 0 is Ctrl-C there"
+    here = inspect.currentframe()
+    assert here is not None and here.f_back is not None
+    assert number or here.f_back.f_globals["__name__"] in KNOWS_SIGNAL_0, "signal 0 is Ctrl-C there"
     os.kill(pid, number)
 
 

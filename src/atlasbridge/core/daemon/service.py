@@ -29,7 +29,7 @@ from atlasbridge.core.daemon.rule_operations import RuleOperations
 from atlasbridge.core.daemon.server import HubServer
 from atlasbridge.core.daemon.sessions import SessionLife
 from atlasbridge.core.daemon.settings import HubSettings
-from atlasbridge.core.daemon.signals import SignalWatch
+from atlasbridge.core.daemon.stop_signals import SignalWatch
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home

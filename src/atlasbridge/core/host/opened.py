@@ -28,7 +28,7 @@ class DetectorLike(Protocol):
     def explain(self) -> list[str]: ...
 
 
-class Outlet(Protocol):
+class Outflow(Protocol):
     """What the session must know of the way that the tool's output takes."""
 
     last_output_at: float

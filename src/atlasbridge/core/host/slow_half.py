@@ -27,7 +27,7 @@ from atlasbridge.core.tty import Pty, Size
 
 if TYPE_CHECKING:
     from atlasbridge.core.detection.events import Event
-    from atlasbridge.core.host.opened import Outlet
+    from atlasbridge.core.host.opened import Outflow
 
 
 def build_slow_half(
@@ -38,7 +38,7 @@ def build_slow_half(
     settings: SessionSettings,
     clock: Clock,
     started_at: float,
-    output: Outlet,
+    output: Outflow,
     ring: Ring,
     inlet: Inlet,
     events: deque[Event | bytes],

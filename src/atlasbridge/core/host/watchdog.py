@@ -25,7 +25,7 @@ from atlasbridge.core.detection.events import (
     Resized,
     WakeupDue,
 )
-from atlasbridge.core.host.opened import DetectorLike, Opened, Outlet
+from atlasbridge.core.host.opened import DetectorLike, Opened, Outflow
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.terminal.inlet import Inlet
 from atlasbridge.core.host.terminal.ring import Ring
@@ -57,7 +57,7 @@ class StallWatchdog:
         self,
         detector: DetectorLike,
         probe: WaitingProbe,
-        output: Outlet,
+        output: Outflow,
         ring: Ring,
         inlet: Inlet,
         clock: Clock,
