@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
 from tests.support.terminal import ATLASBRIDGE, Terminal
+from tests.support.waiting import wait_for
 
 from atlasbridge.adapters.announced import is_announced
 
@@ -89,7 +90,7 @@ def test_the_adapter_of_another_package_asks_and_is_answered_from_afar(packages:
         terminal.type("zed\r")  # at the terminal this time
         terminal.wait_for("name=zed")
         assert terminal.wait_exit() == 0
-    wait_until(lambda: not hub.is_asked())
+    wait_for(lambda: not hub.is_asked())
 
 
 def outside(packages: Path, hub: HubProcess) -> Terminal:
@@ -134,7 +135,7 @@ def test_ctrl_c_is_the_tools_own_also_while_it_asks(packages: Path, hub: HubProc
 
 
 def test_the_tools_terminal_is_as_large_as_the_persons(packages: Path, hub: HubProcess) -> None:
-    make_agent(packages, 'sleep 0.5; echo "size=$(stty size)."\n')
+    make_agent(packages, 'while sleep 0.1; do echo "size=$(stty size)."; done\n')
     with outside(packages, hub) as terminal:
         terminal.wait_for(f"size={terminal.screen.rows} {terminal.screen.cols}.")
 
@@ -173,7 +174,7 @@ def test_what_an_adapter_leaves_out_is_raised_by_the_usual_detector_and_answered
         terminal.type("zed\r")
         terminal.wait_for("name=zed")
         assert terminal.wait_exit() == 0
-    wait_until(lambda: not hub.is_asked())
+    wait_for(lambda: not hub.is_asked())
 
 
 def test_a_question_longer_than_the_interface_allows_is_asked_and_the_fault_is_said(

@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import NoReturn
 
 from atlasbridge import bootstrap
-from atlasbridge.adapters.announced import is_announced
 from atlasbridge.cli import run
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
@@ -31,6 +30,7 @@ from atlasbridge.core.shield import hide_memory
 _NEEDED = (  # all that a session imports while it lives; `tests` compare the list with a real one
     "ctypes",
     "tomllib",
+    "atlasbridge.adapters.announced",
     "atlasbridge.adapters.dialect_files",
     "atlasbridge.adapters.tool_start",
     "atlasbridge.config.secrets",
@@ -68,7 +68,7 @@ def main() -> int:
     for name in _NEEDED:
         import_module(name)
     rehearse(bootstrap.find_dialect(home, "", "sh"))
-    is_announced("sh")  # reads what is installed, which no host has to do again
+    bootstrap.read_announcements()
     is_fresh = watch_sources()
     clock = SystemClock()
     nursery = Nursery(
