@@ -17,7 +17,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.support.hubs import HubProcess, wait_until
+from tests.support.hubs import HubProcess
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 
@@ -260,7 +261,7 @@ def kill_rounds(hub: HubProcess, rounds: int, chance: Random) -> Counter[str]:
             victim = chance.choice(kind.victims)
             died = _round(hub, kind(hub, number, Path(folder)), victim, chance)
             ended[f"{kind.__name__[:3].lower()}, {victim} killed, {'left' if died else 'answered'}"] += 1
-            wait_until(lambda: not open_prompts(hub))
+            wait_for(lambda: not open_prompts(hub))
     return ended
 
 
@@ -268,7 +269,7 @@ def _round(hub: HubProcess, door: AskDoor | AcpDoor, victim: str, chance: Random
     """True: who asked died before it could hear."""
     moment = chance.choice(door.moments)
     if moment != "before":
-        wait_until(lambda: bool(open_prompts(hub)), 60)
+        wait_for(lambda: bool(open_prompts(hub)), deadline_s=60)
     first = threading.Thread(target=door.answering.once)
     if moment == "answering":
         first.start()
