@@ -19,7 +19,7 @@ name = "Ada"
 identities = ["cli:local"]
 [[people]]
 name = "Bert"
-identities = ["web:Chrome on Linux"]
+identities = ["web:Bert phone"]
 """
 
 
@@ -35,7 +35,7 @@ def hub() -> Iterator[HubProcess]:
 def browser(hub: HubProcess) -> Iterator[webdriver.Chrome]:
     running = open_browser(390, 844)
     phone(running, 390, 844)
-    running.get(hub.json("web", "--no-open")["links"]["local"])
+    running.get(hub.json("web", "--no-open", "--name", "Bert phone")["links"]["local"])
     wait_text(running, "#link", "live")
     yield running
     assert complaints(running) == []
