@@ -92,11 +92,9 @@ class SubjectRule:
     gutter: str = ""  # a bar that the tool draws in front of every row when there are several
     until: str = ""  # it ends above the last row like this; "": above the menu
     indent: int = 0  # columns that the tool leaves free on either side
-    margin: int = 0  # and more of them on the right
     boxed: bool = False
     target: str = ""  # group 1: the file or the address
     elsewhere: bool = False  # the dialog only names it: what it is stands further up, or nowhere
-    draws_all: bool = False  # measured: tabs and control characters, too, can be told from what the tool draws
 
 
 @frozen
