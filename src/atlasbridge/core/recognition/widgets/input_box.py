@@ -73,7 +73,8 @@ def _with_placeholder(view: View, drawn_by_the_terminal: bool) -> bool:
     if not is_faded(view.style(row, view.lines[row].find(words) + 1)):
         return False
     above = view.lines[row - 1].rstrip() if row else ""
-    apart = row > 0 and drawn_by_the_terminal and not any(map(str.isalnum, above))
+    sure = drawn_by_the_terminal or len(above.strip()) >= view.cols - numbers.BOX_MARGIN
+    apart = row > 0 and sure and not any(map(str.isalnum, above))
     told = any(any(map(str.isalnum, line)) for line in view.lines[row + 1 : row + 1 + numbers.BELOW_BOX_ROWS])
     asked = above.endswith(("?", ":", "？", "：")) or vocabulary.speaks("instruct", "unless", words)
     return (apart and told) or (not asked and vocabulary.speaks("instruct", "asks", words))

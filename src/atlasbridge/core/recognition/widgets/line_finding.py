@@ -124,7 +124,8 @@ def asking_line(view: View, facts: Facts) -> Line | None:
         if above.endswith(("?", ":")) and before.strip()[-1] not in ":?>])…%#$":
             return Line(above, start - 1, before.strip())  # a field of its own below the question
         return _below_its_question(view, before, start, facts) or Line(before.strip(), start)
-    return _last_words(view, view.row)
+    told = view.after_cursor()  # a field and nothing else: what it says may be typed is all that is asked
+    return _last_words(view, view.row) or (Line(told, view.row) if told else None)
 
 
 def _prefilled(text: str) -> Mapping[str, str] | None:

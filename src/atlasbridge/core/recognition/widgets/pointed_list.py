@@ -198,6 +198,9 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
     if not asked.text:
         asked = Asked(block(unframed(view.lines)[menu.bottom + 1 :]), asked.row)
     found = menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect)
+    if view.alternate and not asked.text.endswith(("?", ":", "？", "：")) and not _HINT.search("\n".join(view.lines)):
+        decides = any(choice.refuses for choice in found.choices)
+        found = replace(found, structural=decides)  # a live display has a row to point at, too
     sends = way_out(view, menu.bottom) if view.alternate and found.constraints.get("multi_select") else ""
     if not sends:
         return found
