@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.queue import print_queue
 
 
 @click.command("approvals")
@@ -19,7 +20,7 @@ def command(once: bool, bell: bool, as_json: bool) -> None:
 
     Arrow keys choose; y, n, digits and Enter answer; t types words; Space marks several to be answered at once;
     g allows what is asked for a while; z asks again in 15 minutes; r asks again what nobody answered in time;
-    / searches; a attaches; v shows the screen; q quits.  Only what is shown whole is answered.
+    / searches; a attaches; v shows the screen; i shows what is queued; q quits.  Only what is shown whole is answered.
     """
     with hub_client(start=True) as hub:
         if as_json:
@@ -29,6 +30,7 @@ def command(once: bool, bell: bool, as_json: bool) -> None:
             found = hub.ask("prompts")
             print_list(found["prompts"])
             print_left(found["still_waiting"])
+            print_queue(hub.request("queue").get("queue", ()), "queued")
             return
     from atlasbridge.cli.approvals_watch import Watch
 

@@ -50,9 +50,9 @@ def write_checked(home: Home, text: str) -> None:
         os.fsync(file.fileno())
     try:
         check_configuration(fresh, os.environ)
-    except ConfigError:
+    except ConfigError as error:
         fresh.unlink()
-        raise
+        raise ConfigError(str(error).replace(fresh.name, home.config.name), error.hint) from None
     _take_place(fresh, home.config)
 
 
