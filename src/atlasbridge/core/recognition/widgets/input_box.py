@@ -130,9 +130,9 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
     menu = find_menu(view, dialect.pointers)
     if menu and box.top < menu.top:
         return None  # the "box" is a list
-    inner_question = recognise_inner_question(view, facts, dialect)
-    if inner_question:
-        return inner_question
+    asked = recognise_inner_question(view, facts, dialect)
+    if asked:
+        return asked
     said = block(_said(view, box.top))
     if menu and menu.how == "pointer" and 0 <= box.top - menu.bottom <= numbers.ABOVE_BOX_ROWS:
         return replace(_to_be_looked_at("list-above-box", said, said, menu.top), score=numbers.LOOK, structural=False)

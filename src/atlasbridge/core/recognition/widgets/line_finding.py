@@ -47,10 +47,8 @@ def line_finding(view: View, line: Line, facts: Facts, rule: str, kind: PromptTy
     row = view.line_start(view.row) if line.detached else line.row
     asked = context_above(view, line.row, line.text)
     found = Finding(rule, kind, score, compact(asked.near), line.text, row, question=asked.text, whole=asked.whole)
-    found = replace(found, alone=stands_alone(view, line.row), bare=is_bare(line.text))
-    found = replace(
-        found, line_mode=facts.canonical is not False, constraints=limits(line.text), detached=line.detached
-    )
+    found = replace(found, alone=stands_alone(view, line.row), bare=is_bare(line.text), detached=line.detached)
+    found = replace(found, line_mode=facts.canonical is not False, constraints=limits(line.text))
     if line.filled:
         found = replace(found, filled=line.filled, text_steps=(Step(BACKSPACE * len(line.filled), When.DRAINED),))
     return found
