@@ -155,11 +155,12 @@ def _mark_of(pid: int) -> str:
         data = _read(f"{_PROC}/{pid}/environ")
     except OSError:
         return ""  # of another user, or one of ours that hides its memory
-    for entry in data.split(b"\0"):
-        name, _, value = entry.partition(b"=")
-        if name == MARK.encode():
-            return value.decode("ascii", "replace")[:64] or "unknown"
-    return ""
+    begin = f"\0{MARK}=".encode()
+    at = (b"\0" + data).find(begin)
+    if at < 0:
+        return ""
+    value = data[at + len(begin) - 1 :].partition(b"\0")[0]
+    return value.decode("ascii", "replace")[:64] or "unknown"
 
 
 def _read(path: str) -> bytes:

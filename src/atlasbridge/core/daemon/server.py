@@ -12,9 +12,10 @@ from atlasbridge.core import wire
 from atlasbridge.core.daemon.entrance import Entrance
 from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.kinship import Kinship
-from atlasbridge.core.daemon.sessions import SessionLife
+from atlasbridge.core.daemon.sessions import AWAITED, UNRECORDED, SessionLife
 from atlasbridge.core.kin import look_at, own_tool, started_at
 from atlasbridge.core.peer import Peer
+from atlasbridge.core.routing.rounds import Rounds
 from atlasbridge.core.values import replace
 
 log = logging.getLogger(__name__)
@@ -24,9 +25,12 @@ Operate = Callable[[dict[str, Any], Peer], Awaitable[dict[str, Any] | AsyncItera
 
 
 class HubServer:
-    def __init__(self, entrance: Entrance, sessions: SessionLife, operate: Operate, kinship: Kinship) -> None:
+    def __init__(
+        self, entrance: Entrance, sessions: SessionLife, operate: Operate, kinship: Kinship, rounds: Rounds
+    ) -> None:
         self._entrance = entrance
         self._kinship = kinship
+        self._rounds = rounds
         self._sessions = sessions
         self._operate = operate
         self._server: asyncio.Server | None = None
@@ -84,16 +88,29 @@ class HubServer:
         link = HostLink(
             str(session["session_id"]), session["host_pid"], writer, peer.started, tool.tty if tool is not None else ""
         )
-        if self._sessions.is_impostor(link):
-            log.warning("process %s said hello for session %s of another host", peer.pid, link.session_id)
-            return
         try:
-            self._sessions.hello(link, hello)
+            if not await self._rounds.take(lambda: self._welcome(link, hello)):
+                log.warning("process %s said hello for session %s of another host", peer.pid, link.session_id)
+                return
             while (message := await _read(reader)) is not None:
-                self._sessions.handle(link, message)
+                await self._hear(link, message)
         finally:
             self._sessions.lost(link)
             link.close()
+
+    def _welcome(self, link: HostLink, hello: dict[str, Any]) -> bool:
+        """False: another process is the host of that session, and lives."""
+        if self._sessions.is_impostor(link):
+            return False
+        self._sessions.hello(link, hello)
+        return True
+
+    async def _hear(self, link: HostLink, message: dict[str, Any]) -> None:
+        if message.get("m") in UNRECORDED:
+            self._sessions.handle(link, message)
+        else:
+            urgent = message.get("m") in AWAITED
+            await self._rounds.take(lambda: self._sessions.handle(link, message), urgent)
 
     async def _serve_command(
         self, first: dict[str, Any], peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -35,6 +35,7 @@ from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.ports import Channel, Desk
 from atlasbridge.core.routing.courier import Courier
+from atlasbridge.core.routing.rounds import Rounds
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.session.plan import SETTINGS_SUFFIX
@@ -76,13 +77,16 @@ class Hub:
         settings = self._plan.settings
         self.ledger = ledger
         self.clock = clock
-        self.stream = EventStream(clock)
-        self.hosts = HostBook()
+        self.rounds = Rounds(ledger)
+        self.stream = EventStream(clock, ledger.when_durable)
+        self.hosts = HostBook(ledger.when_durable)
         self.scheduler = Scheduler(clock)
-        self.router = PromptRouter(ledger, settings.policy, lambda record, name: self.life.delivered(record, name))
+        self.router = PromptRouter(
+            ledger, settings.policy, self.rounds, lambda record, name: self.life.delivered(record, name)
+        )
         self.rules = RuleDesk(ledger, self.router, clock.now, self._plan.rules)
         self.rules.later = lambda call: self.scheduler.set("parser", clock.now() + PARSER_S, call)
-        parts = HubParts(ledger, clock, self.stream, self.hosts, self.router, self.scheduler, self.rules)
+        parts = HubParts(ledger, clock, self.stream, self.hosts, self.router, self.scheduler, self.rules, self.rounds)
         self.life = PromptLife(parts)
         self.digest = RuleDigest(parts)
         refusals = RefusalLog(ledger, clock, self.scheduler)
@@ -115,7 +119,7 @@ class Hub:
         entrance = make_entrance(
             home.socket, settings.transport, lambda: self._plan.settings.guests, self.kinship.peer_of
         )
-        self.server = HubServer(entrance, self.sessions, self.operations.operate, self.kinship)
+        self.server = HubServer(entrance, self.sessions, self.operations.operate, self.kinship, self.rounds)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()
@@ -183,9 +187,11 @@ class Hub:
         for link in self.hosts.all():
             link.send("goodbye")
         await self.server.stop()
+        self.rounds.finish()
         await self.later.close()
         await self.queue.close()
         await self.router.stop(timeout_s)
+        self.rounds.finish()
         self.stream.close()
         self.hosts.close()
         self.replies.close()
@@ -211,6 +217,7 @@ class Hub:
 
     async def _apply(self, plan: HubPlan) -> None:
         await self.router.stop(self._plan.settings.graceful_timeout_s)
+        self.rounds.finish()
         self._plan = plan
         self.router.policy = plan.settings.policy
         self.replies.settings = self.sessions.settings = self.desk.settings = plan.settings

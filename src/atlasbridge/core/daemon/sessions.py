@@ -22,6 +22,8 @@ from atlasbridge.core.system import lives
 
 log = logging.getLogger(__name__)
 
+UNRECORDED = ("screen",)  # of what a host says, this changes nothing in the store
+AWAITED = ("typed",)  # and for this, whoever answered still waits
 LOST_POLL_S = 1.0
 _WISHES = ("SIGHUP", "SIGINT", "SIGTERM", "SIGKILL", "SIGQUIT")
 _WISHED = {int(getattr(signal, name)) for name in _WISHES if hasattr(signal, name)}
