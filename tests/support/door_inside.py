@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.self_answer import MANNERS, leave
-from tests.support.waiting import wait_for
+from tests.support.waiting import written
 
 from atlasbridge.client import Client, Refused
 
@@ -36,8 +36,7 @@ def try_to_answer(client: Client, prompt_id: str) -> str:
 
 
 def main(folder: Path, manner: str) -> None:
-    wait_for((folder / "way.json").exists)
-    way: dict[str, Any] = json.loads((folder / "way.json").read_text())
+    way: dict[str, Any] = json.loads(written(folder / "way.json"))
     here = Client(way["home"], label=f"script {manner}")
     web = Client(label=f"program {manner}", url=way["url"], token=way["token"])
     with ThreadPoolExecutor() as pool:

@@ -108,7 +108,7 @@ class Hub:
             clock,
             self.kinship,
             self.request_reload,
-            self._stop_once,
+            self.stop_once,
             self.rule_operations,
         )
         self.server = HubServer(
@@ -149,7 +149,7 @@ class Hub:
             raise SystemExit(1)
         self._stopping.set()
 
-    def _stop_once(self) -> None:
+    def stop_once(self) -> None:
         """On a command's wish, however often it is wished."""
         self._stopping.set()
 
