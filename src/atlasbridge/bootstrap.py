@@ -325,6 +325,13 @@ def find_dialect(home: Home, name: str, command: str) -> Dialect:
     return load_dialect(name or dialect_for(command, own), own)
 
 
+def read_announcements() -> None:
+    """What installed packages announce: a zygote reads it once for all its hosts."""
+    from atlasbridge.adapters.announced import is_announced
+
+    is_announced("")
+
+
 def _start_of(home: Home, plan: Plan) -> ToolStart:
     """The tool as its adapter wants it started; its environment says in which session it runs."""
     from atlasbridge.adapters.tool_start import ToolStart, prepare_start

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +50,27 @@ def test_an_announcement_is_found_by_the_name_of_its_tool(packages: Path) -> Non
     assert is_announced("echo-agent", [str(packages)])
     assert not is_announced("echo", [str(packages)])
     assert not is_announced("echo-agent", [str(packages / "nowhere")])
+
+
+def test_a_folder_that_rests_is_read_once_and_again_after_an_installation(packages: Path) -> None:
+    (info,) = packages.glob("*.dist-info")
+    an_hour_ago = time.time() - 3600
+    os.utime(packages, (an_hour_ago, an_hour_ago))
+    assert is_announced("echo-agent", [str(packages)])
+    (info / "entry_points.txt").unlink()
+    assert is_announced("echo-agent", [str(packages)])  # the folder itself has not changed: it was not read again
+    shutil.rmtree(info)
+    assert not is_announced("echo-agent", [str(packages)])
+
+
+def test_a_folder_that_has_just_changed_is_read_every_time(packages: Path) -> None:
+    (info,) = packages.glob("*.dist-info")
+    announcement = info / "entry_points.txt"
+    text = announcement.read_text()
+    announcement.unlink()  # as an installation leaves it for a moment
+    assert not is_announced("echo-agent", [str(packages)])
+    announcement.write_text(text)
+    assert is_announced("echo-agent", [str(packages)])
 
 
 def test_the_adapter_of_another_package_asks_and_is_answered_from_afar(packages: Path, hub: HubProcess) -> None:

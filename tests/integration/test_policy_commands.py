@@ -69,6 +69,23 @@ def test_explain_says_verdict_rule_and_reason_as_json(hub: HubProcess, tmp_path:
     assert (found["verdict"], found["rule"]) == ("ask", "") and "reboot" in found["reason"]
 
 
+def test_explain_knows_files_and_pages(hub: HubProcess, tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text(
+        '[[rule]]\nname = "docs"\nverdict = "allow"\npath = "docs/**"\n'
+        '[[rule]]\nname = "pages"\nverdict = "deny"\nhost = "*.example.com"\n'
+    )
+    for option, text, verdict in (
+        ("--path", "docs/guide.md", "allow"),
+        ("--path", "docs/../src/main.py", "ask"),
+        ("--url", "https://www.example.com/a", "deny"),
+        ("--url", "https://example.org/", "ask"),
+    ):
+        assert hub.json("policy", "explain", option, text, "--policy", str(file))["verdict"] == verdict, text
+    done = hub.cli("policy", "explain", "--path", "a", "--url", "b")
+    assert done.returncode == 2 and "give one of" in done.stderr
+
+
 def test_explain_a_prompt(hub: HubProcess) -> None:
     (hub.home.root / "policy.toml").write_text(RULE.replace("allow", "deny"))
     with FakeHost(hub.home, tool="claude") as host:

@@ -61,6 +61,10 @@ class Desk:
     def carries(self) -> bool:
         return self.office.chats is not None and bool(self.office.chats.health()["carried_here"])
 
+    @property
+    def office_ended(self) -> bool:
+        return self._tasks[1].done()
+
     async def invite(self, **given: Any) -> Invitation:
         token = await machines.invite(self.database, "test", **given)
         return Invitation(self.url, token, self.office.identity.public_key)

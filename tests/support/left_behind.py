@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.support.waiting import LOOK_EVERY_S
 
 MARK = "TEST_RUN"
-GRACE_S = 10.0  # for those that are about to end by themselves
+GRACE_S = 30.0  # for those that are about to end by themselves
 SHARED = ("postgres", "postgres:")  # a database server serves all files of a run
 
 

@@ -102,12 +102,12 @@ class RuleDesk:
 
     def case_of(self, prompt: Prompt, session: SessionRecord) -> Case:
         subject = prompt.subject and prompt.subject.restored()
-        real = ""
+        real, where = "", (subject.folder if subject is not None else "") or session.cwd
         if subject is not None and subject.kind is SubjectKind.EDIT and subject.target:
-            where = subject.folder or session.cwd
             paths = (os.path.join(where, os.path.expanduser(path)) for path in subject.targets)
-            real = "\n".join(map(os.path.realpath, paths))
-        return Case(subject, session.tool, session.label, session.cwd, self.rules.home, real)
+            real = "\n".join(map(_real, paths))
+        folder = _real(where) if where.startswith("/") else ""
+        return Case(subject, session.tool, session.label, session.cwd, self.rules.home, real, folder)
 
     def answer(self, prompt: Prompt, verdict: Verdict) -> tuple[Answer, Decider] | None:
         """What a rule types, and as whom; None: people are asked."""
@@ -164,7 +164,7 @@ class RuleDesk:
     def _tell_untrusted(self, folder: Path, digest: str) -> None:
         try:
             text = _read_small(folder / PROJECT_FILE)
-        except OSError:
+        except (OSError, ValueError):  # the latter: a name that no file can have
             return
         found = digest_text(text)
         if found != digest and found not in self._told:
@@ -193,6 +193,14 @@ class RuleDesk:
             self._ledger.remember(f"policy.trust:{folder}", "")
             self._ledger.note(AuditEvent.POLICY_TRUSTED, path=str(folder / PROJECT_FILE), rule_digest="", decided_by=by)
         return known
+
+
+def _real(path: str) -> str:
+    """Where it leads; a name that no file can have leads nowhere, and nobody's question is lost over it."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
 
 
 def _read_small(path: Path) -> str:

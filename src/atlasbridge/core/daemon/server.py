@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from atlasbridge.core.peer import Peer, read_peer
 from atlasbridge.core.values import replace
 
 log = logging.getLogger(__name__)
+_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")  # escaped, or in the bytes themselves
 _WAITING = 4096  # a thousand hosts come back at once when a hub has been started again
 
 Operate = Callable[[dict[str, Any], Peer], Awaitable[dict[str, Any] | AsyncIterator[dict[str, Any]]]]
@@ -159,4 +161,17 @@ async def _pour(
 async def _read(reader: asyncio.StreamReader) -> dict[str, Any] | None:
     """The next message; None: the peer has closed.  A line that is too long raises ValueError."""
     line = await reader.readline()
-    return wire.decode(line) if line.endswith(b"\n") else None
+    if not line.endswith(b"\n"):
+        return None
+    message = wire.decode(line)
+    return _as_text(message) if _HALF_PAIR.search(line) else message
+
+
+def _as_text(value: Any) -> Any:
+    """What is no text (a file's name may be any bytes, and whoever speaks may say anything) can neither be kept nor
+    told: one session with such a name would keep everybody from seeing any."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_as_text(name): _as_text(item) for name, item in value.items()}
+    return [_as_text(item) for item in value] if isinstance(value, list) else value

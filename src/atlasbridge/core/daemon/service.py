@@ -218,6 +218,7 @@ class Hub:
         self.desk.use_launchers(plan.launchers)
         self.rules.use(plan.rules)
         self.rules.get_ready()
+        self.desk.departed.forget_strangers()
         self._add_channels()
         self.router.start()
         for record in self.ledger.open_prompts():
