@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.support import self_answer
 from tests.support.fake_host import FakeHost
-from tests.support.hubs import HubProcess, hub_process, live_hub
+from tests.support.hubs import NO_WEB, HubProcess, hub_process, live_hub
 from tests.support.waiting import wait_for, written
 
 from atlasbridge.core import wire
@@ -29,11 +29,11 @@ WEB = "[channels.web]\nport = 0\n"
 PROGRAM = (sys.executable, "-P", self_answer.__file__)
 
 
-@pytest.fixture(scope="module")
-def attacked(tmp_path_factory: pytest.TempPathFactory) -> Any:
+@pytest.fixture(scope="module", params=["auto", "loopback"])
+def attacked(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Any:
     """One real session whose tool tried everything, in every manner, while a person had not answered yet."""
     folder: Path = tmp_path_factory.mktemp("told")
-    with hub_process() as hub:
+    with hub_process(f'{NO_WEB}[hub]\ntransport = "{request.param}"\n') as hub:
         hub.environ[self_answer.HOME] = str(hub.home.root)
         started = hub.cli("run", "--detach", "--name", "greedy", "--", *PROGRAM, str(folder))
         assert started.returncode == 0, started.stderr
