@@ -338,6 +338,25 @@ GOOSE = (
         ),
     ),
 )
+HERMES = (
+    Walk(
+        "main",
+        (
+            *(one for one in permissions(many="of many", secret="Bearer") if one.scene not in ("write", "edit")),
+            Dialog("write: silent", "write", made=(WRITTEN,)),
+            Dialog("edit: silent", "edit", made=("blue",)),
+            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
+            Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
+            Dialog("question without choices", "askopen", (WORDS,), hears="my own words"),
+            *QUIET,
+            RUNNING,
+            Dialog("bash at once: y n", "bashboth", ("y", "n"), made=(BASH,), unmade=(SECOND,)),
+            Dialog("new conversation: n", "", ("n",), says="/new"),
+            Dialog("bash: for the session, by number", "bash", ("2",), made=(BASH,)),
+        ),
+    ),
+    Walk("first start: n", (Dialog("first start: n", "", ("n",), asks="Run setup now?", ends=True),), first_run="virgin"),
+)
 WALKS: dict[str, tuple[Walk, ...]] = {
     "claude": CLAUDE,
     "claude-2.1.197": CLAUDE_BEFORE,
@@ -354,4 +373,5 @@ WALKS: dict[str, tuple[Walk, ...]] = {
     "cline": CLINE,
     "gptme": GPTME,
     "goose": GOOSE,
+    "hermes": HERMES,
 }

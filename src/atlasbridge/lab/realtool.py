@@ -29,6 +29,7 @@ BINARIES = {
     "cline": "node_modules/.bin/cline",
     "goose": "bin/goose",
     "gptme": "bin/gptme",
+    "hermes": "bin/hermes",
 }
 
 

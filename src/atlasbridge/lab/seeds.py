@@ -220,6 +220,19 @@ def _gptme(binary: Path, home: Path, folder: Path, address: str, first_run: str)
     return ("-m", "local/lab-model", "--tool-format", "tool", "-t", "+choice"), env
 
 
+def _hermes(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    if first_run == "virgin":
+        return ("chat",), {}
+    settings = {
+        "model": {"provider": "custom", "default": "lab-model", "base_url": f"{address}/v1", "api_key": "none"},
+        "approvals": {"mode": "manual", "timeout": 300},
+    }
+    (home / ".hermes").mkdir(exist_ok=True)
+    (home / ".hermes" / "config.yaml").write_text(json.dumps(settings))  # JSON is YAML
+    tools = ("-t", "terminal,file,clarify")  # with all of them it looks for their services for a minute
+    return ("chat", *tools), {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "none"}
+
+
 SEEDS: dict[str, Callable[[Path, Path, Path, str, str], Seeded]] = {
     "claude": _claude,
     "claude-2.1.197": _claude,
@@ -236,4 +249,5 @@ SEEDS: dict[str, Callable[[Path, Path, Path, str, str], Seeded]] = {
     "cline": _cline,
     "goose": _goose,
     "gptme": _gptme,
+    "hermes": _hermes,
 }

@@ -182,6 +182,7 @@ def scenes(folder: str, address: str, plan: str) -> dict[str, list[Move]]:
         "edit": [read(f"{folder}/seed.txt"), edit(f"{folder}/seed.txt")],
         "fetch": [fetch(page)],
         "ask": [ask([("Which database should the service use?", "Database", DATABASES)])],
+        "askopen": [{"clarify": {"question": "What should the new module be called?"}}],
         "askmulti": [ask([("Which database should the service use?", "Database", DATABASES)], multi=True)],
         "askmixed": [
             ask(
@@ -217,6 +218,7 @@ def shell(command: str) -> Spellings:
         "run_shell_command": {"command": command, "description": note},
         "bash": {"command": command, "description": note},
         "run_commands": {"commands": [command]},
+        "terminal": {"command": f"rm -rf ./none; {command}"},  # Hermes asks only for what it thinks dangerous
     }
 
 
@@ -269,7 +271,13 @@ def edit(path: str) -> Spellings:
         },
         "str_replace_editor": {"path": path, "old_str": old, "new_str": new},
         "editor": {"path": path, "old_text": old, "new_text": new},
-        "patch": {"path": path, "patch": f"<<<<<<< ORIGINAL\n{old}\n=======\n{new}\n>>>>>>> UPDATED"},
+        "patch": {
+            "mode": "replace",
+            "path": path,
+            "old_string": old,
+            "new_string": new,
+            "patch": f"<<<<<<< ORIGINAL\n{old}\n=======\n{new}\n>>>>>>> UPDATED",
+        },
         "exec_command": {"cmd": f"apply_patch <<'END'\n{CHANGE_FILE}END"},
     }
 
@@ -302,6 +310,7 @@ def ask(questions: list[tuple[str, str, list[dict[str, str]]]], multi: bool = Fa
         },
         "question": {"questions": [{**q, "multiple": multi} for q in plain]},
         "choice": {"question": words, "options": "\n".join(labels)},
+        "clarify": {"question": words, "choices": labels},
     }
 
 
