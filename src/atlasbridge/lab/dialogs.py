@@ -342,7 +342,7 @@ HERMES = (
     Walk(
         "main",
         (
-            *(one for one in permissions(many="of many", secret="Bearer") if one.scene not in ("write", "edit")),
+            *(one for one in permissions(many="rm -r", secret="Bearer") if one.scene not in ("write", "edit")),
             Dialog("write: silent", "write", made=(WRITTEN,)),
             Dialog("edit: silent", "edit", made=("blue",)),
             Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
