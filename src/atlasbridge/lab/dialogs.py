@@ -374,4 +374,5 @@ WALKS: dict[str, tuple[Walk, ...]] = {
     "gptme": GPTME,
     "goose": GOOSE,
     "hermes": HERMES,
+    "kilo": (OPENCODE[0],),
 }

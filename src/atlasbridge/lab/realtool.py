@@ -30,6 +30,7 @@ BINARIES = {
     "goose": "bin/goose",
     "gptme": "bin/gptme",
     "hermes": "bin/hermes",
+    "kilo": "bin/kilo",
 }
 
 

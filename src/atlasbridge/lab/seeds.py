@@ -99,6 +99,13 @@ def _opencode(binary: Path, home: Path, folder: Path, address: str, first_run: s
     return (), dict.fromkeys((*off, "OPENCODE_DISABLE_SHARE"), "1")
 
 
+def _kilo(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    (home / ".config" / "kilo").mkdir(parents=True, exist_ok=True)
+    (home / ".config" / "kilo" / "kilo.json").write_text(json.dumps(_open_code_settings(address)))
+    off = ("KILO_DISABLE_AUTOUPDATE", "KILO_DISABLE_MODELS_FETCH", "KILO_DISABLE_LSP_DOWNLOAD", "KILO_DISABLE_SHARE")
+    return (), dict.fromkeys(off, "1")
+
+
 def _aider(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
     env = {"OPENAI_API_BASE": f"{address}/v1", "OPENAI_API_KEY": "none"}
     quiet = ("--no-check-update", "--analytics-disable", "--no-show-release-notes", "--no-show-model-warnings")
@@ -239,6 +246,7 @@ SEEDS: dict[str, Callable[[Path, Path, Path, str, str], Seeded]] = {
     "codex": _codex,
     "gemini": _gemini,
     "opencode": _opencode,
+    "kilo": _kilo,
     "aider": _aider,
     "qwen": _qwen,
     "cn": _cn,
