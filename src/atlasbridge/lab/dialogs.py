@@ -357,6 +357,7 @@ HERMES = (
     ),
     Walk("first start: n", (Dialog("first start: n", "", ("n",), asks="Run setup now?", ends=True),), first_run="virgin"),
 )
+OPENHANDS = (Walk("main", (*permissions(edit_reads=True, many="rm -rf"), *QUIET, RUNNING)),)
 WALKS: dict[str, tuple[Walk, ...]] = {
     "claude": CLAUDE,
     "claude-2.1.197": CLAUDE_BEFORE,
@@ -375,4 +376,5 @@ WALKS: dict[str, tuple[Walk, ...]] = {
     "goose": GOOSE,
     "hermes": HERMES,
     "kilo": (OPENCODE[0],),
+    "openhands": OPENHANDS,
 }

@@ -31,6 +31,7 @@ BINARIES = {
     "gptme": "bin/gptme",
     "hermes": "bin/hermes",
     "kilo": "bin/kilo",
+    "openhands": "bin/openhands",
 }
 
 

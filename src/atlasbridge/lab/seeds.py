@@ -240,6 +240,14 @@ def _hermes(binary: Path, home: Path, folder: Path, address: str, first_run: str
     return ("chat", *tools), {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "none"}
 
 
+def _openhands(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    quiet = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENHANDS_SUPPRESS_BANNER": "1", "DO_NOT_TRACK": "1"}
+    if first_run == "virgin":
+        return (), quiet
+    env = {"LLM_MODEL": "openai/lab-model", "LLM_BASE_URL": f"{address}/v1", "LLM_API_KEY": "none"}
+    return ("--override-with-envs",), env | quiet
+
+
 SEEDS: dict[str, Callable[[Path, Path, Path, str, str], Seeded]] = {
     "claude": _claude,
     "claude-2.1.197": _claude,
@@ -258,4 +266,5 @@ SEEDS: dict[str, Callable[[Path, Path, Path, str, str], Seeded]] = {
     "goose": _goose,
     "gptme": _gptme,
     "hermes": _hermes,
+    "openhands": _openhands,
 }

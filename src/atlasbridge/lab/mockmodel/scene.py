@@ -218,7 +218,8 @@ def shell(command: str) -> Spellings:
         "run_shell_command": {"command": command, "description": note},
         "bash": {"command": command, "description": note},
         "run_commands": {"commands": [command]},
-        "terminal": {"command": f"rm -rf ./none; {command}"},  # Hermes asks only for what it thinks dangerous
+        # Hermes asks only for what it thinks dangerous, and OpenHands wants to be told how dangerous it is.
+        "terminal": {"command": f"rm -rf ./none; {command}", "security_risk": "HIGH", "summary": note},
     }
 
 
@@ -232,6 +233,7 @@ def write(path: str, content: str, patch: str) -> Spellings:
         "create_file": {"path": path, "content": content},
         "editor": {"path": path, "new_text": content},
         "save": {"path": path, "content": content},
+        "file_editor": {"command": "create", "path": path, "file_text": content, "security_risk": "HIGH"},
         "exec_command": {"cmd": f"apply_patch <<'END'\n{patch}END"},
     }
 
@@ -242,6 +244,7 @@ def read(path: str) -> Spellings:
         "read_file": {"file_path": path, "path": path},
         "read": {"filePath": path},
         "view": {"path": path},
+        "file_editor": {"command": "view", "path": path, "security_risk": "LOW"},
         "view_file": {"path": path},
         "read_files": {"files": [{"path": path}]},
         "exec_command": {"cmd": "cat seed.txt"},
@@ -270,6 +273,13 @@ def edit(path: str) -> Spellings:
             "after": new,
         },
         "str_replace_editor": {"path": path, "old_str": old, "new_str": new},
+        "file_editor": {
+            "command": "str_replace",
+            "path": path,
+            "old_str": old,
+            "new_str": new,
+            "security_risk": "HIGH",
+        },
         "editor": {"path": path, "old_text": old, "new_text": new},
         "patch": {
             "mode": "replace",
