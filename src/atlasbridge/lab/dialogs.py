@@ -355,7 +355,9 @@ HERMES = (
             Dialog("bash: for the session, by number", "bash", ("2",), made=(BASH,)),
         ),
     ),
-    Walk("first start: n", (Dialog("first start: n", "", ("n",), asks="Run setup now?", ends=True),), first_run="virgin"),
+    Walk(
+        "first start: n", (Dialog("first start: n", "", ("n",), asks="Run setup now?", ends=True),), first_run="virgin"
+    ),
 )
 OPENHANDS = (Walk("main", (*permissions(edit_reads=True, many="rm -rf"), *QUIET, RUNNING)),)
 WALKS: dict[str, tuple[Walk, ...]] = {
