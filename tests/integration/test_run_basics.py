@@ -265,7 +265,7 @@ def test_pixels_reach_the_tool(home: Path) -> None:
         (
             "sh",
             "-c",
-            f'sleep 0.5; exec {sys.executable} -m atlasbridge run --no-hub -- "$@"',
+            f'read go; exec {sys.executable} -m atlasbridge run --no-hub -- "$@"',
             "sh",
             sys.executable,
             "-c",
@@ -274,5 +274,6 @@ def test_pixels_reach_the_tool(home: Path) -> None:
         home,
     ) as terminal:
         fcntl.ioctl(terminal.master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 90, 900, 600))
+        terminal.type("\r")
         terminal.wait_exit()
         assert "(30, 90, 900, 600)" in terminal.text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 
@@ -19,7 +20,7 @@ from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Ref
 from atlasbridge.core.prompt.redact import leaves
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.rate import RateWindow
-from atlasbridge.core.routing.policy import decide_allowed
+from atlasbridge.core.routing.policy import decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.store.moves import Decider
 from atlasbridge.core.visible import visible
@@ -43,14 +44,27 @@ class ReplyDesk:
         record = await self._find(reply)
         if reply.request_key and (known := self.hub.ledger.request(_request(reply))) is not None:
             return known.refusal or await self._outcome_again(record, reply, known.prompt_id)
+        try:
+            outcome = await self.hub.rounds.take(lambda: self._act(reply), urgent=True)
+        except StoreError as error:
+            return self._refused(record, reply, Reject(Refusal.UNAVAILABLE, _NOT_RECORDED.format(error)))
+        if isinstance(outcome, Receipt | Reject):
+            return outcome
+        typed = await self._await_typed(reply.prompt_id, outcome)
+        return self._refused(record, reply, typed) if isinstance(typed, Reject) else typed
+
+    def _act(self, reply: InboundReply) -> asyncio.Future[Receipt | Reject] | Receipt | Reject:
+        """From the gate to the order, without waiting: no other reply can come in between.  The order goes out when
+        the claim is on disk; what the host will say of it is returned."""
+        record = self.hub.ledger.prompt(reply.prompt_id)
         outcome = self._claim(record, reply)
         if record is None or isinstance(outcome, Reject):
             return self._refused(record, reply, outcome)
         if isinstance(outcome, Receipt):
             return outcome
+        word = self.hub.hosts.word(record.prompt_id)
         self.hub.hosts.order(record, outcome, reply.identity)
-        typed = await self._await_typed(record.prompt_id)
-        return self._refused(record, reply, typed) if isinstance(typed, Reject) else typed
+        return word
 
     def judge(self, reply: InboundReply) -> tuple[PromptRecord, Answer] | Reject:
         """What this reply would be if it were given now; nothing is claimed.  A refusal is recorded as ever."""
@@ -85,11 +99,12 @@ class ReplyDesk:
         private = not self.hub.router.remote(reply.channel)
         return decide_reply(record, reply, allowed=allowed, now=now, private=private)
 
-    async def _await_typed(self, prompt_id: str) -> Receipt | Reject:
-        typed = await self.hub.hosts.wait_word(prompt_id, self.settings.type_timeout_s)
-        if typed is not None:
-            return typed
-        record = self.hub.ledger.prompt(prompt_id)
+    async def _await_typed(self, prompt_id: str, word: asyncio.Future[Receipt | Reject]) -> Receipt | Reject:
+        try:
+            async with asyncio.timeout(self.settings.type_timeout_s):
+                return await asyncio.shield(word)
+        except TimeoutError:
+            record = self.hub.ledger.prompt(prompt_id)
         return _GONE if record is None else self._life.receipts.make("received", _NO_WORD, record)
 
     async def _outcome_again(self, asked: PromptRecord | None, reply: InboundReply, prompt_id: str) -> Receipt | Reject:
@@ -99,7 +114,7 @@ class ReplyDesk:
         receipts = self._life.receipts
         match asked.state:
             case PromptState.REPLY_RECEIVED:
-                return await self._await_typed(prompt_id)
+                return await self._await_typed(prompt_id, self.hub.hosts.word(prompt_id))
             case PromptState.CANCELED:
                 return receipts.canceled(asked)
             case PromptState.INJECTED | PromptState.RESOLVED:
@@ -118,7 +133,7 @@ class ReplyDesk:
         return self.hub.ledger.prompt(record.prompt_id)
 
     def _claim(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Receipt | Reject:
-        """All that happens before typing, without waiting: no other reply can come in between."""
+        """The gate, and the claim of what passes it."""
         decision = self._decide(record, reply)
         if record is None or isinstance(decision, Reject):
             return decision if isinstance(decision, Reject) else _UNKNOWN
@@ -143,10 +158,12 @@ class ReplyDesk:
         if not quorum.admits(person):
             allowed = ", ".join(quorum.person)
             return Reject(Refusal.NOT_ALLOWED, f"The rule {quorum.rule!r} wants the agreement of {allowed}.")
+        wanted = f"{answer.kind.value}:{answer.value}"
         try:
-            agreed = self.hub.ledger.vote(record, person, reply.identity, f"{answer.kind.value}:{answer.value}")
+            cast = self.hub.ledger.vote(record, person, reply.identity, wanted)
         except StoreError as error:
             return Reject(Refusal.UNAVAILABLE, f"Nothing was counted, because it could not be recorded: {error}.")
+        agreed = self._agreed(cast, wanted)
         if quorum.missing(agreed):
             sentence = describe_votes(quorum, agreed)
             self.hub.stream.publish(
@@ -156,6 +173,19 @@ class ReplyDesk:
             return Receipt("voted", sentence, reply.identity)
         together = Decider(", ".join(agreed), reply.place, request=_request(reply) if reply.request_key else "")
         return self._write(record, reply, answer, together)
+
+    def _agreed(self, cast: list[tuple[str, str]], wanted: str) -> list[str]:
+        """The people behind these votes as they are known now: who got another name in between is still one person,
+        and who may not answer any more does not count.  Each one's last word counts."""
+        last: dict[str, tuple[str, str]] = {}
+        for identity, answer in cast:
+            if person := self.person_of(identity) if self._still_there(identity) else "":
+                last[person.casefold()] = (person, answer)
+        return sorted(person for person, answer in last.values() if answer == wanted)
+
+    def _still_there(self, identity: str) -> bool:
+        channel = identity.partition(":")[0]
+        return channel in ("cli", LOCAL) or is_listed(channel, identity, self.hub.router.policy)
 
     def _cancel(self, record: PromptRecord, reply: InboundReply) -> Receipt | Reject:
         try:
@@ -167,7 +197,7 @@ class ReplyDesk:
         try:
             claimed = self.hub.ledger.claim(record.prompt_id, record.session_id, reply.nonce or None, answer, decider)
         except StoreError as error:
-            return Reject(Refusal.UNAVAILABLE, f"Nothing was typed, because it could not be recorded: {error}.")
+            return Reject(Refusal.UNAVAILABLE, _NOT_RECORDED.format(error))
         if isinstance(claimed, Reject):
             return claimed
         self.hub.stream.publish(
@@ -228,6 +258,7 @@ class ReplyDesk:
         self._recent.forget(session_id)
 
 
+_NOT_RECORDED = "Nothing was typed, because it could not be recorded: {}."
 _NO_WORD = "Accepted and recorded, but the session has not yet said that it was typed. Look at it."
 _LATE = Reject(Refusal.NOT_OPEN, "This prompt is no longer open.")
 

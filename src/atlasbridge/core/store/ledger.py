@@ -7,6 +7,7 @@ that of two who try, one wins, and that what it returned is on disk.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,14 @@ class Ledger(Postponed):
 
     def name_of(self, identity: str) -> str:
         return self.journal.name_of(identity)
+
+    def together(self) -> AbstractContextManager[object]:
+        """What is changed inside shares one commit; StoreError: nothing of it happened."""
+        return self.journal.together()
+
+    def when_durable(self, consequence: Callable[[], object]) -> None:
+        """Do this once everything that was changed up to now is on disk: at once where nothing is under way."""
+        self.journal.when_durable(consequence)
 
     def flush(self) -> bool:
         """Try again to write, and to bring audit.log up to date; for a timer and for who asks while `alarm` is set."""
@@ -245,12 +254,21 @@ class Ledger(Postponed):
         with self.journal.reading() as connection:
             return grants.live(connection, self._boot_id, self._clock.now())
 
-    def vote(self, record: PromptRecord, person: str, identity: str, answer: str) -> list[str]:
-        """Everybody who has agreed to this answer, this person included."""
+    def vote(self, record: PromptRecord, person: str, identity: str, answer: str) -> list[tuple[str, str]]:
+        """(identity, answer) of every vote so far, this one included, the last word last."""
         with self.journal.write() as work:
             if votes.insert(work.connection, record.prompt_id, person, identity, answer, work.at):
                 moves.audit_prompt(work, AuditEvent.VOTE_CAST, record, person=person, decided_by=identity)
-            return votes.people(work.connection, record.prompt_id, answer)
+            return votes.cast(work.connection, record.prompt_id)
+
+    def drop_votes(self, gone: Callable[[str], bool]) -> int:
+        """Those of identities that are gone, of all that is not decided yet."""
+        with self.journal.write() as work:
+            found = [one for one in votes.open_ones(work.connection) if gone(one[1])]
+            for prompt_id, identity in found:
+                votes.delete(work.connection, prompt_id, identity)
+                work.audit(AuditEvent.VOTE_DROPPED, prompt_id=prompt_id, decided_by=identity)
+            return len(found)
 
     def voters(self, prompt_id: str) -> list[str]:
         with self.journal.reading() as connection:
@@ -328,10 +346,13 @@ class Ledger(Postponed):
                 notices.insert(work.connection, prompt_id, channel, steps, heard, work.at)
             return moves.move(work, prompt_id, PromptMoved.ROUTE)
 
-    def take_back_unshown(self, prompt_id: str) -> frozenset[tuple[int, str]]:
-        """After a restart: what was to be sent and was never shown is to be sent again.  Returns what was taken."""
+    def take_back_unshown(self, prompt_id: str, shown: Iterable[str] = ()) -> frozenset[tuple[int, str]]:
+        """After a restart: what was to be sent and was never shown is to be sent again.  Returns what was taken.
+
+        `shown`: channels that have shown it, which is just being recorded.
+        """
         with self.journal.write() as work:
-            for channel in {name for _, name in notices.taken(work.connection, prompt_id)}:
+            for channel in {name for _, name in notices.taken(work.connection, prompt_id)}.difference(shown):
                 if not deliveries.messages(work.connection, prompt_id, channel):
                     notices.forget(work.connection, prompt_id, channel)
             return notices.taken(work.connection, prompt_id)
