@@ -1,14 +1,19 @@
-"""For all tests: a home folder that is nobody's, and generated examples that no deadline judges."""
+"""For all tests: a home that is nobody's, generated examples that no deadline judges, no process left behind."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+from tests.support.left_behind import MARK, end_and_name, mark
+
+# The same examples in every run, so that a change is judged by what it changed; FRESH_EXAMPLES=1 finds new ones.
+same = "FRESH_EXAMPLES" not in os.environ
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=same)
 settings.load_profile("steady")
 
 
@@ -17,5 +22,14 @@ def pytest_configure(config: pytest.Config) -> None:
     home = tempfile.TemporaryDirectory(prefix="ab-home-", ignore_cleanup_errors=True)
     config.add_cleanup(home.cleanup)
     os.environ["HOME"] = home.name
+    os.environ[MARK] = mark()
     if "WITH_ZYGOTE" not in os.environ:  # `make test-all` runs the tests of `run` both ways
         os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a process more for every home; those that test it turn it on
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_is_left_running() -> Iterator[None]:
+    """Each file of tests ends what it has started: a process that goes on would disturb others, and for days."""
+    yield
+    left = end_and_name()
+    assert not left, "left running: " + "; ".join(left)

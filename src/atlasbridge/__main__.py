@@ -18,10 +18,12 @@ def main() -> None:
         sys.stdout.write(f"atlasbridge {__version__}\n")
         _leave(0)
     if words == ["status", "--line"]:
-        _leave(_overview(line=True))
-    if words == [] and "_ATLASBRIDGE_COMPLETE" not in os.environ and _overview() == 0:
+        _overview(line=True)
         _leave(0)
-    if words in ([], ["--help"], ["-h"]) and "_ATLASBRIDGE_COMPLETE" not in os.environ:
+    if words == [] and "_ATLASBRIDGE_COMPLETE" not in os.environ:
+        _overview()
+        _leave(0)
+    if words in (["--help"], ["-h"]) and "_ATLASBRIDGE_COMPLETE" not in os.environ:
         from atlasbridge.cli.catalogue import render_help
 
         sys.stdout.write(render_help() + "\n")
@@ -47,11 +49,11 @@ def _open_what_is_closed() -> None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r"))
 
 
-def _overview(line: bool = False) -> int:
-    """What waits and what runs; 1 when no hub can tell."""
+def _overview(line: bool = False) -> None:
+    """What waits and what runs."""
     from atlasbridge.cli.overview import print_line, print_overview
 
-    return print_line() if line else 1 - print_overview()
+    (print_line if line else print_overview)()
 
 
 def _run_session_command(name: str, words: list[str]) -> int:

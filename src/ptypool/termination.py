@@ -68,11 +68,13 @@ def _signal_until_gone(sessions: Collection[int], number: signal.Signals, limit_
     """SIGTERM goes once to each group, also to a late one; SIGKILL at every look, since a fork may race it."""
     give_up_at = time.monotonic() + limit_s
     pause_s = _FIRST_PAUSE_S
-    told: set[int] = set()
+    told: set[tuple[int, signal.Signals]] = set()
     while groups := session_groups(sessions):
-        for group in groups if number == signal.SIGKILL else groups - told:
-            _signal_group(group, number)
-        told |= groups
+        for group in groups:
+            fitting = _fitting(group, number)
+            if number == signal.SIGKILL or (group, fitting) not in told:
+                _signal_group(group, fitting)
+            told.add((group, fitting))
         if time.monotonic() >= give_up_at:
             return False
         yield pause_s
@@ -80,13 +82,17 @@ def _signal_until_gone(sessions: Collection[int], number: signal.Signals, limit_
     return True
 
 
-def _signal_group(group: int, number: signal.Signals) -> None:
-    """SIGCONT after it, because a stopped process would take its SIGTERM only once it goes on.
+def _fitting(group: int, number: signal.Signals) -> signal.Signals:
+    """Interactive shells ignore SIGTERM and end when their terminal hangs up: they are told so.
 
-    Interactive shells ignore SIGTERM and end when their terminal hangs up: they are told so.
+    Asked at every look: for moments, while it starts a command, bash catches what it ignores, and forgets it.
     """
-    first = signal.SIGHUP if number == signal.SIGTERM and _ignores(group, number) else number
-    for one in (first, signal.SIGCONT):
+    return signal.SIGHUP if number == signal.SIGTERM and _ignores(group, number) else number
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    """SIGCONT after it, because a stopped process would take its SIGTERM only once it goes on."""
+    for one in (number, signal.SIGCONT):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, one)
 

@@ -7,8 +7,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.support.hubs import hub_process, wait_until
+from tests.support.hubs import hub_process
 from tests.support.terminal import ATLASBRIDGE, Terminal
+from tests.support.waiting import wait_for
 
 from atlasbridge.adapters.dialect_files import dialect_for
 from atlasbridge.adapters.listing import describe_adapters
@@ -93,7 +94,7 @@ def test_status_tells_how_a_session_is_doing_and_which_adapter_is_broken() -> No
         folder.mkdir(mode=0o700)
         (folder / "bad.py").write_text("def (")
         with Terminal((*ATLASBRIDGE, "run", "--", "cat"), hub.home.root, env=hub.environ):
-            wait_until(lambda: len(hub.ask("sessions")["sessions"]) == 1)
+            wait_for(lambda: len(hub.ask("sessions")["sessions"]) == 1)
             (session,) = hub.ask("sessions")["sessions"]
             assert hub.ask("health")["sessions"] == {session["session_id"]: "ok"}
             told = hub.cli("status")

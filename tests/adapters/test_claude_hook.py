@@ -146,7 +146,7 @@ def test_a_hook_that_answers_says_what_the_host_decided_and_nothing_else(
     assert hook.stdout is not None
     printed = hook.stdout.read()
     hook.stdout.close()
-    assert hook.wait(20) == 0
+    assert hook.wait(60) == 0
     given = json.loads(printed)["hookSpecificOutput"]["decision"] if printed else {}
     assert given.get("behavior", "") == behaviour
     assert given.get("interrupt") is (True if behaviour == "deny" else None)  # as the dialog's own No does

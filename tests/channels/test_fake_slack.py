@@ -13,8 +13,9 @@ from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
-from tests.support.fake_server import ManualClock
 from tests.support.fake_slack import APP_TOKEN, BOT_TOKEN, BOT_USER, TEAM, FakeSlack
+
+from atlasbridge.core.clock import ManualClock
 
 ADA = "U0ADA"
 
@@ -26,7 +27,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def slack(clock: ManualClock) -> Iterator[FakeSlack]:
-    with FakeSlack(clock, ack_s=0.5) as fake:
+    with FakeSlack(clock.wall, ack_s=0.5) as fake:
         yield fake
 
 

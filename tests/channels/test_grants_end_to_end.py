@@ -12,7 +12,8 @@ from tests.support.chat_stage import buttons_of, text_of
 from tests.support.fake_host import FakeHost
 from tests.support.fake_slack import FakeSlack
 from tests.support.fake_telegram import FakeTelegram
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
+from tests.support.waiting import wait_for
 
 OFFER = "⏱ Allow for a while …"
 Message = dict[str, Any]
@@ -43,7 +44,7 @@ def hub(server: FakeTelegram, slack: FakeSlack) -> Iterator[HubProcess]:
     server.person(ADA)
     slack.person("U0ADA")
     with hub_process(config(server, slack)) as made:
-        wait_until(lambda: all(channel["state"] == "ok" for channel in made.ask("status")["channels"]), 60)
+        wait_for(lambda: all(channel["state"] == "ok" for channel in made.ask("status")["channels"]), deadline_s=60)
         yield made
 
 

@@ -8,12 +8,11 @@ import pytest
 from tests.channels import prompts
 from tests.channels.conftest import ADA, BOB, serving, telegram_settings
 from tests.channels.mini_hub import MiniHub
-from tests.support.fake_server import ManualClock
 from tests.support.fake_telegram import FakeTelegram
 from tests.support.waiting import until
 
 from atlasbridge.channels.telegram import TelegramChannel
-from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.clock import ManualClock, SystemClock
 from atlasbridge.core.errors import ChannelError, StoreError
 from atlasbridge.core.prompt.reply import Receipt
 
@@ -221,7 +220,8 @@ async def test_closing_ends_in_time_even_when_the_server_hangs(server: FakeTeleg
 
 
 async def test_a_message_too_old_to_be_edited_keeps_nobody_waiting(server: FakeTelegram, desk: MiniHub) -> None:
-    server.clock = clock = ManualClock()
+    clock = ManualClock()
+    server.clock = clock.wall
     ada = server.person(ADA)
     channel = TelegramChannel(telegram_settings(server), desk, SystemClock())
     async with serving(desk, channel):

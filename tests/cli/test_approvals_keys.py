@@ -10,6 +10,7 @@ from atlasbridge.cli.approvals_board import ARMING_S, MOVED_S, Board, same_meani
 from atlasbridge.cli.approvals_keys import Intention, Key, KeyReader, decide_key
 from atlasbridge.cli.approvals_view import paint, render_frame
 from atlasbridge.cli.columns import cells
+from atlasbridge.core.values import replace
 
 
 def prompt(kind: str, prompt_id: str = "a" * 36, **fields: Any) -> dict[str, Any]:
@@ -159,8 +160,6 @@ def test_the_whole_subject_and_every_choice_stand_in_the_preview() -> None:
 
 
 def test_a_search_leaves_what_matches_and_keys_go_to_what_is_shown() -> None:
-    from atlasbridge.core.values import replace
-
     board = replace(Board().refreshed(many(18), now=0.0), search="job-11").settled(5.0)
     assert [item["label"] for item in board.listed] == ["job-11"]
     assert board.current is not None and board.current["label"] == "job-11"
@@ -186,7 +185,6 @@ def test_an_answer_for_several_must_mean_the_same_to_each() -> None:
 
 def test_a_secret_cannot_be_marked_and_a_line_for_a_question_that_left_is_dropped() -> None:
     from atlasbridge.cli.approvals_board import Editing
-    from atlasbridge.core.values import replace
 
     secret = prompt("free_text", constraints={"secret": True})
     board = Board().refreshed([secret], now=0.0).marking()
@@ -209,3 +207,46 @@ def test_an_editor_at_rest_asks_nothing_that_could_not_be_told() -> None:
     resting = prompt("unknown", constraints={"secret": False, "idle": True, "commands": True})
     assert "rests, takes keys" in text_of(Board().refreshed([resting], now=0.0))
     assert "cannot be told" in text_of(Board().refreshed([prompt("unknown")], now=0.0))
+
+
+QUEUED = {
+    "queue_id": "c0ffee00" * 4,
+    "session_id": "s" * 36,
+    "name": "shop-api",
+    "text": "Run the linter over everything and mend what it finds, then commit with a message that says why.\nPush.",
+    "by": "telegram:7",
+    "by_name": "Ada",
+    "created_at": "2026-01-01T00:00:00.000000+00:00",
+}
+
+
+def test_what_is_queued_stands_whole_where_nothing_waits_and_behind_a_key_where_something_does() -> None:
+    board = drawn(replace(Board(), queue=(QUEUED,)).refreshed([], now=0.0))
+    alone = text_of(board)
+    assert "nothing is waiting for you · 1 queued" in alone and "shop-api · Ada" in alone and "c0ffee00" in alone
+    assert "that says why." in " ".join(alone.split()) and "Push." in alone
+    board = drawn(board.refreshed([prompt("yes_no")], now=1.0))
+    assert "1 waits · 1 queued (i)" in text_of(board) and "shop-api" not in text_of(board)
+    assert decide_key("i", board.current) == Intention("queue")
+    board = drawn(board.turned("queue"))
+    assert "shop-api · Ada" in text_of(board)
+    assert "press i to see the question" in board.hindrance(now=9.0)
+    assert drawn(board.turned("queue")).hindrance(now=9.0) == ""
+
+
+def test_a_question_that_comes_while_the_queue_is_read_is_shown() -> None:
+    board = drawn(replace(Board(), queue=(QUEUED,)).refreshed([], now=0.0).turned("queue"))
+    board = drawn(board.refreshed([prompt("yes_no")], now=1.0))
+    assert board.aside == "" and board.hindrance(now=9.0) == ""
+
+
+def test_a_menus_own_letter_comes_before_the_queue() -> None:
+    menu = {**MENU, "choices": [{"value": "i", "label": "Ignore"}, {"value": "s", "label": "Stop"}]}
+    assert decide_key("i", menu) == Intention("answer", "i")
+
+
+@pytest.mark.parametrize(("rows", "cols"), [(24, 80), (12, 40), (5, 20), (2, 10)])
+def test_a_long_queue_keeps_to_the_window(rows: int, cols: int) -> None:
+    board = replace(Board(), queue=(QUEUED,) * 40).refreshed([], now=0.0)
+    frame = render_frame(board, rows, cols)
+    assert len(frame.lines) == rows and all(cells(line.text) <= cols for line in frame.lines)

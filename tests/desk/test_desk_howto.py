@@ -16,9 +16,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.support.hubs import wait_until
 from tests.support.postgres import Postgres, programs
 from tests.support.sessions import end_all
+from tests.support.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "howto" / "fleet.md").read_text(encoding="utf-8")
@@ -98,7 +98,7 @@ def test_from_nothing_to_two_machines_on_one_page(story: Story) -> None:
         with httpx.Client(base_url=story.url, timeout=60) as alice:
             token = link.partition("#login=")[2]
             assert alice.post("/api/login", json={"token": token}).status_code == 200
-            wait_until(lambda: alice.get("/api/prompts").json()["total"] == 2, 60)
+            wait_for(lambda: alice.get("/api/prompts").json()["total"] == 2, deadline_s=60)
             shown = alice.get("/api/prompts").json()["prompts"]
             assert {one["machine"] for one in shown} == {"one", "two"} and {one["label"] for one in shown} == {"first"}
             for prompt in shown:
@@ -112,8 +112,8 @@ def test_from_nothing_to_two_machines_on_one_page(story: Story) -> None:
                 assert told["accepted"], told
         for home in ("one", "two"):
             answer = story.root / home / "deployed"
-            wait_until(answer.exists)
-            wait_until(partial(_says, answer, "y\n"))
+            wait_for(answer.exists)
+            wait_for(partial(_says, answer, "y\n"))
         looked = story.sh(BLOCKS["look"].replace("atlasbridge hub status\n", ""), **database)
         assert looked.count("connected") == 2
         assert "desk" in story.sh("atlasbridge hub status", "one")
@@ -129,7 +129,7 @@ def test_from_nothing_to_two_machines_on_one_page(story: Story) -> None:
         assert "no machine" in story.sh("atlasbridge desk machines", **database)
     finally:
         serving.send_signal(signal.SIGTERM)
-        assert serving.wait(20) == 0
+        assert serving.wait(60) == 0
         if serving.stdout is not None:
             serving.stdout.close()
 

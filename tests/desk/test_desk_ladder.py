@@ -180,7 +180,7 @@ class Own(BaseChannel):
         return event.prompt_id
 
     async def receive_reply(self) -> InboundReply:
-        await until(lambda: False, 3600)
+        await until(lambda: False, deadline_s=3600)
         raise AssertionError
 
     async def notify(self, message: str, session: SessionRecord | None = None) -> None: ...

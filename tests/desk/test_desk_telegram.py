@@ -237,7 +237,9 @@ async def test_the_desk_that_had_the_chats_is_killed_and_another_goes_on_without
         await until(lambda: _rows(fleet.database, "SELECT 1 FROM chat_deliveries"))
         fleet.kill_desk(await _who_carries(fleet))
         ada.tap(card, "Yes")
-        await until(lambda: with_words(ada, "✅ Yes · alice"), 60)  # the same message, edited by the other desk
+        await until(
+            lambda: with_words(ada, "✅ Yes · alice"), deadline_s=60
+        )  # the same message, edited by the other desk
         (first,) = await fleet.database.rows("SELECT prompt_id FROM decisions WHERE ok")
         asked = f"Continue with {first['prompt_id'][:8]}?"
         await until(lambda: len(with_words(ada, "Continue with")) >= 2)  # the session asks its next question
@@ -255,8 +257,8 @@ async def test_the_database_dies_and_comes_back_and_nothing_is_asked_twice_or_lo
         fleet.server.kill_9()
         ada.tap(card, "Yes")
         fleet.server.start()
-        await until(lambda: _rows(fleet.database, "SELECT 1 FROM decisions WHERE ok"), 60)
-        await until(lambda: with_words(ada, "✅ Yes · alice"), 60)
+        await until(lambda: _rows(fleet.database, "SELECT 1 FROM decisions WHERE ok"), deadline_s=60)
+        await until(lambda: with_words(ada, "✅ Yes · alice"), deadline_s=60)
         (first,) = await fleet.database.rows("SELECT prompt_id FROM decisions WHERE ok")
         assert len(with_words(ada, f"Continue with {first['prompt_id'][:8]}?")) == 1
         assert fleet.typed()[0][first["prompt_id"]] == "yes" and fleet.typed()[1] == 0

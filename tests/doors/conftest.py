@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
 from tests.support.person import Person
+from tests.support.waiting import wait_for
 
 
 class Desk:
@@ -22,7 +23,7 @@ class Desk:
         return found
 
     def next(self) -> dict[str, Any]:
-        wait_until(lambda: bool(self.prompts()), 90)
+        wait_for(lambda: bool(self.prompts()), deadline_s=90)
         return self.prompts()[0]
 
     def answer(self, value: str, **how: Any) -> dict[str, Any]:
@@ -43,7 +44,7 @@ class Desk:
             return False
 
     def wait_quiet(self) -> None:
-        wait_until(lambda: not self.prompts())
+        wait_for(lambda: not self.prompts())
 
     def audit(self) -> list[dict[str, Any]]:
         entries: list[dict[str, Any]] = self.hub.ask("audit")["entries"]

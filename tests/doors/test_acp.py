@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.doors.conftest import Desk
 from tests.support.acp_lines import pass_lines
-from tests.support.hubs import wait_until
+from tests.support.waiting import wait_for
 
 # asks for one permission, tells on a line what it was answered, then what else it got
 AGENT = """
@@ -96,22 +96,22 @@ def test_everything_passes_byte_for_byte(desk: Desk) -> None:
 def test_the_desk_answers_first_and_the_editor_is_told(desk: Desk) -> None:
     with editor_of(desk, AGENT, json.dumps(REQUEST)) as editor:
         prompt = desk.answer("n")
-        wait_until(lambda: bool(editor.heard("got")))
+        wait_for(lambda: bool(editor.heard("got")))
         assert prompt["subject"]["text"] == "rm -rf /tmp/x | cat"
         assert [choice.get("refuses", False) for choice in prompt["choices"]] == [False, False, True]
         answered = {"jsonrpc": "2.0", "id": 7, "result": {"outcome": {"outcome": "selected", "optionId": "stop"}}}
         assert editor.heard("got") == [answered]
-        wait_until(lambda: editor.heard("$/cancel_request") == [{"requestId": 7}])
+        wait_for(lambda: editor.heard("$/cancel_request") == [{"requestId": 7}])
         editor.say({"jsonrpc": "2.0", "id": 7, "result": {"outcome": {"outcome": "selected", "optionId": "go"}}})
         editor.say({"jsonrpc": "2.0", "method": "later"})
-        wait_until(lambda: len(editor.heard("got")) == 2)
+        wait_for(lambda: len(editor.heard("got")) == 2)
         assert editor.heard("got")[1]["method"] == "later"  # the editor's own word came too late and went no further
 
 
 def test_yes_takes_the_option_for_once_only(desk: Desk) -> None:
     with editor_of(desk, AGENT, json.dumps(REQUEST)) as editor:
         desk.answer("y")
-        wait_until(lambda: bool(editor.heard("got")))
+        wait_for(lambda: bool(editor.heard("got")))
         assert editor.heard("got")[0]["result"]["outcome"]["optionId"] == "go"
 
 
@@ -120,7 +120,7 @@ def test_the_editor_answers_first_and_the_desk_is_withdrawn(desk: Desk) -> None:
         desk.next()
         editor.say({"jsonrpc": "2.0", "id": 7, "result": {"outcome": {"outcome": "selected", "optionId": "go"}}})
         desk.wait_quiet()
-        wait_until(lambda: bool(editor.heard("got")))
+        wait_for(lambda: bool(editor.heard("got")))
         assert editor.heard("got")[0]["result"]["outcome"]["optionId"] == "go"
         assert editor.end() == 0
     assert not any(entry["event"] == "REPLY_RECEIVED" for entry in desk.audit())

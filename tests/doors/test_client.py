@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.doors.conftest import Desk
-from tests.support.hubs import wait_until
+from tests.support.waiting import wait_for
 
 from atlasbridge.client import AsyncClient, Client, Refused
 
@@ -85,7 +85,7 @@ async def test_many_questions_at_once_each_get_their_own_answer(desk: Desk) -> N
 
     def answer_all() -> None:
         while len(answered) < 30:
-            wait_until(lambda: any(item["prompt_id"] not in answered for item in desk.prompts()))
+            wait_for(lambda: any(item["prompt_id"] not in answered for item in desk.prompts()))
             for item in desk.prompts():
                 number = int(item["excerpt"].split()[1].rstrip("?"))
                 desk.reply(item["prompt_id"], "odd" if number % 2 else "even")

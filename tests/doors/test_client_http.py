@@ -12,8 +12,9 @@ from typing import Any, TypedDict
 
 import pytest
 from tests.doors.conftest import Desk
-from tests.support.hubs import HubProcess, free_port, hub_process, wait_until, with_page
+from tests.support.hubs import HubProcess, free_port, hub_process, with_page
 from tests.support.person import Person
+from tests.support.waiting import wait_for
 
 from atlasbridge.client import AsyncClient, Client, Question, Refused
 from atlasbridge.core.errors import ConfigError, HubUnavailable
@@ -28,7 +29,7 @@ def desk() -> Iterator[Desk]:
 
 
 def address(hub: HubProcess) -> str:
-    wait_until((hub.home.root / "web.json").exists)
+    wait_for((hub.home.root / "web.json").exists)
     return str(json.loads((hub.home.root / "web.json").read_text())["url"])
 
 

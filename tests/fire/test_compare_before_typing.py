@@ -128,7 +128,7 @@ def test_two_who_type_the_same_answer_at_once_type_it_once() -> None:
     enter = bench.inlet.injection
 
     def injection(timeout_s: float) -> AbstractContextManager[None]:
-        both_know_nothing.wait(20)
+        both_know_nothing.wait(60)
         return enter(timeout_s)
 
     bench.inlet.injection = injection  # type: ignore[method-assign, assignment]
@@ -136,6 +136,6 @@ def test_two_who_type_the_same_answer_at_once_type_it_once() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert bench.pty_typed() == b"y\r"
     bench.pty.close()

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from tests.support.fake_host import FakeHost
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
+from tests.support.waiting import wait_for
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def hub() -> Iterator[HubProcess]:
 def test_an_answer_that_ends_the_tool_counts_as_typed_and_taken(hub: HubProcess) -> None:
     with FakeHost(hub.home) as host:
         prompt_id = host.raise_prompt()
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         replying = hub.popen("reply", prompt_id, "y")
         host.hear("type")
         host.say("end", exit_code=0, status=0, typed=[[prompt_id, "typed"]])
@@ -31,7 +32,7 @@ def test_an_answer_that_ends_the_tool_counts_as_typed_and_taken(hub: HubProcess)
 def test_an_answer_that_was_not_typed_before_the_tool_ended_is_told_as_such(hub: HubProcess) -> None:
     with FakeHost(hub.home) as host:
         prompt_id = host.raise_prompt()
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         replying = hub.popen("reply", prompt_id, "y")
         host.hear("type")
         host.say("end", exit_code=0, status=0, typed=[])

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from tests.support.fake_host import YES_NO, FakeHost
-from tests.support.hubs import NO_WEB, HubProcess, hub_process, wait_until
+from tests.support.hubs import NO_WEB, HubProcess, hub_process
 from tests.support.terminal import is_readable
+from tests.support.waiting import wait_for
 
 TOKEN = "987654321:AAtokenThatMustNotLeak"
 
@@ -35,23 +36,23 @@ def test_help_lists_every_command_and_errors_have_two_lines(hub: HubProcess) -> 
 def test_ps_has_the_fields_of_the_design(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude", label="my job") as host:
         prompt_id = host.raise_prompt()
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         (session,) = [item for item in hub.json("ps") if item["session_id"] == host.session_id]
         fields = {"session_id", "tool", "pid", "state", "attached", "cwd", "started_at", "open_prompt"}
         assert fields <= set(session) and session["open_prompt"] == prompt_id
         table = hub.cli("ps").stdout
         assert "my job" in table and prompt_id[:8] in table
         host.end()
-        wait_until(lambda: hub.ask("sessions")["sessions"] == [])
+        wait_for(lambda: hub.ask("sessions")["sessions"] == [])
 
 
 def test_kill_is_passed_to_the_host_and_an_unknown_session_is_an_error(hub: HubProcess) -> None:
     with FakeHost(hub.home) as host:
-        wait_until(lambda: hub.ask("sessions")["sessions"] != [])
+        wait_for(lambda: hub.ask("sessions")["sessions"] != [])
         assert hub.cli("kill", host.session_id[:8], "--force").returncode == 0
         assert host.hear("kill")["force"] is True
         host.end(-9)
-        wait_until(lambda: hub.ask("sessions")["sessions"] == [])
+        wait_for(lambda: hub.ask("sessions")["sessions"] == [])
     wrong = hub.cli("kill", "ffffffff")
     assert wrong.returncode == 1 and "atlasbridge ps" in wrong.stderr
 
@@ -61,11 +62,11 @@ def test_what_an_agent_draws_reaches_no_terminal_as_a_control_sequence(hub: HubP
 
     with FakeHost(hub.home) as host:
         host.raise_prompt(replace(YES_NO, excerpt="Run?\x1b[2J\x07 (y/n)"))
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         shown = hub.cli("approvals").stdout + hub.cli("status").stdout
         assert "Run?" in shown and "\x1b[2J" not in shown and "\x07" not in shown
         host.end()
-        wait_until(lambda: hub.ask("sessions")["sessions"] == [])
+        wait_for(lambda: hub.ask("sessions")["sessions"] == [])
 
 
 def test_audit_commands(hub: HubProcess, tmp_path: Path) -> None:
@@ -158,7 +159,7 @@ def test_every_shell_gets_its_completions(hub: HubProcess) -> None:
 def test_approvals_answers_with_a_keystroke(hub: HubProcess) -> None:
     with FakeHost(hub.home) as host:
         host.raise_prompt()
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         pid, fd = pty.fork()
         if pid == 0:
             os.execve(sys.executable, hub.command("approvals"), {**hub.environ, "TERM": "xterm"})

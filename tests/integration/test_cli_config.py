@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 from tests.support.fake_host import YES_NO, FakeHost
-from tests.support.hubs import NO_WEB, HubProcess, hub_process, wait_until
+from tests.support.hubs import NO_WEB, HubProcess, hub_process
 from tests.support.terminal import Terminal
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.values import replace
 
@@ -36,10 +37,14 @@ def test_a_setting_is_set_and_unset_and_a_bad_one_changes_nothing() -> None:
         assert tomllib.loads(text)["detection"]["settle_ms"] == 75 and text.startswith("# mine")
         assert hub.home.config.stat().st_mode & 0o777 == 0o600
         wrong = hub.cli("config", "set", name, "never")
-        assert wrong.returncode == 2 and "detection.settle_ms" in wrong.stderr
+        assert wrong.returncode == 2 and wrong.stderr.startswith("error: detection.settle_ms should be")
         slip = hub.cli("config", "set", "detection.setle_ms", "1")
         assert slip.returncode == 2 and "did you mean settle_ms" in slip.stderr
         assert hub.home.config.read_text() == text
+        assert hub.cli("config", "get", name).stdout == "75\n"
+        assert tomllib.loads(hub.cli("config", "get", "detection").stdout)["detection"]["settle_ms"] == 75
+        slip = hub.cli("config", "get", "detection.setle_ms")
+        assert slip.returncode == 2 and "did you mean detection.settle_ms" in slip.stderr
         assert hub.cli("config", "unset", name).returncode == 0
         assert "settle_ms" not in hub.home.config.read_text()
 
@@ -67,7 +72,7 @@ def test_tables_are_whole_behind_a_pipe_and_wrap_on_a_terminal(hub: HubProcess) 
     with FakeHost(hub.home, label="a-name-of-some-length") as host:
         host.record = replace(host.record, cwd=folder)
         host.raise_prompt(replace(YES_NO, excerpt="Delete " + "y" * 120 + "? (y/n)"))
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         row = [line for line in hub.cli("approvals").stdout.splitlines() if host.open_id[:8] in line]
         assert len(row) == 1 and "y" * 120 in row[0] and "…" not in row[0]
         assert "…" not in hub.cli("audit", "show").stdout
@@ -77,7 +82,7 @@ def test_tables_are_whole_behind_a_pipe_and_wrap_on_a_terminal(hub: HubProcess) 
             assert "…" not in printed and host.open_id[:8] in printed and printed.count("y") >= 120
             assert "y" * 20 in printed, "there is room for what is asked"
         host.end()
-        wait_until(lambda: hub.ask("sessions")["sessions"] == [])
+        wait_for(lambda: hub.ask("sessions")["sessions"] == [])
 
 
 def complete(hub: HubProcess, shell: str, *words: str) -> str:
@@ -94,7 +99,7 @@ def complete(hub: HubProcess, shell: str, *words: str) -> str:
 def test_ids_names_and_options_are_completed(hub: HubProcess, shell: str) -> None:
     with FakeHost(hub.home, label="web-api") as host:
         prompt_id = host.raise_prompt()
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         for words in (("kill", "we"), ("attach", "we"), ("reply", "we"), ("rename", "we"), ("logs", "--session", "we")):
             assert "web-api" in complete(hub, shell, "atlasbridge", *words)
         assert prompt_id[:8] in complete(hub, shell, "atlasbridge", "reply", prompt_id[:3])
@@ -102,7 +107,7 @@ def test_ids_names_and_options_are_completed(hub: HubProcess, shell: str) -> Non
         assert "telegram" in complete(hub, shell, "atlasbridge", "run", "--channel", "te")
         assert "detection.settle_ms" in complete(hub, shell, "atlasbridge", "config", "set", "detection.se")
         host.end()
-        wait_until(lambda: hub.ask("sessions")["sessions"] == [])
+        wait_for(lambda: hub.ask("sessions")["sessions"] == [])
 
 
 def test_completing_without_a_hub_is_silent_and_starts_none() -> None:

@@ -8,9 +8,10 @@ import sys
 import threading
 from functools import partial
 
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
 from tests.support.sessions import end_sessions
 from tests.support.terminal import Terminal
+from tests.support.waiting import wait_for
 
 from atlasbridge.cli.demo import WHERE
 
@@ -46,12 +47,12 @@ def test_the_demo_asks_what_agents_ask_and_takes_the_answers() -> None:
         try:
             asked = []
             for _, value in ANSWERS:
-                wait_until(hub.is_asked, 60)
+                wait_for(hub.is_asked, deadline_s=60)
                 (prompt,) = hub.ask("prompts")["prompts"]
                 asked.append((prompt["type"], prompt["constraints"]["secret"]))
                 answer = hub.ask("reply", prompt_id=prompt["prompt_id"], value=value)
                 assert answer["stage"] == "typed"
-                wait_until(partial(_is_settled, hub, prompt["prompt_id"]))
+                wait_for(partial(_is_settled, hub, prompt["prompt_id"]))
             assert asked == [(kind, value == "s3cret!") for kind, value in ANSWERS]
             assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
         finally:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from tests.support.fake_host import FakeHost
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
+from tests.support.waiting import wait_for
 
 RAISED = {
     *("event", "at", "session_id", "prompt_id", "type", "confidence", "excerpt", "screen", "choices", "constraints"),
@@ -30,7 +31,7 @@ def lines(process: Any) -> Iterator[dict[str, Any]]:
 def test_follow_prints_what_is_open_and_goes_on_through_a_whole_life(hub: HubProcess) -> None:
     with FakeHost(hub.home) as host:
         prompt_id = host.raise_prompt()
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         following = hub.popen("events", "--json", "--follow")
         events = lines(following)
         first = next(events)
@@ -58,7 +59,7 @@ def test_a_session_can_be_singled_out(hub: HubProcess) -> None:
     with FakeHost(hub.home) as one, FakeHost(hub.home) as other:
         one.raise_prompt()
         other.raise_prompt()
-        wait_until(lambda: len(hub.ask("prompts")["prompts"]) == 2)
+        wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 2)
         found = [
             json.loads(line)
             for line in hub.cli("events", "--json", "--session", one.session_id[:8]).stdout.splitlines()
@@ -70,9 +71,9 @@ def test_a_session_can_be_singled_out(hub: HubProcess) -> None:
 def test_withdrawal_says_why(hub: HubProcess) -> None:
     with FakeHost(hub.home) as host:
         prompt_id = host.raise_prompt()
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         host.withdraw(prompt_id, "answered_at_terminal")
-        wait_until(lambda: not hub.is_asked())
+        wait_for(lambda: not hub.is_asked())
         last = json.loads(hub.cli("events", "--json").stdout.splitlines()[-1])
         assert last["event"] == "prompt.withdrawn" and last["reason"] == "answered_at_terminal"
 
@@ -80,7 +81,7 @@ def test_withdrawal_says_why(hub: HubProcess) -> None:
 def test_following_starts_the_hub_and_waits_for_the_next_one() -> None:
     with hub_process(start=False) as hub:
         following = hub.popen("events", "--json", "--follow")
-        wait_until(lambda: hub.pid != 0 and hub.home.socket.exists())
+        wait_for(lambda: hub.pid != 0 and hub.home.socket.exists())
         with FakeHost(hub.home) as host:
             host.raise_prompt()
             assert next(lines(following))["session_id"] == host.session_id

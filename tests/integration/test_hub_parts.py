@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support.hubs import NO_WEB, hub_process, wait_until
+from tests.support.hubs import NO_WEB, hub_process
 from tests.support.sessions import end_sessions
+from tests.support.waiting import wait_for
 
 from atlasbridge.bootstrap import plan_hub
 from atlasbridge.core.clock import ManualClock
@@ -110,7 +111,7 @@ async def test_a_configured_session_can_be_started_from_afar() -> None:
         (launcher,) = plan_hub(hub.home, {}).launchers
         try:
             session_id = await launcher.launch("", (), "noon")
-            await asyncio.to_thread(wait_until, lambda: hub.ask("sessions")["sessions"] != [])
+            await asyncio.to_thread(wait_for, lambda: hub.ask("sessions")["sessions"] != [])
             (session,) = hub.ask("sessions")["sessions"]
             assert session["session_id"] == session_id and session["tool"] == "sleep" and session["cwd"] == "/"
         finally:

@@ -8,8 +8,9 @@ import signal
 import socket
 from pathlib import Path
 
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
 from tests.support.sessions import end_sessions
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.peer import read_peer
@@ -30,15 +31,15 @@ def test_a_new_hub_takes_over_by_itself_and_an_answer_is_typed_once(tmp_path: Pa
         hub.environ["OUT"] = str(out)
         assert hub.cli("run", "--detach", "--", "bash", "-c", ASK).returncode == 0
         try:
-            wait_until(lambda: is_asked(hub))
+            wait_for(lambda: is_asked(hub))
             (before,) = hub.ask("prompts")["prompts"]
             killed = hub.pid
             os.kill(killed, signal.SIGKILL)
-            wait_until(lambda: hub.pid not in (0, killed) and is_asked(hub), 60)
+            wait_for(lambda: hub.pid not in (0, killed) and is_asked(hub), deadline_s=60)
             (after,) = hub.ask("prompts")["prompts"]
             assert after["prompt_id"] == before["prompt_id"]
-            wait_until(lambda: hub.cli("reply", before["prompt_id"], "y").returncode == 0, 60)
-            wait_until(lambda: out.exists() and out.read_text() == "got=y\n")
+            wait_for(lambda: hub.cli("reply", before["prompt_id"], "y").returncode == 0, deadline_s=60)
+            wait_for(lambda: out.exists() and out.read_text() == "got=y\n")
             refused = hub.cli("reply", before["prompt_id"], "y", "--json")
             assert refused.returncode == 3 and json.loads(refused.stdout)["reason"] == "not_open"
             assert hub.json("audit", "verify")["ok"] is True
@@ -50,12 +51,12 @@ def test_a_hub_that_was_stopped_on_purpose_stays_stopped() -> None:
     with hub_process() as hub:
         assert hub.cli("run", "--detach", "--", "sleep", "60").returncode == 0
         try:
-            wait_until(lambda: hub.ask("sessions")["sessions"] != [])
+            wait_for(lambda: hub.ask("sessions")["sessions"] != [])
             assert hub.cli("hub", "stop").returncode == 0
             done = hub.cli("hub", "status")  # takes longer than a host would take to start one
             assert done.returncode == 1 and hub.pid == 0
             hub.start()
-            wait_until(lambda: hub.ask("sessions")["sessions"] != [])
+            wait_for(lambda: hub.ask("sessions")["sessions"] != [])
         finally:
             end_sessions(hub.home.root)
 

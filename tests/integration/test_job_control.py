@@ -85,7 +85,7 @@ def test_a_plain_program_stops_at_ctrl_z_and_goes_on_with_fg(home: Path) -> None
         assert state_of(tool_pid(home)) == "T"
         terminal.type(b"echo $((40 + 2)); fg\r")
         terminal.wait_raw()
-        assert "42" in terminal.text()  # what the shell showed meanwhile is not drawn over
+        terminal.wait_for("42")  # what the shell showed meanwhile is not drawn over
         terminal.type(b"word-2\r")
         terminal.wait_until(lambda: terminal.text().count("word-2") == 2, "cat's echo")
         suspend(terminal)

@@ -6,10 +6,13 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from tests.support.fake_host import FakeHost
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.fake_host import YES_NO, FakeHost
+from tests.support.hubs import HubProcess, hub_process
 from tests.support.sessions import wait_no_session
 from tests.support.terminal import Terminal, run_in
+from tests.support.waiting import wait_for
+
+from atlasbridge.core.values import replace
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +22,7 @@ def hub() -> Iterator[HubProcess]:
 
 
 def known(hub: HubProcess, count: int) -> None:
-    wait_until(lambda: len(hub.ask("sessions")["sessions"]) == count)
+    wait_for(lambda: len(hub.ask("sessions")["sessions"]) == count)
 
 
 def test_a_session_is_killed_by_name_or_beginning_and_an_unclear_one_is_listed(hub: HubProcess) -> None:
@@ -42,17 +45,22 @@ def test_a_session_is_killed_by_name_or_beginning_and_an_unclear_one_is_listed(h
 def test_a_reply_may_name_the_session_that_asks(hub: HubProcess) -> None:
     with FakeHost(hub.home, label="deploy") as host, FakeHost(hub.home, label="deploy-staging") as other:
         prompt_id = host.raise_prompt()
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         reply = hub.popen("reply", "deploy", "y")
         assert host.answer_typing()["prompt_id"] == prompt_id
         assert reply.wait(30) == 0 and "into deploy" in reply.communicate()[0]
         host.raise_prompt()
         other.raise_prompt()
-        wait_until(lambda: len(hub.ask("prompts")["prompts"]) == 2)
+        wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 2)
         unclear = hub.cli("reply", "dep", "y", "--json")
         answer = json.loads(unclear.stdout)
         assert unclear.returncode == 3 and answer["reason"] == "ambiguous" and "deploy-staging" in answer["message"]
-        assert hub.cli("reply", "nobody", "y").returncode == 3
+        nobody = hub.cli("reply", "nobody", "y")
+        assert nobody.returncode == 3 and "atlasbridge approvals" in nobody.stderr
+        both = hub.popen("reply", "deploy-staging", "n", "--also", host.session_id[:8])
+        assert {other.answer_typing()["answer"]["kind"], host.answer_typing()["answer"]["kind"]} == {"no"}
+        both.communicate(timeout=30)
+        assert both.returncode == 0
         host.end()
         other.end()
         known(hub, 0)
@@ -82,7 +90,7 @@ def test_a_real_host_keeps_its_new_name_over_a_restart_of_the_hub_and_is_attache
         assert start.wait_exit() == 0
     assert hub.cli("rename", "first", "second").returncode == 0
     assert hub.cli("hub", "restart").returncode == 0
-    wait_until(lambda: [item["label"] for item in hub.json("ps")] == ["second"])
+    wait_for(lambda: [item["label"] for item in hub.json("ps")] == ["second"])
     with Terminal(hub.command("attach", "sec"), hub.home.root) as terminal:
         terminal.wait_for("ready")
         terminal.type("\r")
@@ -98,3 +106,15 @@ def test_unknown_commands_and_options_get_a_suggestion(hub: HubProcess) -> None:
     assert "did you mean atlasbridge hub start" in hub.cli("hub", "strat").stderr
     assert "--follow" in hub.cli("events", "--folow").stderr
     assert "did you mean --detach?" in hub.cli("run", "--detatch", "true").stderr
+
+
+def test_what_nobody_answered_in_time_is_asked_again_by_name(hub: HubProcess) -> None:
+    with FakeHost(hub.home, label="nightly", ttl_s=0.2) as host:
+        host.raise_prompt(replace(YES_NO, safe_default=""))
+        wait_for(lambda: hub.ask("prompts")["still_waiting"])
+        again = hub.popen("reply", "nightly", "--again")
+        host.hear("renew")
+        host.raise_prompt()
+        assert "Asked again" in again.communicate(timeout=30)[0] and again.returncode == 0
+        host.end()
+        known(hub, 0)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from tests.support.hubs import hub_process, wait_until
+from tests.support.hubs import hub_process
 from tests.support.sessions import wait_no_session
 from tests.support.terminal import run_in
+from tests.support.waiting import wait_for
 
 ASKING = """
 import sys
@@ -22,7 +23,7 @@ def test_what_a_nested_run_asks_is_raised_once_and_the_answer_arrives() -> None:
         )
         with run_in(hub.home.root, "sh", "-c", f"{inner} '{ASKING}'; true", options=("--name", "outer")) as terminal:
             terminal.wait_for("Delete everything? (y/n)")
-            wait_until(hub.is_asked)
+            wait_for(hub.is_asked)
             (prompt,) = hub.ask("prompts")["prompts"]
             assert prompt["label"] == "outer"
             assert [item["label"] for item in hub.ask("sessions")["sessions"]] == ["outer"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
 from tests.support.terminal import ATLASBRIDGE, Terminal
+from tests.support.waiting import wait_for
 
 from atlasbridge.adapters.announced import is_announced
 
@@ -50,6 +52,27 @@ def test_an_announcement_is_found_by_the_name_of_its_tool(packages: Path) -> Non
     assert not is_announced("echo-agent", [str(packages / "nowhere")])
 
 
+def test_a_folder_that_rests_is_read_once_and_again_after_an_installation(packages: Path) -> None:
+    (info,) = packages.glob("*.dist-info")
+    an_hour_ago = time.time() - 3600
+    os.utime(packages, (an_hour_ago, an_hour_ago))
+    assert is_announced("echo-agent", [str(packages)])
+    (info / "entry_points.txt").unlink()
+    assert is_announced("echo-agent", [str(packages)])  # the folder itself has not changed: it was not read again
+    shutil.rmtree(info)
+    assert not is_announced("echo-agent", [str(packages)])
+
+
+def test_a_folder_that_has_just_changed_is_read_every_time(packages: Path) -> None:
+    (info,) = packages.glob("*.dist-info")
+    announcement = info / "entry_points.txt"
+    text = announcement.read_text()
+    announcement.unlink()  # as an installation leaves it for a moment
+    assert not is_announced("echo-agent", [str(packages)])
+    announcement.write_text(text)
+    assert is_announced("echo-agent", [str(packages)])
+
+
 def test_the_adapter_of_another_package_asks_and_is_answered_from_afar(packages: Path, hub: HubProcess) -> None:
     environ = {**hub.environ, "PYTHONPATH": f"{packages}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     command = (*ATLASBRIDGE, "run", "--", str(packages / "echo-agent"))
@@ -67,7 +90,7 @@ def test_the_adapter_of_another_package_asks_and_is_answered_from_afar(packages:
         terminal.type("zed\r")  # at the terminal this time
         terminal.wait_for("name=zed")
         assert terminal.wait_exit() == 0
-    wait_until(lambda: not hub.is_asked())
+    wait_for(lambda: not hub.is_asked())
 
 
 def outside(packages: Path, hub: HubProcess) -> Terminal:
@@ -112,7 +135,7 @@ def test_ctrl_c_is_the_tools_own_also_while_it_asks(packages: Path, hub: HubProc
 
 
 def test_the_tools_terminal_is_as_large_as_the_persons(packages: Path, hub: HubProcess) -> None:
-    make_agent(packages, 'sleep 0.5; echo "size=$(stty size)."\n')
+    make_agent(packages, 'while sleep 0.1; do echo "size=$(stty size)."; done\n')
     with outside(packages, hub) as terminal:
         terminal.wait_for(f"size={terminal.screen.rows} {terminal.screen.cols}.")
 
@@ -151,7 +174,7 @@ def test_what_an_adapter_leaves_out_is_raised_by_the_usual_detector_and_answered
         terminal.type("zed\r")
         terminal.wait_for("name=zed")
         assert terminal.wait_exit() == 0
-    wait_until(lambda: not hub.is_asked())
+    wait_for(lambda: not hub.is_asked())
 
 
 def test_a_question_longer_than_the_interface_allows_is_asked_and_the_fault_is_said(

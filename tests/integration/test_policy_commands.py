@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from tests.integration.test_hub_rules import asking
 from tests.support.fake_host import FakeHost
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
+from tests.support.waiting import wait_for
 
 HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "policy.md"
 RULE = '[[rule]]\nname = "tests"\nverdict = "allow"\ncommand = ["npm", "run", "test*", "**"]\n'
@@ -27,12 +28,12 @@ def hub() -> Iterator[HubProcess]:
 def answer(hub: HubProcess, host: FakeHost, text: str, value: str = "1") -> str:
     """A prompt that a person answers from this machine."""
     prompt_id = host.raise_prompt(asking(text))
-    wait_until(hub.is_asked)
+    wait_for(hub.is_asked)
     replying = hub.popen("reply", prompt_id, value)
     host.answer_typing()
-    assert replying.wait(20) == 0
+    assert replying.wait(60) == 0
     replying.communicate()
-    wait_until(lambda: not hub.is_asked())
+    wait_for(lambda: not hub.is_asked())
     return prompt_id
 
 
@@ -68,6 +69,23 @@ def test_explain_says_verdict_rule_and_reason_as_json(hub: HubProcess, tmp_path:
     assert (found["verdict"], found["rule"]) == ("ask", "") and "reboot" in found["reason"]
 
 
+def test_explain_knows_files_and_pages(hub: HubProcess, tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text(
+        '[[rule]]\nname = "docs"\nverdict = "allow"\npath = "docs/**"\n'
+        '[[rule]]\nname = "pages"\nverdict = "deny"\nhost = "*.example.com"\n'
+    )
+    for option, text, verdict in (
+        ("--path", "docs/guide.md", "allow"),
+        ("--path", "docs/../src/main.py", "ask"),
+        ("--url", "https://www.example.com/a", "deny"),
+        ("--url", "https://example.org/", "ask"),
+    ):
+        assert hub.json("policy", "explain", option, text, "--policy", str(file))["verdict"] == verdict, text
+    done = hub.cli("policy", "explain", "--path", "a", "--url", "b")
+    assert done.returncode == 2 and "give one of" in done.stderr
+
+
 def test_explain_a_prompt(hub: HubProcess) -> None:
     (hub.home.root / "policy.toml").write_text(RULE.replace("allow", "deny"))
     with FakeHost(hub.home, tool="claude") as host:
@@ -85,7 +103,7 @@ def test_a_wrong_file_is_said_with_its_line_and_the_old_rules_stand(hub: HubProc
     done = hub.cli("hub", "reload")
     assert done.returncode == 2 and "policy.toml:5: rule 'tests': 'colour' is not known" in done.stderr
     assert hub.cli("policy", "check").returncode == 2
-    wait_until(lambda: hub.ask("policy.rules")["rules"] != [])
+    wait_for(lambda: hub.ask("policy.rules")["rules"] != [])
     assert [rule["name"] for rule in hub.ask("policy.rules")["rules"]] == ["tests"]
 
 
@@ -111,11 +129,11 @@ def test_edit_keeps_the_old_rules_when_the_draft_is_wrong(hub: HubProcess, tmp_p
 def test_grants_are_added_listed_used_and_revoked(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         first = host.raise_prompt(asking("npm run test"))
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         told = hub.cli("grants", "add", first, "--for", "30m", "--preview").stdout.replace("would grant", "granted")
         assert told.strip() in HOWTO.read_text(encoding="utf-8")
         prompt_id = host.raise_prompt(asking("cargo test --all"))
-        wait_until(lambda: hub.ask("prompts")["prompts"][0]["prompt_id"] == prompt_id)
+        wait_for(lambda: hub.ask("prompts")["prompts"][0]["prompt_id"] == prompt_id)
         preview = hub.json("grants", "add", prompt_id, "--for", "30m", "--preview")
         assert preview["words"] == "cargo test with any further words, for 30 minutes in this session"
         assert hub.json("grants", "list") == []
@@ -128,14 +146,14 @@ def test_grants_are_added_listed_used_and_revoked(hub: HubProcess) -> None:
         host.answer_typing()
         assert hub.json("grants", "revoke", made["grant_id"][:8])["ended"] == [made["grant_id"]]
         host.raise_prompt(asking("cargo test -p y"))
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         assert hub.cli("grants", "revoke", "ffffffff").returncode == 1
 
 
 def test_what_cannot_be_granted_says_why(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         prompt_id = host.raise_prompt(asking("ls $(x)"))
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         done = hub.cli("grants", "add", prompt_id, "--times", "2", "--json")
         assert done.returncode == 3
         assert json.loads(done.stdout)["reason"] == "cannot_grant"
@@ -144,7 +162,7 @@ def test_what_cannot_be_granted_says_why(hub: HubProcess) -> None:
 def test_grants_survive_the_hub_but_not_another_use(hub: HubProcess) -> None:
     with FakeHost(hub.home, tool="claude") as host:
         prompt_id = host.raise_prompt(asking("cargo test"))
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         hub.json("grants", "add", prompt_id, "--times", "1")
         host.answer_typing()
         hub.kill_9()
@@ -152,7 +170,7 @@ def test_grants_survive_the_hub_but_not_another_use(hub: HubProcess) -> None:
         host.reconnect()
         assert hub.json("grants", "list") == []
         host.raise_prompt(asking("cargo test x"))
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
 
 
 OLD_GRANTS = """
@@ -177,7 +195,7 @@ timeout_seconds = 300
 def test_old_grants_are_used_no_more_and_migrate_to_rules() -> None:
     with hub_process(OLD_GRANTS) as hub, FakeHost(hub.home, tool="claude") as host:
         host.raise_prompt(asking("npm run lint"))
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         assert "policy migrate" in hub.cli("policy", "check").stderr
         shown = hub.cli("policy", "migrate").stdout
         assert 'command = ["npm", "run", "lint"]' in shown and "# no rule: its question is no command" in shown

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 from tests.support.fake_host import FREE_TEXT, SECRET, UNKNOWN, FakeHost
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.prompt.model import Choice, Prompt, PromptType
 from atlasbridge.core.prompt.step import Step
@@ -36,12 +37,12 @@ def host(hub: HubProcess) -> Iterator[FakeHost]:
     with FakeHost(hub.home) as connected:
         yield connected
         connected.end()
-        wait_until(lambda: hub.ask("sessions")["sessions"] == [])
+        wait_for(lambda: hub.ask("sessions")["sessions"] == [])
 
 
 def ask(hub: HubProcess, host: FakeHost, prompt: Prompt | None = None) -> str:
     prompt_id = host.raise_prompt(prompt) if prompt else host.raise_prompt()
-    wait_until(lambda: any(item["prompt_id"] == prompt_id for item in hub.ask("prompts")["prompts"]))
+    wait_for(lambda: any(item["prompt_id"] == prompt_id for item in hub.ask("prompts")["prompts"]))
     return prompt_id
 
 

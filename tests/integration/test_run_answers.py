@@ -12,7 +12,7 @@ import pytest
 from tests.support.operator import Operator
 from tests.support.sessions import end_sessions, host_pids, wait_no_session
 from tests.support.terminal import ATLASBRIDGE, Terminal, run_in
-from tests.support.waiting import wait_for
+from tests.support.waiting import wait_for, written
 
 ASK = 'read -p "Continue? (y/n) " a; echo got=$a; sleep 0.3'
 
@@ -76,8 +76,7 @@ def test_a_session_without_a_terminal_still_asks(home: Path, operator: Operator,
     prompt = operator.open_prompt()
     assert prompt["type"] == "free_text"
     assert operator.reply(prompt["prompt_id"], "Ada Lovelace", "--text")[0] == 0
-    wait_for(mark.exists, "the tool to read its answer")
-    assert mark.read_text() == "Ada Lovelace\n"
+    assert written(mark) == "Ada Lovelace\n"
     wait_no_session(home)
 
 
@@ -137,7 +136,7 @@ def test_kill_ends_the_whole_process_group(home: Path, operator: Operator, tmp_p
         assert session["attached"] is True
         assert operator.command("kill", session["session_id"][:8]).returncode == 0
         assert terminal.wait_exit() in (128 + signal.SIGKILL, 128 + signal.SIGHUP)
-    child = int((tmp_path / "child").read_text())
+    child = int(written(tmp_path / "child"))
     wait_for(lambda: not Path(f"/proc/{child}").exists(), "the child to be gone")
     wait_no_session(home)
 

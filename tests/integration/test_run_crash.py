@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.support.sessions import host_pids, wait_no_session
 from tests.support.terminal import ATLASBRIDGE, Terminal, run_in
-from tests.support.waiting import wait_for
+from tests.support.waiting import wait_for, written
 
 FULL_SCREEN = "printf '\\033[?1049h\\033[?1003h\\033[?1006h\\033[?2004h\\033[?25l\\033[>1uready'; sleep 100"
 MODES = {1003, 1006, 2004}
@@ -78,8 +78,7 @@ def test_a_closed_terminal_does_not_end_the_session(home: Path, tmp_path: Path) 
     terminal = run_in(home, "sh", "-c", script)
     terminal.wait_for("ready")
     terminal.close()
-    wait_for(mark.exists, "the tool to go on")
-    assert mark.read_text() == "alive\n"
+    assert written(mark, "a word of the tool that goes on") == "alive\n"
     assert len(host_pids(home)) == 1
 
 
@@ -96,10 +95,9 @@ open({str(mark)!r}, "wb").write(data)
 """
     with Terminal((*ATLASBRIDGE, "run", "--no-hub", "--detach", "--", sys.executable, "-c", script), home) as terminal:
         assert terminal.wait_exit() == 0
-    wait_for(mark.exists, "the answers")
-    data = mark.read_bytes()
-    assert b"\x1b]7501;?\x1b\\" in data
-    assert data.index(b"c") < data.index(b"R"), "in the order asked"
+    data = written(mark, "the answers")
+    assert "\x1b]7501;?\x1b\\" in data
+    assert data.index("c") < data.index("R"), "in the order asked"
 
 
 def test_with_a_terminal_attached_only_the_status_query_is_answered_by_the_host(home: Path) -> None:
@@ -126,9 +124,8 @@ def test_detach_prints_the_id_and_the_session_runs_alone(home: Path, tmp_path: P
         assert terminal.wait_exit() == 0
         session_id = terminal.text().strip()
     assert len(session_id) == 36
-    wait_for((tmp_path / "m").exists, "the tool's work")
+    assert written(tmp_path / "m", "the tool's work").startswith("/dev/pts/")
     wait_no_session(home)
-    assert (tmp_path / "m").read_text().startswith("/dev/pts/")
 
 
 def test_ended_sessions_leave_no_process_and_no_socket(home: Path) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from tests.support.fake_host import FakeHost
-from tests.support.hubs import hub_process, wait_until
+from tests.support.hubs import hub_process
 from tests.support.sessions import wait_no_session
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.daemon.lock import is_starting, lock_holder
 
@@ -28,7 +29,7 @@ def test_a_hub_that_is_just_being_started_is_stopped() -> None:
     with hub_process(start=False) as hub:
         assert hub.cli("run", "true").returncode == 0
         assert hub.cli("hub", "stop").returncode == 0  # a tool that ends at once may end before a hub is wanted
-        wait_until(lambda: not list(hub.home.sessions.glob("*.sock")))
+        wait_for(lambda: not list(hub.home.sessions.glob("*.sock")))
         assert lock_holder(hub.home.lock) is None and not is_starting(hub.home.starting)
 
 
@@ -50,7 +51,7 @@ def test_a_channel_that_is_not_there_is_refused_before_anything_starts(name: str
 def test_events_go_on_over_a_restart_of_the_hub_and_say_so() -> None:
     with hub_process() as hub, FakeHost(hub.home, label="night") as host:
         first = host.raise_prompt()
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         following = hub.popen("events", "--json", "--follow")
         assert following.stdout is not None
         seen = json.loads(following.stdout.readline())

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.waiting import wait_for
+from tests.support.waiting import wait_for, written
 
 ROOT = Path(__file__).parents[2]
 OLDER = "0e778ee"  # the last one whose hub did not say its number
@@ -85,7 +85,7 @@ def test_sessions_with_open_prompts_live_through_an_upgrade_and_back(
     assert newer("hub", "status").stderr == ""
     assert newer.open_prompt(first) == prompt, "the older host's question is the same to the newer hub"
     newer("reply", prompt, "y")
-    assert got.read_text() == "got=y\n"
+    assert written(got) == "got=y\n"
 
     second = newer("run", "--detach", "--", "bash", "-c", ASK, str(tmp_path / "second")).stdout.strip()
     asked = newer.open_prompt(second)
@@ -94,4 +94,4 @@ def test_sessions_with_open_prompts_live_through_an_upgrade_and_back(
     newer("hub", "start")
     assert newer.open_prompt(second) == asked, "and the sessions have lived through that, too"
     newer("reply", asked, "n")
-    assert (tmp_path / "second").read_text() == "got=n\n"
+    assert written(tmp_path / "second") == "got=n\n"

@@ -6,9 +6,9 @@ import asyncio
 import gc
 import os
 
-from ptypool import PtyHandle
+from tests.support.waiting import DEADLINE_S
 
-DEADLINE_S = 30.0
+from ptypool import PtyHandle
 
 
 async def read_until(handle: PtyHandle, wanted: bytes) -> bytes:

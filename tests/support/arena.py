@@ -21,7 +21,7 @@ from typing import Any
 
 from tests.support.hubs import NO_WEB, short_home
 from tests.support.sessions import end_all, end_sessions
-from tests.support.waiting import wait_for
+from tests.support.waiting import DEADLINE_S, wait_for
 
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.request import HubClient
@@ -29,7 +29,6 @@ from atlasbridge.core.daemon.starter import ALREADY_RUNNING
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 
-DEADLINE_S = 30.0
 RECORDER = (
     'i=0; while IFS= read -r -p "Question $i of {name}: what now? " a;'
     ' do printf "%s\\t%s\\n" "$i" "$a" >>{file}; i=$((i+1)); done'
@@ -113,7 +112,7 @@ class Arena:
         self.kill_hub()
         assert self._nursery.stdin and self._nursery.stdout
         self._nursery.stdin.close()
-        self._nursery.wait(20)
+        self._nursery.wait(60)
         self._nursery.stdout.close()
         end_all(self.home.root)  # a session whose hub was killed may just have started another
 

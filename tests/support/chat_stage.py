@@ -10,13 +10,12 @@ from typing import Any
 
 from tests.channels.conftest import serving, slack_settings, telegram_settings
 from tests.channels.mini_hub import MiniHub
-from tests.support.fake_server import ManualClock
 from tests.support.fake_slack import FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 
 from atlasbridge.channels.slack import SlackChannel
 from atlasbridge.channels.telegram import TelegramChannel
-from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.clock import ManualClock, SystemClock
 from atlasbridge.core.prompt.model import Prompt, PromptRecord
 
 Message = dict[str, Any]
@@ -99,7 +98,7 @@ def _texts(block: Message) -> list[str]:
 @asynccontextmanager
 async def stage(name: str, desk: MiniHub | None = None, **settings: Any) -> AsyncIterator[Stage]:
     clock, hub = ManualClock(), desk or MiniHub()
-    server: Any = FakeTelegram(clock=clock) if name == "telegram" else FakeSlack(clock=clock, ack_s=1.0)
+    server: Any = FakeTelegram(clock=clock.wall) if name == "telegram" else FakeSlack(clock=clock.wall, ack_s=1.0)
     with server:
         person = server.person(1001) if name == "telegram" else server.person("U0ADA")
         async with playing(name, server, hub, **settings) as channel:

@@ -135,7 +135,7 @@ class Rig:
             except httpx.HTTPError:
                 return False
 
-        await until(answers, 60)
+        await until(answers, deadline_s=60)
 
     def start_desk(self, port: int) -> None:
         words = [sys.executable, "-m", "atlasbridge", "desk", "serve", "--database", self.url, "--port", str(port)]
@@ -228,7 +228,7 @@ class Rig:
         async def settled() -> bool:
             return not await self.database.rows("SELECT 1 FROM decisions WHERE settled_at IS NULL LIMIT 1")
 
-        await until(settled, timeout_s)
+        await until(settled, deadline_s=timeout_s)
 
     def typed(self) -> tuple[dict[str, str], int, dict[str, str]]:
         """What was typed (prompt: kind), how many were typed twice, and what is open now (prompt: machine)."""

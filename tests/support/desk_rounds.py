@@ -25,7 +25,7 @@ async def fault_rounds(faults: int, machines: int, sessions: int, seed: int) -> 
             asyncio.create_task(fleet.decide_on(await fleet.visitor(name, port), over, 0.002))
             for name, port in (("alice", ports[0]), ("bert", ports[1]))
         ]
-        await until(lambda: sum(fleet.decisions.values()) > 5, 60)
+        await until(lambda: sum(fleet.decisions.values()) > 5, deadline_s=60)
         for _ in range(faults):
             kind = random.choices(list(KINDS), [weight for _, weight in KINDS.values()])[0]
             tried[kind] += 1
@@ -36,7 +36,7 @@ async def fault_rounds(faults: int, machines: int, sessions: int, seed: int) -> 
         over.set()
         await asyncio.gather(*people)
         await fleet.settle()
-        await until(lambda: _quiet(fleet), 60)
+        await until(lambda: _quiet(fleet), deadline_s=60)
         await fleet.database.close()  # connections of before the last kill
         fleet.database = Database(fleet.url)
         await fleet.database.open()
@@ -46,7 +46,7 @@ async def fault_rounds(faults: int, machines: int, sessions: int, seed: int) -> 
 
 async def _goes_on(fleet: Rig, decisions: int) -> None:
     with contextlib.suppress(TimeoutError):
-        await until(lambda: sum(fleet.decisions.values()) >= decisions, 15)
+        await until(lambda: sum(fleet.decisions.values()) >= decisions, deadline_s=15)
 
 
 async def _quiet(fleet: Rig) -> bool:

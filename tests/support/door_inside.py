@@ -1,7 +1,7 @@
 """A tool that asks through the doors from inside its session, and then tries to answer by itself, in every manner.
 
-Run as `python door_inside.py FOLDER`.  It waits for FOLDER/way.json, which says where the hub is and has a token that the
-tool has found: a hub that does not know the session yet could not say its name.
+Run as `python door_inside.py FOLDER`.  It waits for FOLDER/way.json, which says where the hub is and has a token that
+the tool has found: a hub that does not know the session yet could not say its name.
 Each child writes what it was told to FOLDER/MANNER.json, and what it was answered to FOLDER/MANNER.answer.
 """
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.support.hubs import HubProcess, wait_until
+from tests.support.hubs import HubProcess
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 
@@ -37,6 +38,33 @@ from atlasbridge.client import Client
 said = Client(url=sys.argv[1], token=sys.argv[2]).ask(sys.argv[3], text=True, ttl_s=600)
 print(said.words)
 sys.exit(0 if said else 1)
+"""
+
+# an MCP client of a few lines, in a process of its own: whoever starts the server counts as the one that asks
+MCP_CALLER = """
+import json, subprocess, sys
+server = subprocess.Popen(
+    [sys.executable, "-m", "atlasbridge", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+)
+def say(**message):
+    try:
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\\n"); server.stdin.flush()
+    except BrokenPipeError:
+        sys.exit(1)
+say(id=0, method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": {},
+    "clientInfo": {"name": "rounds", "version": "1"}})
+asked = {"question": sys.argv[1], "free_text": True, "ttl_s": 600}
+for line in server.stdout:
+    message = json.loads(line)
+    if message.get("id") == 0:
+        say(method="notifications/initialized")
+        say(id=1, method="tools/call", params={"name": "ask_human", "arguments": asked})
+    elif message.get("id") == 1:
+        result = message.get("result", {})
+        failed = "error" in message or result.get("isError")
+        print(message if failed else result["content"][0]["text"], file=sys.stderr if failed else sys.stdout)
+        sys.exit(1 if failed else 0)
+sys.exit(1)
 """
 
 
@@ -136,6 +164,29 @@ class WebDoor(AskDoor):
         self.answering = Answering(hub, lambda attempt: f"w{number}-{attempt}", as_text=True)
 
 
+class McpDoor(AskDoor):
+    """`atlasbridge mcp`, started by a client that calls one tool and waits."""
+
+    victims = ("hub", "hub twice", "caller", "server", "none")
+
+    def __init__(self, hub: HubProcess, number: int, folder: Path) -> None:
+        self.caller = subprocess.Popen(
+            [sys.executable, "-c", MCP_CALLER, f"Question {number}?"],
+            env=hub.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.answering = Answering(hub, lambda attempt: f"w{number}-{attempt}", as_text=True)
+
+    def kill(self, victim: str) -> None:
+        if victim == "server":
+            kill_children(self.caller.pid)
+        else:
+            self.caller.kill()
+
+
 class AcpDoor:
     """`atlasbridge acp` with an agent that asks for one permission."""
 
@@ -173,9 +224,7 @@ class AcpDoor:
         if victim == "proxy":
             self.caller.kill()
             return
-        children = Path(f"/proc/{self.caller.pid}/task/{self.caller.pid}/children")
-        for child in children.read_text().split() if children.exists() else ():
-            os.kill(int(child), 9)
+        kill_children(self.caller.pid)
 
     def end(self, lives: bool) -> list[str]:
         assert self.caller.stdin is not None and self.caller.stdout is not None
@@ -190,7 +239,16 @@ class AcpDoor:
         return [word.rpartition("-")[2] for word in chosen if word.startswith(f"w{self._number}-")] or chosen
 
 
-KINDS: tuple[type[AskDoor] | type[AcpDoor], ...] = (AskDoor, WebDoor, AcpDoor)
+KINDS: tuple[type[AskDoor] | type[AcpDoor], ...] = (AskDoor, WebDoor, McpDoor, AcpDoor)
+
+
+def kill_children(pid: int) -> None:
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    for child in children.read_text().split() if children.exists() else ():
+        try:
+            os.kill(int(child), 9)
+        except ProcessLookupError:
+            pass  # it ended by itself
 
 
 def kill_rounds(hub: HubProcess, rounds: int, chance: Random) -> Counter[str]:
@@ -203,7 +261,7 @@ def kill_rounds(hub: HubProcess, rounds: int, chance: Random) -> Counter[str]:
             victim = chance.choice(kind.victims)
             died = _round(hub, kind(hub, number, Path(folder)), victim, chance)
             ended[f"{kind.__name__[:3].lower()}, {victim} killed, {'left' if died else 'answered'}"] += 1
-            wait_until(lambda: not open_prompts(hub))
+            wait_for(lambda: not open_prompts(hub))
     return ended
 
 
@@ -211,7 +269,7 @@ def _round(hub: HubProcess, door: AskDoor | AcpDoor, victim: str, chance: Random
     """True: who asked died before it could hear."""
     moment = chance.choice(door.moments)
     if moment != "before":
-        wait_until(lambda: bool(open_prompts(hub)), 60)
+        wait_for(lambda: bool(open_prompts(hub)), deadline_s=60)
     first = threading.Thread(target=door.answering.once)
     if moment == "answering":
         first.start()

@@ -45,6 +45,7 @@ class FakeDesk(BareDesk):
         self.names: dict[str, str] = {}
         self.holds: list[float] = []
         self.sleepers: set[str] = set()
+        self.departed: list[str] = []
         self.kept: list[tuple[InboundReply, str]] = []
         self.queue: list[tuple[str, InboundReply]] = []
         self.resumed: list[str] = []
@@ -73,6 +74,9 @@ class FakeDesk(BareDesk):
 
     def name_of(self, identity: str) -> str:
         return self.names.get(identity, "")
+
+    def sent_away(self, identity: str) -> None:
+        self.departed.append(identity)
 
     def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
         return self.holds.pop(0) if self.holds else 0.0, identity in self.sleepers

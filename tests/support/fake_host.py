@@ -78,6 +78,7 @@ class FakeHost:
         if fault is not None:  # the tests that share the hub find no session of one that failed
             with contextlib.suppress(OSError):
                 self.end()
+            self.die()
         self.close()
 
     def _connect(self) -> None:
@@ -88,7 +89,7 @@ class FakeHost:
         self.process.stdin.flush()
         _, (fd,), _, _ = socket.recv_fds(self._hatch, 1, 1)
         self._socket = socket.socket(fileno=fd)
-        self._socket.settimeout(20)
+        self._socket.settimeout(60)
         self.say("hello", session=self.record.to_wire(), open=self.open, typed=self.typed, ttl_s=self._ttl_s)
         assert self.hear("welcome") == {"m": "welcome"}
 

@@ -15,24 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeVar
 
 from aiohttp import web
+from tests.support.waiting import DEADLINE_S
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 T = TypeVar("T")
 FaultKind = Literal["status", "slow", "cut_before", "cut_after", "garbage", "error"]
-DEADLINE_S = 30.0
-
-
-class ManualClock:
-    """Wall time that moves only when a test says so."""
-
-    def __init__(self, start: float = 1_800_000_000.0) -> None:
-        self.now = start
-
-    def __call__(self) -> float:
-        return self.now
-
-    def advance(self, seconds: float) -> None:
-        self.now += seconds
 
 
 @dataclass(slots=True)

@@ -17,6 +17,8 @@ from typing import Any
 
 import httpx
 import uvicorn
+from tests.support import waiting
+from tests.support.waiting import DEADLINE_S
 
 from atlasbridge.bootstrap import plan_desk_chats
 from atlasbridge.core.clock import Clock, ManualClock
@@ -58,6 +60,10 @@ class Desk:
     @property
     def carries(self) -> bool:
         return self.office.chats is not None and bool(self.office.chats.health()["carried_here"])
+
+    @property
+    def office_ended(self) -> bool:
+        return self._tasks[1].done()
 
     async def invite(self, **given: Any) -> Invitation:
         token = await machines.invite(self.database, "test", **given)
@@ -320,15 +326,14 @@ def short_root() -> Any:
         shutil.rmtree(root, ignore_errors=True)
 
 
-async def until(condition: Any, timeout_s: float = 30.0) -> None:
-    async with asyncio.timeout(timeout_s):
-        while True:
-            try:
-                met = condition()
-                if asyncio.iscoroutine(met):
-                    met = await met
-                if met:
-                    return
-            except StoreError:
-                pass  # PostgreSQL is killed here and there
-            await asyncio.sleep(0.01)
+async def until(condition: Any, deadline_s: float = DEADLINE_S) -> None:
+    """Conditions here may ask the database, which is killed here and there."""
+
+    async def look() -> Any:
+        try:
+            met = condition()
+            return await met if asyncio.iscoroutine(met) else met
+        except StoreError:
+            return False
+
+    await waiting.until(look, deadline_s=deadline_s)

@@ -11,8 +11,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -114,11 +114,7 @@ class HubProcess:
     def kill_9(self) -> None:
         pid = self.pid
         os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: lock_holder(self.home.lock) != pid)
-
-
-def wait_until(condition: Callable[[], object], timeout_s: float = 30.0) -> None:
-    wait_for(condition, deadline_s=timeout_s)
+        wait_for(lambda: lock_holder(self.home.lock) != pid)
 
 
 @contextmanager
@@ -130,9 +126,10 @@ def hub_process(config: str = NO_WEB, start: bool = True) -> Iterator[HubProcess
         try:
             yield hub
         finally:
-            if hub.pid:
-                os.kill(hub.pid, signal.SIGTERM)
-                wait_until(lambda: lock_holder(home.lock) is None)
+            if pid := hub.pid:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+                wait_for(lambda: lock_holder(home.lock) != pid)
 
 
 class LiveHub:

@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from tests.support.waiting import DEADLINE_S
+
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.os.tty.linux import LinuxProbe
 
-_DEADLINE_S = 30
 _LAUNCH = "import fcntl,termios,os,sys; fcntl.ioctl(0,termios.TIOCSCTTY,0); os.execvp(sys.argv[1],sys.argv[1:])"
 
 
@@ -34,7 +35,7 @@ class Stage:
         return self.until_true(lambda answer: answer.state is state, input_age_s)
 
     def until_true(self, fits: Callable[[ProbeAnswer], bool], input_age_s: float | None = None) -> ProbeAnswer:
-        deadline = time.monotonic() + _DEADLINE_S
+        deadline = time.monotonic() + DEADLINE_S
         while True:
             answer = self.probe.look(1.0, input_age_s)
             if fits(answer):

@@ -80,7 +80,7 @@ def race_two_people(place: Arena, fighter: Fighter, rounds: int) -> Counter[str]
         together = threading.Barrier(2)
 
         def answer(value: str, prompt: dict[str, Any] = prompt, said: Any = said, together: Any = together) -> None:
-            together.wait(20)
+            together.wait(60)
             said[value] = place.reply(prompt["prompt_id"], value)
 
         people = [threading.Thread(target=answer, args=(value,)) for value in ("left", "right")]

@@ -19,10 +19,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support.waiting import DEADLINE_S
+
 from atlasbridge.core.screen.screen import Screen
 from ptypool.process import spawn_process
 
-DEADLINE_S = 20.0
 _SIZES = ("LINES", "COLUMNS")  # of another terminal than this one; a worker of the test runner has them, a lone run not
 ATLASBRIDGE = (sys.executable, "-m", "atlasbridge")
 

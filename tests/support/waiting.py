@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0  # for a machine with much else to do; who waits this long has waited in vain
 LOOK_EVERY_S = 0.01
 
 
@@ -26,13 +27,26 @@ def wait_for(look: Callable[[], T | None], what: str = "a condition", deadline_s
     return found
 
 
-async def until(look: Callable[[], T | None], what: str = "a condition", deadline_s: float = DEADLINE_S) -> T:
-    """The same in an event loop, which goes on meanwhile."""
+def written(path: Path, what: str = "") -> str:
+    """What another program has written there, as soon as it has: a file is there before its words are."""
+    return wait_for(lambda: path.read_text("utf-8") if path.exists() else None, what or f"words in {path.name}")
+
+
+async def until(
+    look: Callable[[], T | None] | Callable[[], Awaitable[T | None]],
+    what: str = "a condition",
+    deadline_s: float = DEADLINE_S,
+) -> T:
+    """The same in an event loop, which goes on meanwhile; a look may take its time there."""
     give_up_at = time.monotonic() + deadline_s
-    while not (found := look()):
+    while not (found := await _seen(look())):
         assert time.monotonic() < give_up_at, f"waited {deadline_s:g} s in vain for {what}"
         await asyncio.sleep(LOOK_EVERY_S)
     return found
+
+
+async def _seen(found: T | Awaitable[T]) -> T:
+    return await found if isinstance(found, Awaitable) else found
 
 
 async def in_thread(call: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 from tests.doors.conftest import Desk
-from tests.support.hubs import NO_WEB, hub_process, wait_until
+from tests.support.hubs import NO_WEB, hub_process
 from tests.support.mcp_settings import TOLD
 from tests.support.person import Person
+from tests.support.waiting import wait_for
 
 from atlasbridge.lab.mockmodel import MockModel
 from atlasbridge.lab.realtool import find_tool, prepare_launch
@@ -157,7 +158,7 @@ class AcpClient:
         return self._count
 
     def result(self, number: int) -> dict[str, Any]:
-        wait_until(lambda: self._found(number) is not None, 90)
+        wait_for(lambda: self._found(number) is not None, deadline_s=90)
         found = self._found(number)
         assert found is not None and "result" in found, found
         result: dict[str, Any] = found["result"]
@@ -199,7 +200,7 @@ def test_a_tool_asks_a_person_through_mcp_and_hears_the_answer(
         stderr=subprocess.DEVNULL,
     ) as running:
         try:
-            wait_until(lambda: bool(desk.prompts()) or running.poll() is not None, 120)
+            wait_for(lambda: bool(desk.prompts()) or running.poll() is not None, deadline_s=120)
             prompt = desk.answer("Blue")
             running.wait(120)
         finally:

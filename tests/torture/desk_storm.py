@@ -38,7 +38,7 @@ async def storm(machines: int, sessions: int, seconds: float, rate: float) -> No
     async with rig(desks=2, options=DURABLE) as fleet:
         for number in range(machines):
             await fleet.add_member(f"m{number}", sessions, 0.5)
-        await until(lambda: _shown(fleet, machines * sessions), 300)
+        await until(lambda: _shown(fleet, machines * sessions), deadline_s=300)
         over = asyncio.Event()
         ports = list(fleet.desks)
         people = [

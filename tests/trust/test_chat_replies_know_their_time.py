@@ -8,10 +8,10 @@ import pytest
 from tests.channels import prompts
 from tests.channels.mini_hub import MiniHub
 from tests.support.chat_stage import Stage, playing, stage
-from tests.support.fake_server import ManualClock
 from tests.support.fake_slack import FakeSlack
 from tests.support.fake_telegram import FakeTelegram
 
+from atlasbridge.core.clock import ManualClock
 from atlasbridge.core.prompt.model import PromptState
 from atlasbridge.core.prompt.reply import Receipt
 
@@ -30,7 +30,7 @@ async def test_a_text_for_the_only_question_shown_before_it_is_taken(chat: str) 
 @both
 async def test_a_text_written_before_the_question_never_answers_it(chat: str) -> None:
     clock, hub = ManualClock(), MiniHub()
-    server = FakeTelegram(clock=clock) if chat == "telegram" else FakeSlack(clock=clock, ack_s=1.0)
+    server = FakeTelegram(clock=clock.wall) if chat == "telegram" else FakeSlack(clock=clock.wall, ack_s=1.0)
     with server:
         person = server.person(1001) if isinstance(server, FakeTelegram) else server.person("U0ADA")
         person.write("y")
@@ -77,15 +77,16 @@ async def test_an_ended_question_does_not_pass_its_answer_on_to_the_next(chat: s
     async with stage(chat) as on:
         first = await on.ask(prompts.YES_NO)
         on.clock.advance(10)
-        written_at = on.clock.now
+        written_at = on.clock.wall()
         moved = on.desk.move(first, PromptState.WITHDRAWN)
         (message_id,) = on.desk.deliveries(first.prompt_id, on.channel.name)
         await on.channel.update_prompt(message_id, moved, Receipt("withdrawn", "The tool moved on."))
         on.clock.advance(5)
         await on.ask(prompts.YES_NO)
-        on.clock.now, later = written_at, on.clock.now  # the text was written for the first, and comes late
+        late_s = on.clock.wall() - written_at
+        on.clock.jump_wall(-late_s)  # the text was written for the first, and comes late
         on.write("y")
-        on.clock.now = later
+        on.clock.jump_wall(late_s)
         await on.settle()
         assert on.desk.replies == []
 
@@ -118,10 +119,10 @@ async def test_a_reference_to_something_else_of_ours_is_no_plain_text(chat: str)
 @both
 async def test_words_from_before_a_restart_are_asked_back(chat: str) -> None:
     clock, hub = ManualClock(), MiniHub()
-    server = FakeTelegram(clock=clock) if chat == "telegram" else FakeSlack(clock=clock, ack_s=1.0)
+    server = FakeTelegram(clock=clock.wall) if chat == "telegram" else FakeSlack(clock=clock.wall, ack_s=1.0)
     with server:
         person = server.person(1001) if chat == "telegram" else server.person("U0ADA")  # type: ignore[arg-type]
-        clock.now = hub.clock.wall() - 100
+        clock.jump_wall(hub.clock.wall() - 100 - clock.wall())
         record = hub.add_prompt(hub.add_session(label="web-api"), prompts.YES_NO)
         async with playing(chat, server, hub) as channel:
             await hub.ask(channel, record)

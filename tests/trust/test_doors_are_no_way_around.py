@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from tests.support import door_inside, false_host, self_answer
 from tests.support.fake_host import FakeHost
-from tests.support.hubs import hub_process, live_hub, wait_until
+from tests.support.hubs import hub_process, live_hub
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.daemon.kin_tcp import Socket, find_socket, parse_address
 from atlasbridge.core.daemon.kinship import NOBODY_S
@@ -28,7 +29,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A real session whose tool asked by socket and by HTTP in every manner, and tried to answer all of it."""
     folder = tmp_path_factory.mktemp("inside")
     with hub_process("[channels.web]\nport = 0\n") as hub:
-        wait_until((hub.home.root / "web.json").exists)
+        wait_for((hub.home.root / "web.json").exists)
         token = hub.cli("token", "create", "found", "--scope", "answer").stdout.strip()
         way = {"home": str(hub.home.root), "token": token}
         way["url"] = json.loads((hub.home.root / "web.json").read_text())["url"]
@@ -37,13 +38,13 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         program = (sys.executable, "-P", door_inside.__file__, str(folder))
         assert hub.cli("run", "--detach", "--name", "greedy", "--", *program).returncode == 0
         door_inside.write_whole(folder / "way.json", way)
-        wait_until(lambda: len(list(folder.glob("*.json"))) == 1 + len(self_answer.MANNERS), 120)
+        wait_for(lambda: len(list(folder.glob("*.json"))) == 1 + len(self_answer.MANNERS), deadline_s=120)
         told = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
         prompts = hub.ask("prompts")["prompts"]
         audit = hub.ask("audit", event="SELF_REFUSED")["entries"]
         for prompt in prompts:
             assert hub.cli("reply", prompt["prompt_id"], "n").returncode == 0
-        wait_until(lambda: len(list(folder.glob("*.answer"))) == len(self_answer.MANNERS), 60)
+        wait_for(lambda: len(list(folder.glob("*.answer"))) == len(self_answer.MANNERS), deadline_s=60)
         answers = [json.loads(path.read_text()) for path in folder.glob("*.answer")]
         outside.communicate(timeout=30)
         yield told, prompts, audit, answers
@@ -77,7 +78,7 @@ def test_what_calls_itself_another_session_says_where_it_comes_from_all_the_same
         hub.environ["PYTHONPATH"] = str(ROOT)
         program = (sys.executable, "-P", false_host.__file__, str(hub.home.root))
         assert hub.cli("run", "--detach", "--name", "greedy", "--", *program).returncode == 0
-        wait_until(lambda: len(hub.ask("prompts")["prompts"]) == 2, 60)
+        wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 2, deadline_s=60)
         labels = {prompt["excerpt"]: prompt["label"] for prompt in hub.ask("prompts")["prompts"]}
         assert labels["Here?"].startswith("in session ") and labels["Here?"].endswith(": release")
         assert labels["Left?"] == f"{NOBODY_S}: release"

@@ -10,8 +10,9 @@ import sys
 from base64 import b64encode
 
 import pytest
-from tests.support.hubs import hub_process, wait_until
+from tests.support.hubs import hub_process
 from tests.support.playbook import POLLING, READING, Playbook, Raised
+from tests.support.waiting import wait_for
 from tests.trust.test_compared_exactly import drawn
 
 from atlasbridge.adapters.claude import permission_hook
@@ -187,7 +188,7 @@ def test_a_stranger_s_word_at_a_door_is_not_heard_and_the_hook_waits_until_it_is
     with hub_process() as hub:
         started = hub.cli("run", "--detach", "--name", "asked", "--", "sh", "-c", "printf 'Go on? [y/N] '; read a")
         assert started.returncode == 0, started.stderr
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         (door,) = (hub.home.root / "sessions").glob("*.sock")
         told = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/"}
         hook = subprocess.run(

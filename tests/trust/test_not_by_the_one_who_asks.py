@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from tests.support import self_answer
 from tests.support.fake_host import FakeHost
-from tests.support.hubs import HubProcess, hub_process, live_hub, wait_until
+from tests.support.hubs import NO_WEB, HubProcess, hub_process, live_hub
+from tests.support.waiting import wait_for
 
 from atlasbridge.core import wire
 from atlasbridge.core.daemon.kinship import Kinship
@@ -28,15 +29,15 @@ WEB = "[channels.web]\nport = 0\n"
 PROGRAM = (sys.executable, "-P", self_answer.__file__)
 
 
-@pytest.fixture(scope="module")
-def attacked(tmp_path_factory: pytest.TempPathFactory) -> Any:
+@pytest.fixture(scope="module", params=["auto", "loopback"])
+def attacked(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Any:
     """One real session whose tool tried everything, in every manner, while a person had not answered yet."""
     folder: Path = tmp_path_factory.mktemp("told")
-    with hub_process() as hub:
+    with hub_process(f'{NO_WEB}[hub]\ntransport = "{request.param}"\n') as hub:
         hub.environ[self_answer.HOME] = str(hub.home.root)
         started = hub.cli("run", "--detach", "--name", "greedy", "--", *PROGRAM, str(folder))
         assert started.returncode == 0, started.stderr
-        wait_until(lambda: len(list(folder.glob("*.json"))) == len(self_answer.MANNERS), 60)
+        wait_for(lambda: len(list(folder.glob("*.json"))) == len(self_answer.MANNERS), deadline_s=60)
         told = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
         yield hub, told
 
@@ -112,7 +113,7 @@ async def test_another_user_who_may_ask_here_looks_and_decides_nothing() -> None
 def test_a_connection_whose_maker_has_left_decides_nothing() -> None:
     with hub_process() as hub, FakeHost(hub.home) as host, FakeHost(hub.home) as messenger:
         prompt_id = host.raise_prompt()
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         assert messenger.process.stdin is not None
         messenger.process.stdin.write(f"{hub.home.socket}\n")
         messenger.process.stdin.flush()
@@ -127,7 +128,7 @@ def test_a_connection_whose_maker_has_left_decides_nothing() -> None:
 def test_nobody_speaks_for_a_session_that_another_host_runs() -> None:
     with hub_process() as hub, FakeHost(hub.home) as host, FakeHost(hub.home) as thief:
         prompt_id = host.raise_prompt()
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         thief.record = host.record
         with pytest.raises(AssertionError, match="closed the connection"):
             thief.reconnect()
@@ -139,7 +140,7 @@ def test_nobody_speaks_for_a_session_that_another_host_runs() -> None:
 
 def test_nothing_on_disk_opens_the_page() -> None:
     with hub_process(WEB) as hub:
-        wait_until((hub.home.root / "web.json").exists)
+        wait_for((hub.home.root / "web.json").exists)
         record = json.loads((hub.home.root / "web.json").read_text())
         assert "key" not in record
         link = hub.json("web", "--no-open")
@@ -210,7 +211,7 @@ def test_no_host_can_have_a_person_s_process_taken_for_its_tool(later: bool) -> 
     """Else whoever says hello could keep every command of a person's out."""
     with hub_process() as hub, FakeHost(hub.home) as host, FakeHost(hub.home) as liar:
         prompt_id = host.raise_prompt()
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         for pid in (1, os.getpid()):
             if later:
                 liar.say("state", pid=pid)
@@ -218,7 +219,7 @@ def test_no_host_can_have_a_person_s_process_taken_for_its_tool(later: bool) -> 
                 liar.record = replace(liar.record, pid=pid)
                 liar.reconnect()
             liar.say("state", attached=True)
-        wait_until(lambda: any(one["attached"] for one in hub.ask("sessions")["sessions"]))
+        wait_for(lambda: any(one["attached"] for one in hub.ask("sessions")["sessions"]))
         replying = hub.popen("reply", prompt_id, "y")
         host.answer_typing()
         _, err = replying.communicate(timeout=30)

@@ -8,8 +8,8 @@ from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.detection.picture import prompt_of
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.recognition.finding import Facts
+from atlasbridge.core.recognition.kinds import asks_for_secret
 from atlasbridge.core.recognition.recognise import recognise
-from atlasbridge.core.recognition.secrecy import asks_for_secret
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.vocabulary import FOLDER

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.support.fake_host import SECRET, YES_NO, FakeHost
-from tests.support.hubs import LiveHub, channel_named, hub_process, live_hub, wait_until
+from tests.support.hubs import LiveHub, channel_named, hub_process, live_hub
 from tests.support.ledgers import YES, answer_to, ask, open_ledger
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.daemon import replies
 from atlasbridge.core.prompt import gate
@@ -237,7 +238,7 @@ def test_kin_stands_in_its_place_among_the_reasons(tmp_path: Path) -> None:
 def test_the_command_prints_which_answer_was_typed_where() -> None:
     with hub_process() as hub, FakeHost(hub.home, label="nightly") as host:
         prompt_id = host.raise_prompt()
-        wait_until(hub.is_asked)
+        wait_for(hub.is_asked)
         (prompt,) = hub.ask("prompts")["prompts"]
         assert (prompt["tool"], prompt["label"], prompt["cwd"]) == ("bash", "nightly", "/somewhere")
         replying = hub.popen("reply", prompt_id, "y")

@@ -296,7 +296,7 @@ def test_a_question_at_a_door_and_its_answer_pass_the_redactor(place: Arena) -> 
         assert key not in str(prompt) and GONE in prompt["excerpt"]
         answer = place.reply(prompt["prompt_id"], f"rather token=hunter2 with {key}")
         assert answer is not None and answer["ok"], answer
-        out, _ = caller.communicate(timeout=20)
+        out, _ = caller.communicate(timeout=60)
         assert out.strip() == f"rather token=hunter2 with {key}", "the caller gets the answer itself"
     finally:
         caller.kill()

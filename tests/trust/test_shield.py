@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.hubs import hub_process, wait_until
+from tests.support.hubs import hub_process
 from tests.support.sessions import end_sessions, host_pids
+from tests.support.waiting import wait_for, written
 
 # Root may look into everything, and nobody into root: here all give such rights up, and only the user's number is left.
 PLAIN = """
@@ -49,7 +50,7 @@ def test_hub_host_and_command_are_hidden_and_the_tool_is_not() -> None:
         (session,) = hub.ask("sessions")["sessions"]
         (host,) = host_pids(hub.home.root)
         following = hub.popen("events", "--json", "--follow")
-        wait_until(lambda: peek(following.pid) == ["hidden"])
+        wait_for(lambda: peek(following.pid) == ["hidden"])
         assert peek(hub.pid, host, session["pid"]) == ["hidden", "hidden", "open"]
         following.terminate()
         following.communicate(timeout=30)
@@ -73,13 +74,12 @@ def test_an_orphan_of_the_tool_becomes_the_hosts_child_and_leaves_no_zombie(tmp_
     leave = f'(setsid sh -c "{linger}" &) ; exec sleep 60'
     with hub_process() as hub:
         assert hub.cli("run", "--detach", "--", "sh", "-c", leave).returncode == 0
-        wait_until(lambda: noted.exists() and noted.stat().st_size > 0)
-        orphan = int(noted.read_text())
+        orphan = int(written(noted))
         (host,) = host_pids(hub.home.root)
         with open(f"/proc/{orphan}/stat") as file:
             parent = int(file.read().rpartition(")")[2].split()[1])
         assert parent == host
         go.touch()
-        wait_until(lambda: not os.path.exists(f"/proc/{orphan}"))
+        wait_for(lambda: not os.path.exists(f"/proc/{orphan}"))
         assert host_pids(hub.home.root) == [host]
         end_sessions(hub.home.root)

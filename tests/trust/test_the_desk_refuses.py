@@ -12,7 +12,8 @@ import httpx
 import pytest
 from tests.desk.conftest import database, desk, root, server
 from tests.support.fleet import YES_NO, Desk, new_machine, until
-from tests.support.hubs import hub_process, wait_until
+from tests.support.hubs import hub_process
+from tests.support.waiting import wait_for
 
 from atlasbridge.core.errors import ChannelError
 from atlasbridge.core.fleet_wire import PATH, decode_message, encode_message
@@ -303,7 +304,7 @@ def test_a_program_inside_a_session_cannot_join_a_desk() -> None:
         done = hub.cli("run", "--detach", "--", "bash", "-c", script)
         assert done.returncode == 0, done.stderr
         said = hub.home.root / "said"
-        wait_until(lambda: said.exists() and "error" in said.read_text())
+        wait_for(lambda: said.exists() and "error" in said.read_text())
         assert "cannot be reached" not in said.read_text() and not (hub.home.root / "desk.json").exists()
         outside = hub.cli("join", address)
         assert "cannot be reached" in outside.stderr and not (hub.home.root / "desk.json").exists()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.support.sessions import end_all, host_pids
 from tests.support.terminal import ATLASBRIDGE
-from tests.support.waiting import wait_for
+from tests.support.waiting import wait_for, written
 from tests.support.zygotes import SWITCH, environ_with_zygote, parent_of, start_zygote, zygotes
 
 from atlasbridge.core.host.zygote import takeover
@@ -80,8 +80,7 @@ def test_a_person_gets_a_host_and_a_sessions_tool_gets_none(home: Path, tmp_path
     assert (tmp_path / "one").read_text() == "obeyed"
     wait_for((tmp_path / "by-person").exists, "the person's tool")
     in_session(home, *words, str(tmp_path / "by-tool"), str(tmp_path / "two"))
-    wait_for(lambda: (tmp_path / "two").exists() and (tmp_path / "two").read_text(), "the tool's attempt")
-    assert (tmp_path / "two").read_text() == "refused"
+    assert written(tmp_path / "two", "the tool's attempt") == "refused"
     assert not (tmp_path / "by-tool").exists()
 
 
@@ -89,8 +88,7 @@ def test_an_orphan_of_a_tool_that_left_its_session_gets_none_either(home: Path, 
     start_zygote(home)
     words = f"{sys.executable} -P {script(tmp_path, ASKS)} {home} {tmp_path}/made {tmp_path}/said"
     in_session(home, "sh", "-c", f"env -i setsid sh -c 'sleep 0.3; {words}' & sleep 5")
-    wait_for(lambda: (tmp_path / "said").exists() and (tmp_path / "said").read_text(), "the orphan's attempt")
-    assert (tmp_path / "said").read_text() == "refused"
+    assert written(tmp_path / "said", "the orphan's attempt") == "refused"
     assert not (tmp_path / "made").exists()
 
 
@@ -108,14 +106,13 @@ def test_nobody_hands_a_session_to_a_zygote_of_a_tools(home: Path, tmp_path: Pat
     start_zygote(home)
     ready, heard = tmp_path / "ready", tmp_path / "heard"
     in_session(home, sys.executable, "-P", script(tmp_path, POSES), str(home), str(ready), str(heard))
-    wait_for(lambda: ready.exists() and ready.read_text(), "the false zygote")
+    written(ready, "the address of the false zygote")
     words = [*ATLASBRIDGE, "run", "--no-hub", "echo", "all is well"]
     done = subprocess.run(
         words, env=environ_with_zygote(home, SECRET="sk-1"), capture_output=True, text=True, timeout=60
     )
     assert done.stdout.strip() == "all is well"
-    wait_for(heard.exists, "the false zygote's caller")
-    assert heard.read_bytes().strip(b"|") == b"", "it was told something"
+    assert written(heard, "a word of the false zygote's caller").strip("|") == "", "it was told something"
 
 
 def test_another_user_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:

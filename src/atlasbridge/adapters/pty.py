@@ -37,7 +37,7 @@ from atlasbridge.core.prompt.model import Answer, AnswerKind, Evidence, Prompt, 
 from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.recognition.finding import Facts
 from atlasbridge.core.recognition.recognise import recognise
-from atlasbridge.core.recognition.regions import stated
+from atlasbridge.core.recognition.widgets.ruled_region import stated
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.session.plan import child_environ

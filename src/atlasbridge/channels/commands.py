@@ -11,7 +11,7 @@ from typing import Any
 
 from atlasbridge.channels import wording
 from atlasbridge.channels.listening import active
-from atlasbridge.channels.quoting import first_line
+from atlasbridge.channels.quoting import cut_to, first_line
 from atlasbridge.channels.target import NOTHING_OPEN
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.gate import SHORT_ID
@@ -158,7 +158,7 @@ def render_status(prompts: list[PromptRecord], sessions: list[SessionRecord]) ->
         return NOTHING_OPEN
     names = {session.session_id: wording.session_name(session) for session in sessions}
     return "\n".join(
-        f"{names.get(record.session_id, '?')}: “{first_line(record.prompt)[:80]}”\n"
+        f"{names.get(record.session_id, '?')}: “{cut_to(first_line(record.prompt), 80, len)}”\n"
         f"   {STATES.get(record.state, record.state.value)} · {wording.render_deadline(record)}"
         for record in prompts
     )

@@ -118,11 +118,13 @@ def whole_text(prompt: Prompt) -> str:
 
 
 def first_line(prompt: Prompt) -> str:
-    """How the question begins, on one line: what a notification shows."""
+    """How the question begins, on one line: what a notification shows.  Of a command with more lines it says so."""
     subject = prompt.subject
     if subject is not None and subject.shown.strip() and subject.kind is not SubjectKind.QUESTION:
-        told = ", ".join(subject.targets) if subject.kind in (SubjectKind.EDIT, SubjectKind.FETCH) else ""
-        return _flat(told or next(line for line in subject.shown.splitlines() if line.strip()))
+        if subject.kind in (SubjectKind.EDIT, SubjectKind.FETCH) and subject.targets:
+            return _flat(", ".join(subject.targets))
+        first, *more = [line for line in subject.shown.splitlines() if line.strip()]
+        return _flat(first) + (" …" if more else "")
     lines = [flat for line in prompt.excerpt.splitlines() if (flat := _flat(line))]
     asking = [line for line in lines if "?" in line]
     return (asking or lines or ["?"])[0]

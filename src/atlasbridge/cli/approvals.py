@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
 import click
 
 from atlasbridge.cli.printing import ago, hub_client, json_option, print_json, print_table
+from atlasbridge.cli.queue import print_queue
 
 
 @click.command("approvals")
@@ -19,16 +21,17 @@ def command(once: bool, bell: bool, as_json: bool) -> None:
 
     Arrow keys choose; y, n, digits and Enter answer; t types words; Space marks several to be answered at once;
     g allows what is asked for a while; z asks again in 15 minutes; r asks again what nobody answered in time;
-    / searches; a attaches; v shows the screen; q quits.  Only what is shown whole is answered.
+    / searches; a attaches; v shows the screen; i shows what is queued; q quits.  Only what is shown whole is answered.
     """
     with hub_client(start=True) as hub:
         if as_json:
             print_json(hub.ask("prompts")["prompts"])
             return
-        if once or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if once or not (sys.stdin.isatty() and sys.stdout.isatty() and hasattr(os, "openpty")):
             found = hub.ask("prompts")
             print_list(found["prompts"])
             print_left(found["still_waiting"])
+            print_queue(hub.request("queue").get("queue", ()), "queued")
             return
     from atlasbridge.cli.approvals_watch import Watch
 

@@ -48,7 +48,8 @@ class Board:
     reviewing: str = ""  # the answer that is about to be given to all that are marked
     pending: tuple[str, ...] = ()  # on their way to the hub
     left: tuple[str, ...] = ()  # their time is over, and the tool still asks
-    whole_screen: bool = False
+    queue: tuple[dict[str, Any], ...] = ()  # instructions for tools that are not done yet
+    aside: str = ""  # what stands in the place of the question: "screen" or "queue"
     away: bool = False  # the hub is not there
     scroll: int = 0
     read: int = 0  # how many lines of what is asked were on the screen, from the first on
@@ -91,7 +92,7 @@ class Board:
         if any(item["prompt_id"] == self.selected for item in listed):
             return self
         near = listed[min(place, len(listed) - 1)]["prompt_id"] if listed else ""
-        return replace(self, selected=near)._unread(now + ARMING_S)
+        return replace(self, selected=near, aside="")._unread(now + ARMING_S)
 
     def moved(self, by: int, now: float) -> Board:
         listed = self.listed
@@ -101,7 +102,7 @@ class Board:
         chosen = listed[max(0, min(place, len(listed) - 1))]["prompt_id"]
         if chosen == self.selected:
             return self
-        return replace(self, selected=chosen, whole_screen=False)._unread(now + MOVED_S)
+        return replace(self, selected=chosen, aside="")._unread(now + MOVED_S)
 
     def _unread(self, armed_at: float) -> Board:
         return replace(self, armed_at=armed_at, scroll=0, read=0)
@@ -115,9 +116,13 @@ class Board:
         """This much was on the screen.  Other lines, or lines of another width, have to be read again."""
         same = (shown.total, shown.cols) == (self.shown.total, self.shown.cols)
         read = self.read if same else 0
-        if self.scroll <= read and not self.whole_screen:
+        if self.scroll <= read and not self.aside:
             read = max(read, self.scroll + shown.height)
         return replace(self, shown=shown, read=read)
+
+    def turned(self, aside: str) -> Board:
+        """Something else than the question, or the question again."""
+        return replace(self, aside="" if self.aside == aside else aside, scroll=0)
 
     def marking(self) -> Board:
         """The selected prompt is marked, or not any more."""
@@ -133,7 +138,7 @@ class Board:
         return replace(self, reviewing=value)._unread(now + MOVED_S)
 
     def offering(self, offer: Offer, now: float) -> Board:
-        return replace(self, offer=offer, whole_screen=False, message="")._unread(now + MOVED_S)
+        return replace(self, offer=offer, aside="", message="")._unread(now + MOVED_S)
 
     def leave_offer(self, now: float, message: str) -> Board:
         return replace(self, offer=None, message=message)._unread(now + MOVED_S)
@@ -149,8 +154,9 @@ class Board:
             return "it is being answered"
         if self.shown.height < 1:
             return "the window is too small to show what is asked; nothing was answered"
-        if self.whole_screen:
-            return "press v to see the question, then answer; nothing was answered"
+        if self.aside:
+            key = "v" if self.aside == "screen" else "i"
+            return f"press {key} to see the question, then answer; nothing was answered"
         if now < self.armed_at:
             return "too early: this question had just appeared. Nothing was answered; press the key again"
         if self.read < self.shown.total:

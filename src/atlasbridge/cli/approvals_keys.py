@@ -28,6 +28,17 @@ _ALWAYS: Final = {
     "\x0c": "redraw",
 }
 
+_OF_ONE: Final = {  # for the selected prompt, where it has no such letter of its own
+    "t": "text",
+    " ": "mark",
+    "a": "attach",
+    "v": "view",
+    "i": "queue",
+    "g": "grant",
+    "z": "snooze",
+    "r": "again",
+}
+
 
 @frozen
 class Intention:
@@ -90,13 +101,12 @@ def decide_key(key: str, prompt: dict[str, Any] | None) -> Intention:
     if key in _ALWAYS:
         return Intention(_ALWAYS[key])
     if prompt is None:
-        return Intention("again" if key == "r" else "")
+        return Intention({"r": "again", "i": "queue"}.get(key, ""))
     choice = _decide_choice(key, prompt) if prompt["type"] == "multiple_choice" else Intention("")
     if choice.do:
         return choice  # a menu's own letters come first: what stands beside them is what they do
-    plain = {"t": "text", " ": "mark", "a": "attach", "v": "view", "g": "grant", "z": "snooze", "r": "again"}
-    if key in plain:
-        return Intention(plain[key])
+    if key in _OF_ONE:
+        return Intention(_OF_ONE[key])
     if key == "c":
         return Intention("answer", "cancel")
     if key == "d" and prompt["safe_default"]:

@@ -18,7 +18,7 @@ from atlasbridge.core.visible import visible
 
 KEYS: Final = (
     "↑↓ choose  y n 1-9 Enter answer  t text  c leave  d default  g allow for a while  z later  Space mark  / search"
-    "  a attach  v screen  q"
+    "  a attach  v screen  i queue  q"
 )
 NAME_COLS: Final = 18
 SMALL: Final = 12  # rows: below, one line for messages and keys must do
@@ -53,7 +53,7 @@ def render_frame(board: Board, rows: int, cols: int) -> Drawing:
     asked = _asked(board, cols)
     listed = [] if board.reviewing else _list(board, cols, _list_rows(len(board.listed), room))
     title = [_title(board, cols)] if asked and room - len(listed) > 1 else []
-    named = bool(listed or board.reviewing)  # what is asked is worth nothing without who asks
+    named = bool(listed or board.reviewing or not board.prompts)  # what is asked is worth nothing without who asks
     height = max(0, room - len(listed) - len(title)) if asked and named else 0
     part = asked[board.scroll : board.scroll + height]
     blank = [Line("")] * (room - len(listed) - len(title) - len(part))
@@ -77,6 +77,8 @@ def _head(board: Board, cols: int) -> Line:
         words.append(f"{len(board.marked)} marked")
     if board.left:
         words.append(f"{len(board.left)} still waiting, their time is over (r: ask again)")
+    if board.queue:
+        words.append(f"{len(board.queue)} queued" + (" (i)" if count else ""))
     return Line(clip(" · ".join(words), cols), "bold")
 
 
@@ -109,8 +111,8 @@ def _title(board: Board, cols: int) -> Line:
     if board.reviewing:
         return Line(clip(f"answer {board.reviewing!r} to all {len(board.marked)} of these?", cols), "bold")
     prompt = board.current
-    if prompt is None:
-        return Line("")
+    if board.aside == "queue" or prompt is None:
+        return Line(clip("── typed at a tool's next idle input box, one at each " + "─" * cols, cols, end=""), "bold")
     place = next(number for number, item in enumerate(board.listed, 1) if item is prompt)
     tool = DOORS.get(prompt["tool"], prompt["tool"])
     words = [name_of(prompt), tool if prompt.get("label") else "", _folder(prompt.get("cwd", ""))]
@@ -149,13 +151,24 @@ def _asked(board: Board, cols: int) -> list[Line]:
             lines += [Line(clip(f"● {visible(name_of(item), keep_lines=False)}", cols), "bold"), *_whole(item, cols)]
         return lines
     prompt = board.current
-    if prompt is None:
-        return []
+    if board.aside == "queue" or prompt is None:
+        return _queue(board, cols)
     if board.offer is not None:
         return _wrapped(board.offer.text, cols, "")
-    if board.whole_screen:
+    if board.aside == "screen":
         return _wrapped(prompt["screen"] or "(its screen is not known)", cols, "")
     return _whole(prompt, cols)
+
+
+def _queue(board: Board, cols: int) -> list[Line]:
+    """What waits for tools to be done, each with whose it is; it is typed without a further question."""
+    if not board.queue:
+        return [Line(clip("nothing is queued", cols), "dim")] if board.aside else []
+    lines: list[Line] = []
+    for item in board.queue:
+        words = f"{item['name']} · {item['by_name']} · {ago(item['created_at'])} · {item['queue_id'][:8]}"
+        lines += [Line(clip(visible(words, keep_lines=False), cols), "choice"), *_wrapped(item["text"], cols, "")]
+    return [*lines, Line(""), *_wrapped("take one back: atlasbridge queue off ID", cols, "dim")]
 
 
 def _whole(prompt: dict[str, Any], cols: int) -> list[Line]:
@@ -192,7 +205,7 @@ def _foot(board: Board, rows: int, cols: int) -> list[Line]:
     elif board.offer is not None:
         keys = approvals_grant.KEYS
     elif not board.prompts:
-        keys = "q quit"
+        keys = "PgDn PgUp read on  q quit" if board.shown.total > board.shown.height else "q quit"
     if rows <= SMALL:
         return [Line(clip(board.message or keys, cols), "said" if board.message else "dim")]
     said = _wrapped(board.message, cols, "said")[:3] if board.message else [Line("")]

@@ -91,6 +91,7 @@ class Watch:
         try:
             self._hub = self._hub or hub_client()
             found = self._hub.ask("prompts")
+            queue = self._hub.request("queue").get("queue", ())  # nothing, where a hub is older than this command
         except HubUnavailable:
             self._hang_up()
             return
@@ -98,7 +99,7 @@ class Watch:
             self._board = replace(self._board, message="the hub is back")
         self._ring_for(found["prompts"])
         left = tuple(item["prompt_id"] for item in found["still_waiting"])
-        board = replace(self._board, away=False, left=left)
+        board = replace(self._board, away=False, left=left, queue=tuple(queue))
         self._board = board.refreshed(found["prompts"], self._clock.now())
 
     def _ring_for(self, prompts: list[dict[str, Any]]) -> None:
@@ -150,11 +151,13 @@ class Watch:
             case "search":
                 self._board = replace(board, editing=Editing("search", board.search))
             case "escape":
-                self._board = replace(board, search="", marked=()).settled(now)
+                self._board = replace(board, search="", marked=(), aside="").settled(now)
             case "mark":
                 self._board = board.marking()
             case "view":
-                self._board = replace(board, whole_screen=not board.whole_screen, scroll=0)
+                self._board = board.turned("screen")
+            case "queue":
+                self._board = board.turned("queue")
             case "attach":
                 self._attach()
             case "snooze":

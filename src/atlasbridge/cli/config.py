@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tomllib
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import click
 
 from atlasbridge.bootstrap import load_configuration
-from atlasbridge.cli.config_text import change_setting, render_toml
+from atlasbridge.cli.config_text import change_setting, render_toml, render_value
 from atlasbridge.cli.printing import home, json_option, print_json
 from atlasbridge.cli.setup_file import read_text, write_checked
 from atlasbridge.config.environment import setting_paths, variable
@@ -18,6 +19,7 @@ from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.config.secrets import hide_secrets
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.session.naming import meant, nearest
 from atlasbridge.core.visible import visible
 
 
@@ -49,12 +51,10 @@ def show(variables: bool, as_json: bool) -> None:
         for setting in setting_paths(AtlasBridgeConfig):
             click.echo(f"{variable(setting):55} {'.'.join(setting)}")
         return
-    found = load_configuration(home(), os.environ)
-    values = hide_secrets({**found.general.model_dump(mode="json"), "channels": dict(found.channels)})
     if as_json:
-        print_json(values)
+        print_json(_values())
         return
-    click.echo(visible("\n".join(render_toml(values))))
+    click.echo(visible("\n".join(render_toml(_values()))))
 
 
 def complete_settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -66,20 +66,50 @@ def complete_settings(ctx: click.Context, param: click.Parameter, incomplete: st
 @click.argument("name", shell_complete=complete_settings)
 @click.argument("value")
 def set_value(name: str, value: str) -> None:
-    """Write a setting into the file, such as prompts.timeout_s 600; "-" reads the value from standard input.
+    """Write a setting into the file, such as prompts.timeout_seconds 900; "-" reads the value from standard input.
 
     The file is checked before it takes the old one's place, and everything else in it stays as it is.
     """
     given = sys.stdin.read().removesuffix("\n") if value == "-" else value
     path, text = tuple(name.split(".")), read_text(home())
-    first, *others = _readings(given)
-    try:
-        write_checked(home(), change_setting(text, path, first))
-    except ConfigError:
-        if not others:
-            raise
-        write_checked(home(), change_setting(text, path, others[0]))
-    _tell(f"{name} is set")
+    faults: list[ConfigError] = []
+    for reading in _readings(given):
+        try:
+            write_checked(home(), change_setting(text, path, reading))
+            return _tell(f"{name} is set")
+        except ConfigError as error:
+            faults.append(error)
+    told = re.sub(r"^config\.toml line \d+: ", "", str(faults[-1]))  # a line of a file that is not there
+    raise ConfigError(told, faults[-1].hint)
+
+
+@command.command()
+@click.argument("name", shell_complete=complete_settings)
+def get(name: str) -> None:
+    """Print one setting, or all below a name such as prompts; a secret is hidden."""
+    path, found = tuple(name.split(".")), _values()
+    for part in path:
+        if not isinstance(found, dict) or part not in found:
+            near = nearest(name, [".".join(setting) for setting in setting_paths(AtlasBridgeConfig)])
+            raise ConfigError(f"there is no setting {name}", meant(near) or "all of them: atlasbridge config show")
+        found = found[part]
+    click.echo(visible(_shown(found, path)))
+
+
+def _shown(value: Any, path: tuple[str, ...]) -> str:
+    """A text as it is, for scripts; everything else as TOML; nothing for what is not set."""
+    match value:
+        case None | str():
+            return value or ""
+        case dict():
+            return "\n".join(render_toml(value, path))
+        case _:
+            return render_value(value)
+
+
+def _values() -> Any:
+    found = load_configuration(home(), os.environ)
+    return hide_secrets({**found.general.model_dump(mode="json"), "channels": dict(found.channels)})
 
 
 def _readings(given: str) -> list[Any]:

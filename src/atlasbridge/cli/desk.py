@@ -49,9 +49,10 @@ def serve(
     with needs("desk"):
         from atlasbridge.desk.serving import Address
         from atlasbridge.desk.serving import serve as serve_desk
-    import logging
+    from atlasbridge.core.daemon.logfile import open_log
 
-    logging.basicConfig(level=os.environ.get("ATLASBRIDGE_LOG_LEVEL", "INFO"), format="%(asctime)s %(message)s")
+    # as a hub's in the foreground: what others' libraries say of addresses, and what machines say, is kept out or clean
+    open_log(Path(os.devnull), os.environ.get("ATLASBRIDGE_LOG_LEVEL", "INFO"), 0, 0, to_terminal=True)
     token = metrics_token_file.read_text().strip() if metrics_token_file else ""
     place = Address(host, port, url, cert, key, token, connections)
     read_plan = partial(plan_desk_chats, config_path, os.environ) if config_path else None

@@ -71,7 +71,10 @@ def main(arguments: list[str] | None = None) -> int:
         return fail(str(error), error.hint, error.exit_code)
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "atlasbridge"
-        return fail(error.format_message(), suggest(error) or f"see: {command} --help", 2)
+        hint = suggest(error)
+        message = error.format_message()
+        message = message.partition(" Did you mean")[0] if hint else message  # newer click says it, too
+        return fail(message, hint or f"see: {command} --help", 2)
     except click.ClickException as error:
         return fail(error.format_message(), "", 1)
     except (click.Abort, KeyboardInterrupt):

@@ -19,6 +19,15 @@ ANSWER_S = 2.0
 NAMED_IN_LINE = 3
 NAME_COLS = 20
 LISTED = 12
+FIRST = (  # what somebody sees who has just installed it: all commands would push it off the screen
+    "AtlasBridge notices when a terminal program waits for you, asks you where you",
+    "are, and types your answer. No hub runs: you are asked nothing now.",
+    "",
+    "see how it works: atlasbridge demo",
+    "start something:  atlasbridge run claude    (or any other program)",
+    "connect a phone:  atlasbridge web, or atlasbridge setup",
+    "all commands:     atlasbridge --help",
+)
 
 
 def look(home: Home) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None:
@@ -30,22 +39,18 @@ def look(home: Home) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None
         return None
 
 
-def print_overview() -> bool:
-    """False: no hub runs, and nothing was printed."""
+def print_overview() -> None:
     found = look(Home.find(os.environ))
-    if found is None:
-        return False
     cols = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    sys.stdout.write("\n".join(render_overview(*found, cols)) + "\n")
-    return True
+    lines = list(FIRST) if found is None else render_overview(*found, cols)
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
-def print_line() -> int:
+def print_line() -> None:
     found = look(Home.find(os.environ))
     line = "" if found is None else render_line(*found)
     if line:
         sys.stdout.write(line + "\n")
-    return 0
 
 
 def render_overview(prompts: list[dict[str, Any]], sessions: list[dict[str, Any]], cols: int) -> list[str]:

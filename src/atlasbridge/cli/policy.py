@@ -13,6 +13,7 @@ from atlasbridge.cli.duration import DURATION
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
+from atlasbridge.core.system import OWN_FILE
 
 if TYPE_CHECKING:
     from atlasbridge.core.policy.rule import Case, Policy, Verdict
@@ -47,18 +48,28 @@ def check(file: Path | None) -> None:
 
 @command.command()
 @click.argument("prompt_id", required=False)
-@click.option("--command", "text", help="A command line instead of a prompt.")
-@click.option("--folder", type=click.Path(path_type=Path), help="Where the command would run; this folder by default.")
+@click.option("--command", "line", help="A command line instead of a prompt.")
+@click.option("--path", help="A file that would be changed instead of a prompt.")
+@click.option("--url", help="A page that would be fetched instead of a prompt.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Where the tool would run; this folder by default.")
 @click.option("--tool", default="", help="The tool that would ask; any by default.")
 @policy_option
 @json_option
 def explain(
-    prompt_id: str | None, text: str | None, folder: Path | None, tool: str, file: Path | None, as_json: bool
+    prompt_id: str | None,
+    line: str | None,
+    path: str | None,
+    url: str | None,
+    folder: Path | None,
+    tool: str,
+    file: Path | None,
+    as_json: bool,
 ) -> None:
-    """Which rule would hold for a prompt or a command, and why."""
-    if (prompt_id is None) == (text is None):
-        raise click.UsageError("give either a PROMPT_ID or --command TEXT")
-    case = command_case(text, folder, tool) if text is not None else prompt_case(str(prompt_id))
+    """Which rule would hold for a prompt, a command, a file or a page, and why."""
+    made_up = {kind: text for kind, text in (("command", line), ("edit", path), ("fetch", url)) if text is not None}
+    if len(made_up) + (prompt_id is not None) != 1:
+        raise click.UsageError("give one of PROMPT_ID, --command, --path and --url")
+    case = prompt_case(prompt_id) if prompt_id is not None else made_up_case(*made_up.popitem(), folder, tool)
     verdict = judged(load(file), case)
     if as_json:
         print_json(verdict.to_json())
@@ -240,12 +251,13 @@ def old_grants() -> list[str]:
     return [OLD_GRANTS] if load_configuration(home(), os.environ).general.grants else []
 
 
-def command_case(text: str, folder: Path | None, tool: str) -> Case:
+def made_up_case(kind: str, text: str, folder: Path | None, tool: str) -> Case:
     from atlasbridge.core.policy.rule import Case
     from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 
     where = str((folder or Path.cwd()).expanduser().absolute())
-    subject = Subject(SubjectKind.COMMAND, text, where, SubjectSource.CALLER, True, text)
+    target = "" if kind == "command" else text
+    subject = Subject(SubjectKind(kind), text, where, SubjectSource.CALLER, True, text, target)
     return Case(subject, tool, "", where, os.path.expanduser("~"), any_tool=not tool)
 
 
@@ -266,7 +278,7 @@ def past(since_s: float) -> list[dict[str, Any]]:
 
 
 def write(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
 

@@ -31,7 +31,7 @@ def command(include_ended: bool, as_json: bool) -> None:
         )
         for item in sessions
     ]
-    print_table(("session", "tool", "pid", "state", "prompt", "age", "folder"), rows, "no sessions")
+    print_table(("session", "name", "pid", "state", "prompt", "age", "folder"), rows, "no sessions")
 
 
 def _state(session: dict[str, Any]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -27,11 +29,17 @@ def command(context: click.Context, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
+    print_queue(found, "id", "nothing is queued")
+
+
+def print_queue(queue: Sequence[dict[str, Any]], title: str, empty: str = "") -> None:
+    """In the order in which they are typed; no table where there is nothing and nothing is to be said of that."""
     rows = [
         (item["queue_id"][:8], item["name"], item["by_name"], ago(item["created_at"]), " ".join(item["text"].split()))
-        for item in found
+        for item in queue
     ]
-    print_table(("id", "session", "by", "age", "instruction"), rows, "nothing is queued")
+    if rows or empty:
+        print_table((title, "session", "by", "age", "instruction"), rows, empty)
 
 
 @command.command("add")

@@ -21,7 +21,7 @@ REFUSED = 3
 @click.argument("value", required=False)
 @click.option("--text", "as_text", is_flag=True, help="Type the value as text; never read it as a choice.")
 @click.option("--keys", help='Type these keys as they are, such as "q" or "\\x1b".')
-@click.option("--also", multiple=True, metavar="ID", help="Answer this prompt the same way, too; can be repeated.")
+@click.option("--also", multiple=True, metavar="PROMPT", help="Answer this prompt the same way, too; can be repeated.")
 @click.option("--at", metavar="TIME", help="Answer later: 06:00, 'tomorrow 9am', 'in 2h'; it is decided then.")
 @click.option("--when", type=click.Choice(["limit-resets"]), help="Answer when the usage limit on its screen resets.")
 @click.option("--snooze", type=DURATION, help="No answer: ask again in a while, such as 15m.")
@@ -49,7 +49,8 @@ def command(
         if value is not None or keys is not None or also:
             raise click.UsageError("--again takes no answer")
         with hub_client() as hub:
-            return report(hub.request("ask_again", prompt_id=prompt), as_json)
+            prompt_id, unclear = find_prompt_id(prompt, hub.ask("prompts")["still_waiting"])
+            return report(_unclear(unclear) or hub.request("ask_again", prompt_id=prompt_id), as_json)
     if snooze is not None:
         if value is not None or keys is not None or also or at or when:
             raise click.UsageError("--snooze takes no answer")
@@ -66,12 +67,16 @@ def command(
         if keys is not None:
             raise click.UsageError("--also takes no --keys")
         with hub_client() as hub:
-            ids = [prompt, *also]
+            prompts = hub.ask("prompts")["prompts"]
+            found = [find_prompt_id(said, prompts) for said in (prompt, *also)]
+            ids = [prompt_id for prompt_id, _ in found]
+            if unclear := "; ".join(filter(None, (why for _, why in found))):
+                return report(_unclear(unclear), as_json)
             return report_many(hub.request("reply_many", prompt_ids=ids, value=value, as_text=as_text), as_json)
     with hub_client() as hub:
         prompt_id, unclear = find_prompt_id(prompt, hub.ask("prompts")["prompts"])
         if unclear:
-            return report({"ok": False, "reason": "ambiguous", "message": unclear}, as_json)
+            return report(_unclear(unclear), as_json)
         answer = hub.request(
             "reply",
             prompt_id=prompt_id,
@@ -87,8 +92,12 @@ def _put_off(prompt: str, as_json: bool, op: str, **fields: Any) -> int:
     with hub_client() as hub:
         prompt_id, unclear = find_prompt_id(prompt, hub.ask("prompts")["prompts"])
         if unclear:
-            return report({"ok": False, "reason": "ambiguous", "message": unclear}, as_json)
+            return report(_unclear(unclear), as_json)
         return report(hub.request(op, prompt_id=prompt_id, **fields), as_json)
+
+
+def _unclear(message: str) -> dict[str, Any]:
+    return {"ok": False, "reason": "ambiguous", "message": message} if message else {}
 
 
 def report(answer: dict[str, Any], as_json: bool) -> int:
@@ -98,6 +107,8 @@ def report(answer: dict[str, Any], as_json: bool) -> int:
         click.echo(answer["message"])
     else:
         click.echo(visible(f"refused ({answer['reason']}): {answer['message']}"), err=True)
+        if answer["reason"] == "unknown_prompt":
+            click.echo("what waits: atlasbridge approvals --once", err=True)
     return 0 if answer.get("ok") else REFUSED
 
 

@@ -203,7 +203,7 @@ def outer_session() -> str:
     The mark alone is not enough: a terminal of its own (tmux) that was opened in there is asked about by itself.
     """
     mark = os.environ.get("ATLASBRIDGE_SESSION", "")
-    if not mark or not os.isatty(0):
+    if not mark or not os.isatty(0) or not hasattr(os, "getsid"):
         return ""
     from atlasbridge.core.daemon.request import HubClient
     from atlasbridge.core.errors import HubUnavailable

@@ -47,9 +47,11 @@ def command(include_ended: bool, line: bool, as_json: bool) -> None:
         )
         for item in sessions
     ]
-    print_table(("session", "tool", "state", "exit", "started", "health", "folder"), rows, "no sessions")
-    waiting = [(item["prompt_id"][:8], item["tool"], item["type"], item["excerpt"]) for item in prompts]
-    print_table(("prompt", "tool", "type", "question"), waiting, "no open prompts")
+    print_table(("session", "name", "state", "exit", "started", "health", "folder"), rows, "no sessions")
+    waiting = [
+        (item["prompt_id"][:8], item["label"] or item["tool"], item["type"], item["excerpt"]) for item in prompts
+    ]
+    print_table(("prompt", "name", "type", "question"), waiting, "no open prompts")
     print_left(found["still_waiting"])
     if adapters:
         print_table(("adapter", "fault"), list(adapters.items()), "")

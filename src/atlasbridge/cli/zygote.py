@@ -68,6 +68,7 @@ def main() -> int:
     for name in _NEEDED:
         import_module(name)
     rehearse(bootstrap.find_dialect(home, "", "sh"))
+    bootstrap.read_announcements()
     is_fresh = watch_sources()
     clock = SystemClock()
     nursery = Nursery(

@@ -79,11 +79,12 @@ def to_text(data: bytes) -> str:
 
 
 def from_text(text: str) -> bytes:
-    """Anything that is not what `to_text` makes gives b""."""
+    """Anything that is not what `to_text` makes gives b"": a key is written in one way only."""
     try:
-        return base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+        found = base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
     except (ValueError, UnicodeEncodeError):
         return b""
+    return found if to_text(found) == text else b""
 
 
 def encode_message(kind: str, **fields: Any) -> str:
@@ -92,7 +93,10 @@ def encode_message(kind: str, **fields: Any) -> str:
 
 def decode_message(text: str) -> dict[str, Any]:
     """ValueError: it is none."""
-    found = json.loads(text)
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     if not isinstance(found, dict) or not isinstance(found.get("m"), str):
         raise ValueError("a message is an object that says what it is")
     return found

@@ -57,6 +57,9 @@ class Desk(Protocol):
     def prompt(self, prompt_id: str) -> PromptRecord | None:
         """By full or short id; None when there is none, or the short form is ambiguous."""
 
+    def sent_away(self, identity: str) -> None:
+        """A login that the channel itself gave was revoked: what it kept for later ends with it."""
+
     def deliveries(self, prompt_id: str, channel: str) -> list[str]:
         """The message ids under which `channel` showed this prompt."""
 

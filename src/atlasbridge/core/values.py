@@ -85,7 +85,10 @@ def mutable(cls: type[T]) -> type[T]:
 
 
 def as_dict(item: object) -> dict[str, Any]:
-    return {name: getattr(item, name) for name in item.__match_args__}  # type: ignore[attr-defined]
+    names: tuple[str, ...] = item.__match_args__  # type: ignore[attr-defined]
+    if len(names) < 2:
+        return {name: getattr(item, name) for name in names}
+    return dict(zip(names, item._values(item), strict=True))  # type: ignore[attr-defined]
 
 
 def replace(item: T, **changes: Any) -> T:

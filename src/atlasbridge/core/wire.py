@@ -79,7 +79,8 @@ _scan = _make_scanner()
 def encode(message: dict[str, Any]) -> bytes:
     import json  # not for a client, which has few words
 
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass") + b"\n"  # a name of a file may be no text at all
 
 
 def encode_plain(message: dict[str, str | int]) -> bytes:
@@ -109,7 +110,7 @@ def decode(line: bytes) -> dict[str, Any]:
     text = line.decode("utf-8", "surrogatepass").strip(" \t\r\n")
     try:
         message, end = _scan(text, 0)
-    except StopIteration:
+    except (StopIteration, RecursionError):  # or nested so deeply that nobody could have meant it
         raise ValueError("not JSON") from None
     if not isinstance(message, dict) or end != len(text):
         raise ValueError("not a JSON object")

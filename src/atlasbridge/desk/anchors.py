@@ -33,7 +33,9 @@ async def look_at_head(
     connection: Connection, entered: Entered, given: Any, at: datetime, always: bool = False
 ) -> None:
     known = await row(
-        connection, "SELECT head_count, head_hash, log_fault FROM machines WHERE id = %s", entered.machine_id
+        connection,
+        "SELECT head_count, head_hash, proved_count, proved_hash, log_fault FROM machines WHERE id = %s",
+        entered.machine_id,
     )
     await take_head(connection, entered, given, at, known, always)
 
@@ -50,7 +52,7 @@ async def take_head(
     head = _head(given)
     if head is None or known is None:
         return
-    newest = Head(int(known["head_count"]), str(known["head_hash"]))
+    newest = _newest(known)
     if always:  # what it said last, before it was away: the one thing it must still be able to lead to
         await _anchor(connection, entered.machine_id, newest, at)
     if head.entries < newest.entries or (head.entries == newest.entries and head.hash != newest.hash):
@@ -62,6 +64,13 @@ async def take_head(
     )
     if always or head.entries // SPARSE != newest.entries // SPARSE:
         await _anchor(connection, entered.machine_id, head, at)
+
+
+def _newest(known: Mapping[str, Any]) -> Head:
+    """What it said last, or what was followed, if that goes further: below neither of them its log may go back."""
+    told = Head(int(known["head_count"]), str(known["head_hash"]))
+    proved = Head(int(known["proved_count"]), str(known["proved_hash"]))
+    return proved if proved.entries > told.entries else told
 
 
 async def _anchor(connection: Connection, machine_id: str, head: Head, at: datetime) -> None:
@@ -109,12 +118,13 @@ async def take_proof(database: Database, entered: Entered, message: Mapping[str,
     async with database.transaction() as connection:
         known = await row(
             connection,
-            "SELECT proved_count, proved_hash, head_count, log_fault FROM machines WHERE id = %s FOR UPDATE",
+            "SELECT proved_count, proved_hash, head_count, head_hash, log_fault FROM machines WHERE id = %s FOR UPDATE",
             entered.machine_id,
         )
         assert known is not None
         start = Head(int(known["proved_count"]), str(known["proved_hash"]))
         anchored = await _anchored(connection, entered.machine_id, start.entries)
+        anchored[int(known["head_count"])] = str(known["head_hash"])  # what it said last, anchored or not
         followed = _follow(start, [str(line) for line in message["lines"]], anchored)
         if isinstance(followed, Fault):
             fault = f"entry {followed.seq} {followed.problem}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from importlib.resources import files
 
 from starlette.applications import Starlette
@@ -13,11 +14,14 @@ from starlette.websockets import WebSocket
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.fleet_wire import PATH
+from atlasbridge.desk.database import Unkeepable
 from atlasbridge.desk.gauges import Gauges
 from atlasbridge.desk.office import Office
 from atlasbridge.desk.page_api import PageApi, refuse
 from atlasbridge.desk.uplink import serve_link
 from atlasbridge.desk.visitor import HouseRules
+
+log = logging.getLogger(__name__)
 
 STATIC = {
     "/": ("index.html", "text/html; charset=utf-8"),
@@ -51,7 +55,7 @@ def build_application(office: Office, metrics_token: str = "") -> Starlette:
 
     routes.append(WebSocketRoute(PATH, link))
     middleware = [Middleware(HouseRules, office=office)]
-    return Starlette(routes=routes, middleware=middleware, exception_handlers={StoreError: _away})
+    return Starlette(routes=routes, middleware=middleware, exception_handlers={StoreError: _away, Unkeepable: _odd})
 
 
 def _static(name: str, kind: str):  # type: ignore[no-untyped-def]
@@ -67,7 +71,13 @@ async def _nothing(request: Request) -> Response:
     return Response(status_code=204)
 
 
+async def _odd(request: Request, error: Exception) -> Response:
+    return refuse(400, "bad_request", "That cannot be kept, so it is not taken.")
+
+
 async def _away(request: Request, error: Exception) -> Response:
-    answer = refuse(503, "unavailable", f"{error}. Nothing was decided; try again.")
+    """Which server, which user and why is for the log: anybody may ask."""
+    log.warning("a request was not served: %s", error)
+    answer = refuse(503, "unavailable", "PostgreSQL is away. Nothing was decided; try again.")
     answer.headers["retry-after"] = "1"
     return answer

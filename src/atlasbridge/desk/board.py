@@ -72,7 +72,8 @@ async def _advance(connection: Connection, entered: Entered, seq: int, database:
     moved = await row(
         connection,
         "UPDATE machines SET seen_at = %s, acked = greatest(acked, %s)"
-        " WHERE id = %s AND generation = %s AND gone_at IS NULL RETURNING head_count, head_hash, log_fault",
+        " WHERE id = %s AND generation = %s AND gone_at IS NULL"
+        " RETURNING head_count, head_hash, proved_count, proved_hash, log_fault",
         database.now(),
         seq,
         entered.machine_id,

@@ -51,6 +51,21 @@ async def note(connection: Connection, at: datetime, event: str, **fields: Any) 
     )
 
 
+async def note_stranger(database: Database, connection: Connection, event: str, **fields: Any) -> None:
+    """What anybody can cause: see `strangers.py`."""
+    now = database.now()
+    if database.strangers.is_recorded(event, now):
+        await note(connection, now, event, **fields)
+
+
+async def note_counted(database: Database) -> None:
+    """From time to time: what was only counted becomes an entry."""
+    now = database.now()
+    for event, more in database.strangers.ended(now):
+        async with database.transaction() as connection:
+            await note(connection, now, event, more=more)
+
+
 async def seal(database: Database) -> int:
     """Put what was noted into the chain; how many entries.  Another process that does it just now is let do it."""
     async with database.transaction() as connection:

@@ -15,12 +15,17 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.errors import ConfigError, StoreError
+from atlasbridge.desk.strangers import Strangers
 
 log = logging.getLogger(__name__)
 
 Connection = psycopg.AsyncConnection[TupleRow]
 Pool = AsyncConnectionPool[Connection]
 WAIT_S = 5.0  # for a free connection, or a server that starts again
+
+
+class Unkeepable(ValueError):
+    """Somebody gave what no table can keep: a NUL, half of a pair, a number without end.  Theirs, not ours."""
 
 
 def _pool(url: str, most: int, **given: Any) -> Pool:
@@ -32,13 +37,15 @@ class Database:
 
     def __init__(self, url: str, clock: Clock | None = None, most: int = 10) -> None:
         if not url.startswith(("postgresql://", "postgres://")):
-            raise ConfigError(f"{url!r} is no PostgreSQL database", "write it as postgresql://user@host/name")
+            kind = url.partition("://")[0] if "://" in url else "that"  # the rest may hold a password
+            raise ConfigError(f"{kind!r} is no PostgreSQL database", "write it as postgresql://user@host/name")
         self.url = url
         self._clock = clock or SystemClock()
         self._pool = _pool(url, most)
         self._single = _pool(url, most, autocommit=True)  # a statement alone needs no BEGIN and no COMMIT
         # what is told may be lost: nobody waits until it is on disk
         self._telling = _pool(url, 1, autocommit=True, options="-c synchronous_commit=off")
+        self.strangers = Strangers()
         self._looking: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -83,6 +90,8 @@ class Database:
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.create_task(self._look(), name="look at connections")
             raise StoreError(f"PostgreSQL is away: {_first_line(error)}", "it is tried again") from None
+        except (psycopg.DataError, psycopg.IntegrityError, UnicodeEncodeError) as error:
+            raise Unkeepable(_first_line(error)) from None
 
     async def _look(self) -> None:
         """The server started again: none of the connections from before is handed out any more."""

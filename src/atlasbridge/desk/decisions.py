@@ -11,11 +11,13 @@ from typing import Any
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.values import frozen
 from atlasbridge.desk.chronicle import note
-from atlasbridge.desk.database import Connection, Database, row
+from atlasbridge.desk.database import Connection, Database, row, rows
 from atlasbridge.desk.machines import Entered, Refused
 from atlasbridge.desk.people import ALLOWED
 
 LONGEST_VALUE = 4000
+SENT = "sent"  # the stage of a decision that went out to its machine and has no other yet
+_MAY_ANSWER = ALLOWED.replace("%(person)s", "d.person").replace("%(may)s", "'answer'")
 
 
 @frozen
@@ -130,10 +132,46 @@ async def _fate(connection: Connection, wish: Proposal) -> str:
 async def under_way(database: Database, machine_id: str) -> list[dict[str, Any]]:
     """What this machine has not said anything about yet, oldest first."""
     return await database.rows(
-        "SELECT id, prompt_id, person, value, as_text, place FROM decisions"
+        "SELECT id, prompt_id, person, value, as_text, place, stage FROM decisions"
         " WHERE machine_id = %s AND settled_at IS NULL ORDER BY made_at, id",
         machine_id,
     )
+
+
+async def release(database: Database, machine_id: str, ids: list[str]) -> set[str]:
+    """Those of them that may go out, written down before they do: what was never sent ends here if its person may not
+    answer any more; what was sent is the machine's to speak of."""
+    await void_unallowed(database, machine_id)
+    found = await database.rows(
+        f"UPDATE decisions SET stage = '{SENT}' WHERE id = ANY(%s) AND settled_at IS NULL RETURNING id", ids
+    )
+    return {str(one["id"]) for one in found}
+
+
+async def void_unallowed(database: Database, machine_id: str = "") -> list[str]:
+    """The ids of decisions that wait for their machine and whose person has lost the right meanwhile."""
+    now = database.now()
+    async with database.transaction() as connection:
+        found = await rows(
+            connection,
+            "UPDATE decisions d SET settled_at = %s, ok = false, stage = 'not_allowed', sentence = %s"
+            " FROM prompts p JOIN machines m ON m.id = p.machine_id"
+            " WHERE (p.machine_id, p.prompt_id) = (d.machine_id, d.prompt_id) AND d.settled_at IS NULL"
+            f" AND d.stage = '' AND (%s = '' OR d.machine_id = %s) AND NOT {_MAY_ANSWER}"
+            " RETURNING d.id, d.machine_id, d.prompt_id, d.person",
+            now,
+            "It was not sent: by then this person was not allowed to answer it any more.",
+            machine_id,
+            machine_id,
+        )
+        for one in found:
+            await connection.execute(
+                "UPDATE prompts SET decision_id = NULL WHERE machine_id = %s AND prompt_id = %s AND decision_id = %s",
+                (one["machine_id"], one["prompt_id"], one["id"]),
+            )
+            ids = {"machine": one["machine_id"], "prompt_id": one["prompt_id"], "decision": one["id"]}
+            await note(connection, now, "SETTLED", **ids, decided_by=one["person"], ok=False, stage="not_allowed")
+    return [str(one["id"]) for one in found]
 
 
 async def settle(database: Database, entered: Entered, message: Mapping[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import logging
 from typing import Any
 
 from starlette.requests import Request
@@ -12,6 +13,8 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.desk.office import Office
 from atlasbridge.desk.page_api import refuse
 from atlasbridge.desk.visitor import caller_of
+
+log = logging.getLogger(__name__)
 
 _QUERY = """
 SELECT (SELECT count(*) FROM machines WHERE gone_at IS NULL) AS machines,
@@ -57,6 +60,7 @@ class Gauges:
         """It can work: PostgreSQL answers."""
         try:
             await self._office.database.rows("SELECT 1")
-        except StoreError as error:
-            return JSONResponse({"ok": False, "message": str(error)}, 503)
+        except StoreError as error:  # a prober is anybody: which server and why is for the log
+            log.warning("not ready: %s", error)
+            return JSONResponse({"ok": False, "message": "PostgreSQL is away"}, 503)
         return JSONResponse({"ok": True})

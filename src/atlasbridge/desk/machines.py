@@ -9,7 +9,7 @@ from atlasbridge.core.fleet_wire import from_text
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.values import frozen
 from atlasbridge.core.visible import visible
-from atlasbridge.desk.chronicle import note
+from atlasbridge.desk.chronicle import note, note_stranger
 from atlasbridge.desk.database import Connection, Database, row, rows
 from atlasbridge.desk.signature import hashed, new_token
 
@@ -64,7 +64,7 @@ async def join(database: Database, token: str, name: str, key: str, ephemeral: b
             wanted,
         )
         if found is None:
-            await note(connection, now, "JOIN_REFUSED", name=wanted, key=key)
+            await note_stranger(database, connection, "JOIN_REFUSED", name=wanted, key=key)
             return Refused("bad_token", "This token is not valid: it was used, is too old, or is for another machine.")
         free = await _free_name(connection, wanted)
         await connection.execute(
@@ -94,7 +94,8 @@ async def key_of(database: Database, machine_id: str) -> str | Refused:
 
 async def refuse_entry(database: Database, machine_id: str, reason: str) -> None:
     async with database.transaction() as connection:
-        await note(connection, database.now(), "ENTER_REFUSED", machine=machine_id[:64], reason=reason)
+        told = visible(machine_id[:64], keep_lines=False)
+        await note_stranger(database, connection, "ENTER_REFUSED", machine=told, reason=reason)
 
 
 async def enter(database: Database, machine_id: str, about: dict[str, Any], desk: str) -> Entered | Refused:

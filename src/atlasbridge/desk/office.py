@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_id
-from atlasbridge.desk import chronicle, machines
+from atlasbridge.desk import chronicle, decisions, machines
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.signature import Identity, identity_of
 from atlasbridge.desk.wakeups import BOARD, Wakeups
@@ -69,6 +69,9 @@ class Office:
             try:
                 for machine_id in await machines.reap(self.database):
                     self.wakeups.tell(f"errand:{machine_id}", BOARD)
+                voided = await decisions.void_unallowed(self.database)
+                self.wakeups.tell(*(f"decision:{one}" for one in voided))
+                await chronicle.note_counted(self.database)
             except StoreError as error:
                 log.warning("silent machines are looked for later: %s", error)
             await asyncio.sleep(REAP_S)

@@ -26,6 +26,7 @@ LONGEST_BODY = 16_384
 WAIT_S = 20.0
 CALM_S = 0.25  # a page is told of changes at most so often
 KEEP_ALIVE_S = 15.0
+LOGIN_S = 5.0  # as often a stream of changes asks whether its login still holds
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 STATUS = {"unknown_prompt": 404, "not_allowed": 403, "secret": 403, "not_open": 409, "bad_request": 400}
@@ -117,14 +118,20 @@ class PageApi:
                     pass  # the word may have been lost: look
 
     async def events(self, request: Request, caller: Caller) -> Response:
-        return StreamingResponse(self._changes(), media_type="text/event-stream")
+        return StreamingResponse(self._changes(caller), media_type="text/event-stream")
 
-    async def _changes(self) -> AsyncIterator[str]:
+    async def _changes(self, caller: Caller) -> AsyncIterator[str]:
         self._office.pages += 1
+        clock = asyncio.get_running_loop().time
+        looked = clock()
         try:
             with self._office.wakeups.waiting(BOARD) as called:
                 while True:
                     called.clear()
+                    if clock() - looked > LOGIN_S:
+                        if not await people.is_logged_in(self._office.database, caller):
+                            return
+                        looked = clock()
                     yield "event: changed\ndata: {}\n\n"
                     await asyncio.sleep(CALM_S)
                     try:
@@ -147,6 +154,8 @@ class PageApi:
         try:
             with self._office.wakeups.waiting(f"screen:{machine}:{session}") as called:
                 while await screens.look(database, machine, session, caller.name, first=False):
+                    if not await people.is_logged_in(database, caller):
+                        return
                     called.clear()
                     yield f"data: {json.dumps(await screens.shown(database, machine, session))}\n\n"
                     try:
@@ -167,7 +176,7 @@ async def _body(request: Request) -> dict[str, Any]:
             return {}
     try:
         found = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

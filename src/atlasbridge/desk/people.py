@@ -9,7 +9,7 @@ from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.policy.people import parse_quiet
 from atlasbridge.core.scheduler.local_time import find_zone
 from atlasbridge.core.values import frozen
-from atlasbridge.desk.chronicle import note
+from atlasbridge.desk.chronicle import note, note_stranger
 from atlasbridge.desk.database import Connection, Database, row, rows
 from atlasbridge.desk.signature import hashed, new_token
 
@@ -213,7 +213,7 @@ async def trade_link(database: Database, token: str, place: str) -> tuple[str, s
             database.now(),
         )
         if found is None:
-            await note(connection, database.now(), "LOGIN_REFUSED", place=place)
+            await note_stranger(database, connection, "LOGIN_REFUSED", place=place)
             return None
         browser = new_token()
         await _insert_login(connection, database, browser, found["person"], "browser", BROWSER_S)
@@ -229,6 +229,17 @@ async def who(database: Database, token: str) -> Caller | None:
         database.now(),
     )
     return Caller(found[0]["name"], found[0]["role"], hashed(token)) if found else None
+
+
+async def is_logged_in(database: Database, caller: Caller) -> bool:
+    """Still: a stream that is open does not ask for its login by itself."""
+    found = await database.rows(
+        "SELECT 1 AS there FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL"
+        " WHERE l.token_hash = %s AND l.expires_at > %s",
+        caller.login,
+        database.now(),
+    )
+    return bool(found)
 
 
 async def log_out(database: Database, caller: Caller) -> None:

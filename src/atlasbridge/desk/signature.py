@@ -42,4 +42,4 @@ def new_token() -> str:
 
 def hashed(token: str) -> str:
     """Tokens are long and random: no salt is needed, and a copy of the table opens nothing."""
-    return hashlib.sha256(token.encode()).hexdigest()
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

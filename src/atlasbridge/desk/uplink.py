@@ -22,6 +22,7 @@ from atlasbridge.desk.wakeups import BOARD
 
 log = logging.getLogger(__name__)
 
+NONSENSE = (ValueError, KeyError, TypeError, OverflowError)  # what a machine's own words can lead to
 LOOK_S = 5.0  # as often everybody looks, even if nobody calls
 
 
@@ -39,8 +40,8 @@ async def serve_link(office: Office, socket: WebSocket) -> None:
         await socket.close()
     except (WebSocketDisconnect, TimeoutError, RuntimeError):
         pass  # it is gone: it will dial again
-    except (ValueError, KeyError, TypeError) as error:
-        log.warning("a machine said something that makes no sense: %r", error)
+    except NONSENSE as error:
+        log.warning("a machine said something that makes no sense: %.300r", error)
         await _end(socket, 1003)
     except StoreError as error:
         log.warning("a link ended: %s", error)
@@ -134,6 +135,10 @@ class Uplink:
                 telling.cancel()
         except* (Fenced, WebSocketDisconnect, TimeoutError, RuntimeError):
             pass  # sent away, replaced by a newer link, or gone
+        except* (*NONSENSE, StoreError) as group:
+            fault = group.exceptions[0]
+            log.warning("the link of %s ended: %.300r", self._entered.machine_id, fault)
+            await _end(self._socket, 1013 if isinstance(fault, StoreError) else 1003)
         finally:
             self._office.links -= 1
             await machines.parted(self._office.database, self._entered)
@@ -214,8 +219,11 @@ class Uplink:
     async def _tell_decisions(self) -> None:
         waiting = await decisions.under_way(self._office.database, self._entered.machine_id)
         self._sent &= {one["id"] for one in waiting}
+        fresh = [one["id"] for one in waiting if one["id"] not in self._sent]
+        released = await decisions.release(self._office.database, self._entered.machine_id, fresh) if fresh else ()
+        self._office.wakeups.tell(*(f"decision:{one}" for one in fresh if one not in released))
         for one in waiting:
-            if one["id"] not in self._sent:
+            if one["id"] in released:
                 self._sent.add(one["id"])
                 told = {name: one[name] for name in ("id", "prompt_id", "value", "as_text", "place")}
                 await self._send("decision", **told, by=one["person"])

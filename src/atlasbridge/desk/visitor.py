@@ -49,14 +49,26 @@ class HouseRules:
         return await self._app(scope, receive, guarded)
 
     def _is_foreign(self, scope: Scope, headers: Headers) -> bool:
-        host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
-        origin = headers.get("origin")
-        if host not in self._names:
+        called, origin = headers.get("host", ""), headers.get("origin")
+        if _name(f"//{called}") not in self._names:
             return scope.get("path") not in ("/health", "/ready")  # a prober calls by address
         if scope["type"] == "websocket":
             return origin is not None  # hubs are no browsers
         changes = scope["method"] not in ("GET", "HEAD")
-        return changes and origin is not None and urlsplit(origin).hostname not in self._names
+        return changes and origin is not None and origin.lower() not in self._own_origins(scope, called)
+
+    def _own_origins(self, scope: Scope, called: str) -> tuple[str, str]:
+        """As people know the desk, and as it was called: to a browser another port of this host is the same site, and
+        the cookie comes along from there."""
+        known = urlsplit(self._office.url)
+        return f"{known.scheme}://{known.netloc}".lower(), f"{scope['scheme']}://{called}".lower()
+
+
+def _name(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""  # no address at all
 
 
 async def caller_of(office: Office, request: Request) -> Caller | None:

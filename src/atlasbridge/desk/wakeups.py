@@ -9,7 +9,8 @@ import logging
 from collections.abc import Iterator
 
 from atlasbridge.core.errors import StoreError
-from atlasbridge.desk.database import Database, listen
+from atlasbridge.core.prompt.subject import digest_text
+from atlasbridge.desk.database import Database, Unkeepable, listen
 
 log = logging.getLogger(__name__)
 
@@ -17,6 +18,7 @@ CHANNEL = "atlasbridge_desk"
 BOARD = "board"  # something that the page shows has changed
 RETRY_S = 0.5
 GATHER_S = 0.008
+LONGEST_KEY = 200  # PostgreSQL takes 8000 bytes, and machines choose parts of a key
 
 
 class Wakeups:
@@ -35,6 +37,7 @@ class Wakeups:
     def waiting(self, *keys: str) -> Iterator[asyncio.Event]:
         """An event that is set by every word about one of these."""
         event = asyncio.Event()
+        keys = tuple(map(_bounded, keys))
         for key in keys:
             self._waiting.setdefault(key, set()).add(event)
         try:
@@ -47,7 +50,7 @@ class Wakeups:
 
     def tell(self, *keys: str) -> None:
         """After the commit: whoever waits for this, in whichever process, looks again."""
-        self._to_tell.update(keys)
+        self._to_tell.update(map(_bounded, keys))
         self._telling.set()
 
     def _hear(self, key: str) -> None:
@@ -75,6 +78,11 @@ class Wakeups:
             keys, self._to_tell = sorted(self._to_tell), set()
             try:
                 await self._database.tell(CHANNEL, keys)
-            except StoreError as error:
+            except (StoreError, Unkeepable) as error:
                 log.warning("other desks were not told: %s", error)
                 self._wake_all()
+
+
+def _bounded(key: str) -> str:
+    """The same for everybody, and short enough to be told, whatever a machine put into it."""
+    return key if len(key) <= LONGEST_KEY and key.isprintable() else f"digest:{digest_text(ascii(key))}"

@@ -23,7 +23,7 @@ from atlasbridge.core.values import replace
 from atlasbridge.lab.accuracy import GRACE_S, corpus_cases
 from atlasbridge.lab.replay import read_recording, screen_at, simulated_probe
 
-KINDS = ("agree", "refuse", "always", "cancel", "continue", "choose", "confirm")
+KINDS = ("agree", "refuse", "always", "cancel", "continue", "choose", "confirm", "instruct", "speaker")
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ def judge_case(case: Path, stranger: bool = False) -> Iterator[Moment]:
     expected = json.loads((case / "expected.json").read_text("utf-8"))
     opened = spans(read_recording(case / "session.cast"), expected["tool"], stranger)
     for moment in expected["moments"]:
+        if stranger and "as_stranger" in moment:  # no key that everybody knows leads there: a person must look
+            moment = {**moment, "type": moment["as_stranger"]}
         wrong = judge_moment(opened, moment)
         yield Moment(expected["tool"], expected["version"], case.name, moment["type"], wrong)
 
@@ -159,7 +161,8 @@ id or name of a session that runs. Which rules, words and numbers are needed for
 """
 _STRANGERS = """\
 Each tool's own words, rules and menus are taken away, and its recordings are judged as those of a program that nobody
-has ever seen: what a tool gets that has no dialect.
+has ever seen: what a tool gets that has no dialect. A question to which only a key of that tool's own leads is right
+when it is raised as `unknown`: a person must look.
 """
 _ZOO = """\
 Programs that nobody here wrote, run under `atlasbridge run` and answered with `atlasbridge reply`. Right means that

@@ -42,8 +42,8 @@ async def page(hub: FakeHub) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def log_in(hub: FakeHub, client: httpx.AsyncClient, scope: str = "admin") -> dict[str, str]:
-    link = hub.channel.site.access.make_link("page", scope)
+async def log_in(hub: FakeHub, client: httpx.AsyncClient, scope: str = "admin", name: str = "page") -> dict[str, str]:
+    link = hub.channel.site.access.make_link(name, scope)
     answer = await enter(client, link)
     assert answer.status_code == 200, answer.text
     return dict(answer.json())

@@ -322,7 +322,7 @@ async def test_a_question_for_the_head_of_a_stream_opens_none(hub: FakeHub, page
 @pytest.mark.parametrize("path", ["/events", "/sessions/SESSION/screen/stream"])
 async def test_closing_ends_open_streams_soon(hub: FakeHub, page: httpx.AsyncClient, path: str) -> None:
     session = hub.desk.add_session()
-    async with asyncio.timeout(20), listening(page, path.replace("SESSION", session.session_id)) as events:
+    async with asyncio.timeout(60), listening(page, path.replace("SESSION", session.session_id)) as events:
         await anext(events)
         await hub.channel.close()
         assert [event async for event in events] == []

@@ -13,11 +13,19 @@ from tests.support.fake_host import FakeHost
 from tests.support.hubs import HubProcess, hub_process
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+PEOPLE = """
+[[people]]
+name = "Ada"
+identities = ["cli:local"]
+[[people]]
+name = "Bert"
+identities = ["web:Chrome on Linux"]
+"""
 
 
 @pytest.fixture
 def hub() -> Iterator[HubProcess]:
-    with hub_process("[channels.web]\nport = 0\n") as running:
+    with hub_process(f"[channels.web]\nport = 0\n{PEOPLE}") as running:
         (running.home.root / "policy.toml").write_text(RULES)
         assert running.cli("hub", "reload").returncode == 0
         yield running
@@ -86,7 +94,7 @@ def test_a_card_shows_who_has_agreed_and_how_many_are_missing(hub: HubProcess, b
         wait_text(browser, "[data-prompt] .votes", "2 people must agree (rule two-push)")
         assert not browser.find_elements("css selector", ".granting")
         assert hub.cli("reply", prompt_id, "1").returncode == 0
-        wait_text(browser, "[data-prompt] .votes", "cli:local agreed; one more person must agree")
+        wait_text(browser, "[data-prompt] .votes", "Ada agreed; one more person must agree")
         press(browser, "[data-prompt] .choice.first", "[data-prompt] .choice.first:disabled, [data-settled]")
         assert host.answer_typing()["answer"] == {"kind": "choice", "value": "1"}
         find(browser, "[data-settled]")

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import pytest
 from selenium import webdriver
 from tests.support.browser import complaints, find, open_browser, wait, wait_text
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
 from tests.support.sessions import end_sessions
+from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
@@ -47,8 +48,8 @@ def test_instructions_are_queued_and_taken_back_and_a_stopped_session_goes_on(
     wait_text(browser, ".stack .asks", "Ctrl-Z has stopped it")
     browser.execute_script("window.scrollTo(0, 0)")  # the head of the page stays over what is scrolled under it
     find(browser, ".stack .asks button").click()
-    wait_until(lambda: not hub.json("ps")[0]["stopped"])
+    wait_for(lambda: not hub.json("ps")[0]["stopped"])
     wait(browser, lambda it: not find(it, ".stack .asks").is_displayed(), "it goes on")
     find(browser, ".queue button").click()
-    wait_until(lambda: hub.json("queue") == [])
+    wait_for(lambda: hub.json("queue") == [])
     assert complaints(browser) == []

@@ -17,9 +17,10 @@ from typing import Any
 import httpx
 import pytest
 from tests.support.fake_host import FakeHost
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
 from tests.support.page_client import enter_now, greet_now
 from tests.support.sessions import end_sessions
+from tests.support.waiting import wait_for
 
 API = "/api/v1"
 MEGABYTE = 1024
@@ -87,7 +88,7 @@ def run_tool(hub: HubProcess, *command: str) -> tuple[int, int]:
 
 def the_prompt(page: httpx.Client) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
-    wait_until(lambda: bool(found.extend(page.get(f"{API}/prompts").json()["prompts"]) or found))
+    wait_for(lambda: bool(found.extend(page.get(f"{API}/prompts").json()["prompts"]) or found))
     return found[0]
 
 
@@ -115,7 +116,7 @@ def test_a_real_program_is_answered_from_the_page_and_everything_is_recorded(hub
         def settled() -> dict[str, Any]:
             return dict(page.get(f"{API}/prompts/{prompt['prompt_id']}").json())
 
-        wait_until(lambda: settled()["state"] == "resolved")
+        wait_for(lambda: settled()["state"] == "resolved")
         assert settled()["decided_by"] == "web:page"
         given = settled()["answer"]
         assert (given["label"], given["by"]) == ("Yes", "web:page")
@@ -165,11 +166,11 @@ def test_a_login_and_an_open_prompt_survive_kill_9_of_the_hub(hub: HubProcess) -
         prompt = the_prompt(page)
         hub.kill_9()
         hub.start()
-        wait_until(lambda: _alive(page))
+        wait_for(lambda: _alive(page))
         greet_now(page)
         assert the_prompt(page)["prompt_id"] == prompt["prompt_id"]
         path = f"{API}/prompts/{prompt['prompt_id']}/reply"
-        wait_until(lambda: page.post(path, json={"value": "y"}).status_code == 200)
+        wait_for(lambda: page.post(path, json={"value": "y"}).status_code == 200)
         assert b"got:y" in read_until(terminal, b"got:y")
         leave(hub, pid, terminal)
 

@@ -16,7 +16,7 @@ from tests.support.marionette import open_firefox
 from tests.support.threaded_hub import ThreadedHub
 
 from atlasbridge.core.prompt.model import PromptState
-from atlasbridge.core.prompt.reply import Receipt
+from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
 
@@ -73,7 +73,10 @@ def faults(browser: Any) -> list[str]:
 
 def test_no_view_has_a_fault_that_axe_finds(hub: ThreadedHub, browser: Any) -> None:
     session = hub.add_session(label="shop-api")
+    halted = hub.add_session(label="halted", stopped=True)
     hub.show(session.session_id, [[["red ", 1, None, 1], ["on green", 0, 2, 0]], "plain"])
+    for words in ("Run the linter.", "Then write the changelog."):
+        hub.desk.enqueue(InboundReply("web", "web:page", "", words, session.session_id))
     hub.ask(replace(sample.MENU, subject=CURL), session)
     hub.ask(sample.SECRET)
     settled = hub.ask(sample.YES_NO)
@@ -84,9 +87,10 @@ def test_no_view_has_a_fault_that_axe_finds(hub: ThreadedHub, browser: Any) -> N
     views = {
         "prompts": "[data-prompt]",
         "sessions": ".run",
-        f"session/{session.session_id}": ".rows span",
+        f"session/{session.session_id}": ".queue li",
         "history": "details.entry",
         "audit": "details.entry",
+        f"session/{halted.session_id}": ".asks .main",
         "rules": "main h1",
         "figures": ".facts",
         "settings": "[data-device]",
@@ -167,6 +171,59 @@ def test_what_it_is_about_stands_whole_under_the_question(hub: ThreadedHub, brow
     order = """const at = (css) => document.querySelector("[data-prompt] " + css).getBoundingClientRect().top;
         return at(".question") < at(".subject") && at(".subject") < at(".choice")"""
     assert browser.execute_script(order)
+
+
+PADDED = "\n".join(["npm test", *["# " + "padding " * 3] * 80, "rm -rf ~"])
+
+
+def test_a_box_too_small_for_what_is_asked_says_so_until_all_of_it_is_shown(hub: ThreadedHub, browser: Any) -> None:
+    """Scroll bars hide themselves on phones: without a word the first lines would look like all of it."""
+    told = hub.ask(replace(sample.MENU, subject=replace(CURL, text=PADDED, shown=PADDED)))
+    seen = hub.ask(replace(sample.MENU, question=f"{PADDED}\nGo on?"))
+    short = hub.ask(replace(sample.MENU, subject=CURL))
+    for record, box in ((told, ".subject pre"), (seen, ".ask")):
+        go(browser, f"prompt/{record.prompt_id}")
+        shows_all_at_a_tap(browser, f"[data-prompt='{record.prompt_id}']", box)
+    go(browser, f"prompt/{short.prompt_id}")
+    find(browser, f"[data-prompt='{short.prompt_id}'] .subject pre")
+    steady(browser)
+    assert not browser.find_elements("css selector", ".out-of-sight:not([hidden])"), "all of it is in sight"
+
+
+def shows_all_at_a_tap(browser: Any, card: str, box: str) -> None:
+    more = f"{card} .out-of-sight:not([hidden])"
+    cut = f'const box = document.querySelector("{card} {box}"); return box.scrollHeight > box.clientHeight'
+    wait_text(browser, more, "lines are out of sight")
+    assert browser.execute_script(cut)
+    find(browser, more).click()
+    wait(browser, lambda it: not it.execute_script(cut))
+    wait(browser, lambda it: not it.find_elements("css selector", more))
+
+
+def test_what_many_get_at_once_says_what_is_out_of_sight(hub: ThreadedHub, browser: Any) -> None:
+    for label in ("one", "two", "three", "four"):
+        hub.ask(replace(sample.MENU, subject=replace(CURL, text=PADDED, shown=PADDED)), hub.add_session(label=label))
+    wait(browser, lambda it: len(it.find_elements("css selector", "[data-row]")) == 4)
+    for box in browser.find_elements("css selector", ".tick input")[:2]:
+        box.click()
+    wait_text(browser, ".batch", "2 marked")
+    browser.find_element("xpath", "//button[text()='Yes to all']").click()
+    wait(browser, lambda it: len(it.find_elements("css selector", "dialog .out-of-sight:not([hidden])")) == 2)
+
+
+def test_no_flag_is_broken_from_its_hyphen(browser: Any) -> None:
+    """At any width: `-` at the end of a line and `rf` on the next is not what will run."""
+    script = """const [text, done] = arguments; import("/colours.js").then((all) => {
+        const node = document.createElement("pre"), box = document.createElement("figure"), broken = [];
+        box.className = "subject"; box.append(node); document.body.append(box); node.append(...all.command(text));
+        for (let width = 120; width < 400; width += 7) {
+          box.style.width = `${width}px`;
+          for (const flag of node.querySelectorAll(".k-one"))
+            if (flag.getClientRects().length > 1) broken.push(flag.textContent);
+        }
+        const count = node.querySelectorAll(".k-one").length; box.remove(); done([count, broken]); })"""
+    command = "head -1 x | docker run --rm -v a:b -e A=1 i sh -c 'ls' && git push --force -rf --no-verify"
+    assert browser.execute_async_script(script, command) == [8, []]
 
 
 @pytest.mark.parametrize(
@@ -311,7 +368,3 @@ def test_first_load_stays_small(hub: ThreadedHub) -> None:
         assert chromium.execute_script("return document.documentElement.scrollWidth") <= 390
     finally:
         chromium.quit()
-
-
-def _has_more(hub: ThreadedHub, count: int, _: object) -> bool:
-    return len(hub.hub.answered) > count

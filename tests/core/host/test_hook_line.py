@@ -42,7 +42,7 @@ class Hook:
 
     def __init__(self, message: dict[str, Any] | None = None) -> None:
         self.ours, theirs = socket.socketpair()
-        self.ours.settimeout(5)
+        self.ours.settimeout(60)
         self.caller = Caller(theirs)
         self.line = HookLine()
         self.line.offer(self.caller, message or told())

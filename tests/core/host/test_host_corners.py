@@ -26,7 +26,7 @@ def listener() -> Iterator[socket.socket]:
         made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         made.bind(str(Path(folder) / "s"))
         made.listen()
-        made.settimeout(20)
+        made.settimeout(60)
         yield made
         made.close()
 
@@ -48,7 +48,7 @@ def start(link: HubLink) -> tuple[Beat, threading.Thread]:
 
 def hear(peer: socket.socket, kind: str) -> dict[str, Any]:
     buffer = wire.LineBuffer()
-    peer.settimeout(20)
+    peer.settimeout(60)
     while True:
         data = peer.recv(65536)
         assert data, "the host went away"
@@ -82,7 +82,7 @@ def test_a_link_that_was_replaced_does_not_silence_its_successor(listener: socke
     new, _ = listener.accept()
     hear(new, "hello")
     old.close()  # now the old thread notices, and leaves
-    old_thread.join(20)
+    old_thread.join(60)
     assert not old_thread.is_alive()
     assert link.connected
     link.post({"m": "raise"})

@@ -35,17 +35,17 @@ class FakeHub:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))
         self._listener.listen()
-        self._listener.settimeout(20)
+        self._listener.settimeout(60)
         self.path = path
         self._buffer = wire.LineBuffer()
         self._ready: list[dict[str, Any]] = []
         self.peer, _ = self._listener.accept()
-        self.peer.settimeout(20)
+        self.peer.settimeout(60)
 
     def accept_again(self) -> None:
         self.peer.close()
         self.peer, _ = self._listener.accept()
-        self.peer.settimeout(20)
+        self.peer.settimeout(60)
         self._buffer, self._ready = wire.LineBuffer(), []
 
     def next(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def side(path: Path) -> Iterator[Side]:
     yield made
     made.beat.retired = True
     made.hub._link.stop()
-    made.thread.join(10)
+    made.thread.join(60)
     made.bench.pty.close()
 
 
@@ -219,6 +219,6 @@ def test_the_end_is_told_even_to_a_hub_that_comes_back_late(side: Side, path: Pa
     assert hub.next()["m"] == "hello"
     end = hub.next()
     assert (end["m"], end["exit_code"], end["status"]) == ("end", 143, -15)
-    waiter.join(10)
+    waiter.join(60)
     assert not waiter.is_alive()
     hub.die()

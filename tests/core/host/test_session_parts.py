@@ -167,7 +167,7 @@ def test_an_answer_waits_for_a_key_that_is_on_its_way(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("atlasbridge.core.host.terminal.inlet.os.write", write_late)
     inlet.type(b"k")
-    answering.join(10)
+    answering.join(60)
     assert os.read(read_fd, 100) == b"kanswer"
     assert inlet.type(b"l")
     assert os.read(read_fd, 100) == b"l"
@@ -207,11 +207,11 @@ def test_no_key_ever_stands_inside_an_answer() -> None:
                 inlet.flush()
     finally:
         sys.setswitchinterval(interval)
-    threads[1].join(10)
+    threads[1].join(60)
     while inlet.waiting:
         inlet.flush()
     os.close(write_fd)
-    threads[0].join(10)
+    threads[0].join(60)
     os.close(read_fd)
     assert got.count(b"<>") == 500
     assert got.replace(b"<>", b"") == b"k" * keys
@@ -344,7 +344,7 @@ def test_a_task_at_rest_is_never_stuck() -> None:
             threading.Event().wait(0.01)
 
     supervisor.start("stdin_relay", loop)
-    resting.wait(10)
+    resting.wait(60)
     clock.advance(10_000)
     supervisor.check()
     assert runs == [1]

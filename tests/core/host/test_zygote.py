@@ -173,7 +173,7 @@ class Cradle:
     def ask(self, surroundings: bytes = b"the same") -> bytes:
         """What the host says first."""
         with socket.socket(socket.AF_UNIX) as caller:
-            caller.settimeout(20)
+            caller.settimeout(60)
             caller.connect(self.path)
             folder = os.open("/", os.O_PATH)
             letter = write_letter(surroundings, 0o22, [CWD], ["run", "me"], {b"A": b"1"})

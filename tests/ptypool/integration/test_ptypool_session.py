@@ -149,9 +149,10 @@ async def test_a_command_that_reads_gets_what_is_sent_and_not_our_protocol(sessi
     assert b"".join(chunks) == b"ready\n<an answer>\n"
 
 
-async def test_unread_input_of_one_command_is_not_the_next_command(session: Session) -> None:
-    running, _ = await started(session, "sleep 0.3")
+async def test_unread_input_of_one_command_is_not_the_next_command(session: Session, tmp_path: Path) -> None:
+    running, _ = await started(session, "until [ -e go ]; do sleep 0.02; done; rm go")
     await session.send("touch intruder")
+    (tmp_path / "go").touch()
     await running
     assert await session.run("ls") == ("", 0)
 
@@ -164,7 +165,7 @@ async def test_commands_wait_their_turn(session: Session) -> None:
 async def test_a_command_that_takes_too_long_is_interrupted(session: Session) -> None:
     await session.run("KEPT=yes")
     with pytest.raises(CommandTimeout) as caught:
-        await session.run("echo partial; while :; do sleep 0.1; done", timeout_s=1)
+        await session.run("echo partial; while :; do sleep 0.1; done", timeout_s=2)
     assert caught.value.output.startswith("partial\n")
     assert await session.run("echo $KEPT") == ("yes\n", 0)
 

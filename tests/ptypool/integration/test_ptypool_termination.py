@@ -57,6 +57,20 @@ def test_an_interactive_shell_which_ignores_sigterm_hangs_up_at_once() -> None:
     os.close(process.master_fd)
 
 
+def test_a_shell_that_catches_sigterm_for_a_moment_and_ignores_it_then_hangs_up_too() -> None:
+    process, _ = python_child(
+        """
+        import signal
+        signal.signal(signal.SIGTERM, lambda *_: signal.signal(signal.SIGTERM, signal.SIG_IGN))
+        print("ready", flush=True)
+        while True:
+            signal.pause()
+        """
+    )
+    assert terminate_group(process.pid, grace_s=20) == -signal.SIGHUP
+    os.close(process.master_fd)
+
+
 def test_grandchildren_in_groups_of_their_own_end_too() -> None:
     process, pids = started("bash", "-c", "set -m; sleep 1000 & sleep 1001 & echo $! $(jobs -p) ready; wait")
     assert len(pids) == 3

@@ -18,7 +18,7 @@ def together(number: int, work: Callable[[], object]) -> list[object]:
     start = threading.Barrier(number)
 
     def one() -> object:
-        start.wait(20)
+        start.wait(60)
         try:
             return work()
         except Exception as error:
@@ -73,7 +73,7 @@ def test_one_who_waits_in_another_thread_is_served() -> None:
     waiting = threading.Event()
     with ThreadPoolExecutor(2) as threads:
         one = threads.submit(lambda: asyncio.run(first()))
-        assert waiting.wait(20)
+        assert waiting.wait(60)
         other = threads.submit(lambda: asyncio.run(second()))
         assert one.result(60) is None
         assert other.result(60) is not None

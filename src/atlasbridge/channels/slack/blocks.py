@@ -25,6 +25,7 @@ from atlasbridge.channels.slack.elements import (
     button,
     button_rows,
     context,
+    count_text,
     marking,
     plain,
     quoted,
@@ -41,8 +42,8 @@ __all__ = ["takes_text"]
 
 HEADER_LIMIT, FALLBACK_LIMIT, MODAL_TITLE = 150, 1000, 24
 QUOTE_LIMIT = 2900  # characters of one quotation
-QUOTES_ROOM = 8000  # of all of them; Slack takes about 13,000 in all blocks of a message
-LISTED_ROOM = 2500
+QUOTES_ROOM, LISTED_ROOM = 8000, 2500  # of all that the tool has written, and of its choices
+MESSAGE_ROOM = 12_000  # Slack takes about 13,000 in all blocks of a message; titles and captions need some
 IDLE_WORDS, WORDS = 3000, 1000  # Slack's own limit of a text field, and ours
 CALLBACK, FIELD = "atlasbridge_text", "answer"
 REST = "🔎 Show all, or atlasbridge approvals"
@@ -52,14 +53,14 @@ def render_prompt(record: PromptRecord, session: SessionRecord, host: str) -> di
     """The message that asks: header by us, the question quoted, buttons, time left."""
     prompt = record.prompt
     title = wording.render_headline(prompt, session)
-    blocks = _question(record, session, host, title)
+    below = []
     if listed := wording.listed_choices(prompt, prompt.choices, LISTED_ROOM):
-        blocks.append(quoted(cut_to("\n".join(listed), QUOTE_LIMIT, len)))
+        below.append(quoted(cut_to("\n".join(listed), QUOTE_LIMIT, len)))
     if hint := _hint(record):
-        blocks.append(context(hint))
-    blocks += marking(record) + button_rows(record)
-    blocks.append(context(wording.render_deadline(record)))
-    return _message(title, blocks)
+        below.append(context(hint))
+    below += marking(record) + button_rows(record)
+    below.append(context(wording.render_deadline(record)))
+    return _message(title, _question(record, session, host, title, room=MESSAGE_ROOM - count_text(below)) + below)
 
 
 def render_short(record: PromptRecord, session: SessionRecord) -> dict[str, Any]:
@@ -166,7 +167,10 @@ def _hint(record: PromptRecord) -> str:
     )
 
 
-def _question(record: PromptRecord, session: SessionRecord, host: str, title: str, ended: bool = False) -> list[Block]:
+def _question(
+    record: PromptRecord, session: SessionRecord, host: str, title: str, ended: bool = False, room: int = QUOTES_ROOM
+) -> list[Block]:
+    """`room`: the characters that are left for what the tool has written."""
     prompt = record.prompt
     kind = "" if ended else wording.render_kind(prompt, session)
     header = wording.render_header(prompt, session, host)
@@ -174,7 +178,7 @@ def _question(record: PromptRecord, session: SessionRecord, host: str, title: st
         {"type": "header", "text": plain(cut_to(title, HEADER_LIMIT, len))},
         context(f"{kind} · {header}" if kind else header),
     ]
-    quotes = fit_quotes(quotes_of(prompt), QUOTES_ROOM, len)
+    quotes = fit_quotes(quotes_of(prompt), min(room, QUOTES_ROOM), len)
     for quote in quotes:
         if quote.caption:
             blocks.append(context(f"{quote.caption}:"))

@@ -118,3 +118,13 @@ def quoted(text: str) -> Block:
 
 def _cut(label: str) -> str:
     return label if len(label) <= BUTTON_LIMIT else label[: BUTTON_LIMIT - 1] + "…"
+
+
+def count_text(node: object) -> int:
+    """Every character that is shown, wherever in the blocks it stands: what Slack's limit of a message counts."""
+    if isinstance(node, list):
+        return sum(map(count_text, node))
+    if not isinstance(node, dict):
+        return 0
+    own = len(node["text"]) if isinstance(node.get("text"), str) else 0
+    return own + sum(map(count_text, node.values()))

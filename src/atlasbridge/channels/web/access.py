@@ -138,7 +138,8 @@ class Access:
         if not same(proof(link.key, "page", challenge, epoch, link_id), given):
             return None
         del self._links[link_id]
-        return self._let_in(link.name or agent, link.scope, mac(link.key, "device", challenge, epoch), port)
+        key = mac(link.key, "device", challenge, epoch)
+        return self._let_in(link.name or agent, link.scope, key, port, named=bool(link.name))
 
     def set_password(self, password: str) -> None:
         salt = secrets.token_bytes(16)
@@ -151,8 +152,8 @@ class Access:
         given = await asyncio.to_thread(_stretch, password, bytes.fromhex(salt))
         return self._let_in(agent, self._settings.password_scope, new_key(), 0) if same(given, hashed) else None
 
-    def _let_in(self, name: str, scope: str, key: bytes, port: int) -> Entry:
-        cookie, device = self.devices.add(name, scope, key, port)
+    def _let_in(self, name: str, scope: str, key: bytes, port: int, named: bool = False) -> Entry:
+        cookie, device = self.devices.add(name, scope, key, port, named)
         return Entry(cookie, key, device)
 
     def logout_all(self) -> int:
@@ -184,10 +185,12 @@ class Access:
         return token, f"ab_{token_id}_{secret}"
 
     def revoke_token(self, token_id: str) -> bool:
-        if self._tokens.pop(token_id, None) is None:
+        token = self._tokens.pop(token_id, None)
+        if token is None:
             return False
         self._save_tokens()
         self._desk.note("TOKEN_REVOKED", token_id=token_id)
+        self._desk.sent_away(f"web:token/{token.name}")
         return True
 
     def tokens(self) -> list[Token]:

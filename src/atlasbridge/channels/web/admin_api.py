@@ -77,7 +77,7 @@ def _over_tls(call: Call) -> bool:
 
 
 async def logout(site: Site, call: Call) -> Response:
-    ended = site.end_device(call.caller.key)
+    ended = site.end_device(call.caller.key, revoked=False)
     response = JSONResponse({"ended": ended})
     response.delete_cookie(site.access.cookie_name, path="/", httponly=True, samesite="strict")
     return response
@@ -94,6 +94,9 @@ async def me(site: Site, call: Call) -> Response:
 
 
 async def rename_me(site: Site, call: Call) -> Response:
+    """Names of people are given by whoever runs the hub: two of them may have to agree."""
+    if not call.caller.may("admin") and not site.access.devices.may_take(call.caller.key, call.body.name):
+        return problem(409, "name_taken", "by that name another person would speak; see: atlasbridge web rename")
     return _rename(site, call.caller.key, call.body.name)
 
 

@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from typing import Any
 
 from atlasbridge.channels.web.proof import digest, same, seal, unseal
@@ -20,6 +21,7 @@ from atlasbridge.core.ports import Desk
 MAX_DEVICES = 64
 SAVE_EVERY_S = 3600.0  # "last seen" is written down this often
 NAME_LIMIT = 40
+MOST_FORMER = 20
 _BROWSERS = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("FxiOS/", "Firefox"), ("CriOS/", "Chrome"),
              ("Chromium/", "Chromium"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))  # fmt: skip
 _SYSTEMS = (("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("CrOS", "ChromeOS"),
@@ -36,6 +38,7 @@ class Device:
     until: float  # wall time
     created_at: str
     seen_at: str
+    former: tuple[str, ...] = ()  # what it was called before
     port: int = 0  # the hub's own port, when the browser came straight to it; 0: through a tunnel or a proxy
 
     def to_json(self, here: str = "") -> dict[str, Any]:
@@ -63,7 +66,8 @@ class Devices:
         self._ttl_s = ttl_s
         self._on_end = on_end
         self._saved_at = clock.now()
-        loaded = [Device(**item) for item in json.loads(desk.recall("web.devices", "[]"))]
+        kept = json.loads(desk.recall("web.devices", "[]"))
+        loaded = [Device(**{**item, "former": tuple(item.get("former", ()))}) for item in kept]
         self._known = {item.login_id: item for item in loaded}
 
     def all(self) -> list[Device]:
@@ -80,14 +84,14 @@ class Devices:
         found = [item for item in self.all() if word in (item.login_id, item.name)]
         return found[0] if len(found) == 1 else None
 
-    def add(self, name: str, scope: str, key: bytes, port: int) -> tuple[str, Device]:
-        """Returns the cookie's value and the record."""
+    def add(self, name: str, scope: str, key: bytes, port: int, named: bool = False) -> tuple[str, Device]:
+        """Returns the cookie's value and the record.  `named`: by whoever let it in, not by the browser itself."""
         self.end_old()
         while len(self._known) >= MAX_DEVICES:
             self.end(min(self._known.values(), key=lambda item: item.seen_at).login_id)
         login_id, cookie = secrets.token_hex(8), secrets.token_urlsafe(32)
         now = self._clock.wall()
-        name = self._unused(plain_name(name))
+        name = self._unused(plain_name(name), named)
         device = Device(
             login_id,
             name,
@@ -97,7 +101,7 @@ class Devices:
             now + self._ttl_s,
             iso(now),
             iso(now),
-            port,
+            port=port,
         )
         self._known[login_id] = device
         self._save()
@@ -117,6 +121,11 @@ class Devices:
         if self._clock.now() - self._saved_at > SAVE_EVERY_S:
             self._save()
 
+    def may_take(self, login_id: str, name: str) -> bool:
+        """Whether a browser may call itself that: not if another person would speak by it then."""
+        device = self.get(login_id)
+        return device is None or self.person(device.name) == self.person(plain_name(name))
+
     def rename(self, login_id: str, name: str) -> Device | None:
         device = self.get(login_id)
         if device is None:
@@ -126,7 +135,7 @@ class Devices:
         if wanted in others:
             return None
         self._desk.note("WEB_RENAMED", login_id=login_id, identity=f"web:{device.name}", name=wanted)
-        self._known[login_id] = replace(device, name=wanted)
+        self._known[login_id] = replace(device, name=wanted, former=(*device.former, device.name)[-MOST_FORMER:])
         self._save()
         return self._known[login_id]
 
@@ -140,23 +149,27 @@ class Devices:
         return True
 
     def end_all(self) -> int:
-        count = len(self._known)
+        ended = len(self._known)
         for login_id in list(self._known):
             self._on_end(login_id)
         self._known = {}
         self._save()
-        self._desk.note("WEB_LOGOUT_ALL", count=count)
-        return count
+        self._desk.note("WEB_LOGOUT_ALL", count=ended)
+        return ended
 
     def end_old(self) -> None:
         for device in [item for item in self._known.values() if item.until <= self._clock.wall()]:
             self.end(device.login_id)
 
-    def _unused(self, name: str) -> str:
-        """Two phones of the same make are told apart."""
+    def _unused(self, name: str, named: bool) -> str:
+        """Two phones of the same make are told apart, and no browser calls itself as a person is called."""
         taken = {item.name for item in self._known.values()}
-        names = [name, *(f"{name} {number}" for number in range(2, MAX_DEVICES + 2))]
-        return next(candidate for candidate in names if candidate not in taken)
+        names = (name if number == 1 else f"{name} {number}" for number in count(1))
+        return next(one for one in names if one not in taken and (named or not self.person(one)))
+
+    def person(self, name: str) -> str:
+        """Who is meant by an answer that is signed with this name; "": nobody in particular."""
+        return self._desk.name_of(f"web:{name}")
 
     def _save(self) -> None:
         self._saved_at = self._clock.now()

@@ -10,6 +10,7 @@ from typing import Any
 
 from atlasbridge import __version__
 from atlasbridge.channels.web.access import Access
+from atlasbridge.channels.web.device import Device
 from atlasbridge.channels.web.guard import Readers
 from atlasbridge.channels.web.metrics import Counters
 from atlasbridge.channels.web.push import Push
@@ -94,18 +95,29 @@ class Site:
         out = {"url": self.urls.get("local", ""), "links": links, "valid_s": self.settings.link_ttl_s}
         return {**out, "fingerprint": self.fingerprint}
 
-    def end_device(self, login_id: str) -> bool:
-        """A login ends, and with it its push messages, its typing and every stream that it follows."""
+    def end_device(self, login_id: str, revoked: bool = True) -> bool:
+        """A login ends, and with it its push messages, its typing and every stream that it follows; if it was revoked,
+        also what it kept for later."""
+        device = self.access.devices.get(login_id)
         ended = self.access.devices.end(login_id)
+        if ended and revoked and device is not None:
+            self._send_away(device)
         self.typing.stop(login_id)
         self.broadcast.cut_all()
         return ended
 
     def end_all_devices(self) -> int:
+        devices = self.access.devices.all()
         count = self.access.logout_all()
+        for device in devices:
+            self._send_away(device)
         self.typing = PageTyping()
         self.broadcast.cut_all()
         return count
+
+    def _send_away(self, device: Device) -> None:
+        for name in (device.name, *device.former):
+            self.desk.sent_away(f"web:{name}")
 
     def session(self, session_id: str) -> SessionRecord | None:
         """By full or short id, with its open prompt."""

@@ -33,6 +33,7 @@ class AuditEvent(StrEnum):
     FILE_SENT = "FILE_SENT"  # a person had a file of the session's folder sent into a chat
     FILE_RECEIVED = "FILE_RECEIVED"  # a person put a file into the session's folder, from a chat
     VOTE_CAST = "VOTE_CAST"  # one of several people who must agree has agreed
+    VOTE_DROPPED = "VOTE_DROPPED"  # who had agreed is not let in any more: it does not count
     PROMPT_RESOLVED = "PROMPT_RESOLVED"  # the prompt left the screen after the reply
     PROMPT_EXPIRED = "PROMPT_EXPIRED"  # its time was over
     PROMPT_WITHDRAWN = "PROMPT_WITHDRAWN"  # the tool moved on, or it was answered at the terminal

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from atlasbridge.core.daemon.departed import Departed
 from atlasbridge.core.policy.attention import Tone
 from atlasbridge.core.prompt.model import PromptRecord, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
@@ -31,6 +32,11 @@ class DeskAttention:
 
     def serve(self, life: PromptLife, router: PromptRouter, later: LaterDesk, queue: QueueDesk) -> None:
         self._life, self._router, self._later, self._queue = life, router, later, queue
+        self.departed = Departed(self.ledger, later, queue, router)
+
+    def sent_away(self, identity: str) -> None:
+        """A login or a token was revoked: what it kept for later ends with it."""
+        self.departed.send_away(identity)
 
     def name_of(self, identity: str) -> str:
         """The one name of whoever has this identity; "": nobody gave them one."""

@@ -6,6 +6,7 @@ At its moment an answer goes the way of every other: gate, claim, audit, compari
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from atlasbridge.core.clock import iso, parse_iso
@@ -91,6 +92,21 @@ class LaterDesk:
         self._life.prolonged(self._hub.ledger.prompt(record.prompt_id) or record)
         sentence = f"Taken back{'' if ended.kind == SNOOZE else f': {quote_answer(ended.value)} is not answered'}."
         return self._told(record, "revoked", sentence, ended)
+
+    def drop(self, gone: Callable[[str], bool]) -> int:
+        """What was kept by identities that are gone; the prompts wait on as if it had been taken back."""
+        ended = 0
+        for one in [one for one in self._hub.ledger.waiting_later() if gone(one.identity)]:
+            record = self._hub.ledger.prompt(one.prompt_id)
+            ttl_s = self._life.ttl_of(record) if record else None
+            if record is None or self._hub.ledger.end_later(one.later_id, "revoked", one.identity, ttl_s) is None:
+                continue
+            self._hub.scheduler.cancel(f"later:{one.later_id}")
+            now = self._hub.ledger.prompt(record.prompt_id) or record
+            self._life.prolonged(now)
+            self._told(now, "revoked", f"Dropped: {self._who(one)} is not let in any more.", one)
+            ended += 1
+        return ended
 
     def listed(self) -> list[dict[str, Any]]:
         return [self._describe(one) for one in self._hub.ledger.waiting_later()]

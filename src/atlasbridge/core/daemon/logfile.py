@@ -12,6 +12,8 @@ from typing import Any
 from atlasbridge.core.clock import iso
 from atlasbridge.core.prompt.redact import leaves
 
+INDENT = "\n    "  # nothing that somebody else said begins a line of its own
+
 
 class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
@@ -28,8 +30,9 @@ class JsonLines(logging.Formatter):
 
 class Readable(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{iso(record.created)[11:19]} {record.levelname.lower():7} {leaves(record.getMessage())}"
-        return line + ("\n" + leaves(self.formatException(record.exc_info)) if record.exc_info else "")
+        text = f"{iso(record.created)[11:19]} {record.levelname.lower():7} {leaves(record.getMessage())}"
+        text += "\n" + leaves(self.formatException(record.exc_info)) if record.exc_info else ""
+        return text.replace("\n", INDENT)
 
 
 def open_log(path: Path, level: str, max_bytes: int, backups: int, to_terminal: bool) -> None:

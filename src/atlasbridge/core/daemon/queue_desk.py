@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 from atlasbridge.core.audit.events import AuditEvent
@@ -72,6 +73,13 @@ class QueueDesk:
             return Reject(Refusal.NOT_OPEN, "It is being typed already.")
         self._drop(session_id, queue_id, "revoked", reply.identity)
         return Receipt("revoked", f"Taken back: {quote_answer(found[0]['text'])} is not typed.", reply.identity)
+
+    def drop(self, gone: Callable[[str], bool]) -> int:
+        """What was queued by identities that are gone; what is being typed at this moment is."""
+        found = [one for one in self.listed() if gone(one["by"])]
+        for one in found:
+            self._drop(one["session_id"], one["queue_id"], "revoked", one["by"])
+        return len(found)
 
     def listed(self, session_id: str = "") -> list[dict[str, Any]]:
         """In the order in which they are typed."""

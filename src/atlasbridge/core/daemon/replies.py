@@ -20,7 +20,7 @@ from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState, Ref
 from atlasbridge.core.prompt.redact import leaves
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.rate import RateWindow
-from atlasbridge.core.routing.policy import decide_allowed
+from atlasbridge.core.routing.policy import decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.store.moves import Decider
 from atlasbridge.core.store.requests import RequestRecord
@@ -162,10 +162,12 @@ class ReplyDesk:
         if not quorum.admits(person):
             allowed = ", ".join(quorum.person)
             return Reject(Refusal.NOT_ALLOWED, f"The rule {quorum.rule!r} wants the agreement of {allowed}.")
+        wanted = f"{answer.kind.value}:{answer.value}"
         try:
-            agreed = self.hub.ledger.vote(record, person, reply.identity, f"{answer.kind.value}:{answer.value}")
+            cast = self.hub.ledger.vote(record, person, reply.identity, wanted)
         except StoreError as error:
             return Reject(Refusal.UNAVAILABLE, f"Nothing was counted, because it could not be recorded: {error}.")
+        agreed = self._agreed(cast, wanted)
         if quorum.missing(agreed):
             sentence = describe_votes(quorum, agreed)
             self.hub.stream.publish(
@@ -175,6 +177,19 @@ class ReplyDesk:
             return Receipt("voted", sentence, reply.identity)
         together = Decider(", ".join(agreed), reply.place, request=_request(reply) if reply.request_key else "")
         return self._write(record, reply, answer, together)
+
+    def _agreed(self, cast: list[tuple[str, str]], wanted: str) -> list[str]:
+        """The people behind these votes as they are known now: who got another name in between is still one person,
+        and who may not answer any more does not count.  Each one's last word counts."""
+        last: dict[str, tuple[str, str]] = {}
+        for identity, answer in cast:
+            if person := self.person_of(identity) if self._still_there(identity) else "":
+                last[person.casefold()] = (person, answer)
+        return sorted(person for person, answer in last.values() if answer == wanted)
+
+    def _still_there(self, identity: str) -> bool:
+        channel = identity.partition(":")[0]
+        return channel in ("cli", LOCAL) or is_listed(channel, identity, self.hub.router.policy)
 
     def _cancel(self, record: PromptRecord, reply: InboundReply) -> Receipt | Reject:
         try:

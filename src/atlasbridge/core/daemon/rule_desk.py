@@ -23,6 +23,7 @@ from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.system import NO_WAIT, OWN_FILE
 from atlasbridge.core.values import frozen, replace
 
 PROJECT_FILE = Path(".atlasbridge") / "policy.toml"
@@ -102,12 +103,12 @@ class RuleDesk:
 
     def case_of(self, prompt: Prompt, session: SessionRecord) -> Case:
         subject = prompt.subject and prompt.subject.restored()
-        real = ""
+        real, where = "", (subject.folder if subject is not None else "") or session.cwd
         if subject is not None and subject.kind is SubjectKind.EDIT and subject.target:
-            where = subject.folder or session.cwd
             paths = (os.path.join(where, os.path.expanduser(path)) for path in subject.targets)
-            real = "\n".join(map(os.path.realpath, paths))
-        return Case(subject, session.tool, session.label, session.cwd, self.rules.home, real)
+            real = "\n".join(map(_real, paths))
+        folder = _real(where) if where.startswith("/") else ""
+        return Case(subject, session.tool, session.label, session.cwd, self.rules.home, real, folder)
 
     def answer(self, prompt: Prompt, verdict: Verdict) -> tuple[Answer, Decider] | None:
         """What a rule types, and as whom; None: people are asked."""
@@ -164,7 +165,7 @@ class RuleDesk:
     def _tell_untrusted(self, folder: Path, digest: str) -> None:
         try:
             text = _read_small(folder / PROJECT_FILE)
-        except OSError:
+        except (OSError, ValueError):  # the latter: a name that no file can have
             return
         found = digest_text(text)
         if found != digest and found not in self._told:
@@ -195,9 +196,17 @@ class RuleDesk:
         return known
 
 
+def _real(path: str) -> str:
+    """Where it leads; a name that no file can have leads nowhere, and nobody's question is lost over it."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+
+
 def _read_small(path: Path) -> str:
     """A tool may put anything there: only a file is read, and a pipe holds nobody up."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    fd = os.open(path, os.O_RDONLY | NO_WAIT | OWN_FILE)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(errno.EINVAL, "it is not a file")

@@ -1,44 +1,34 @@
-"""The hub's socket: who connects, whether it is the same user, and whether it is a session host or a command."""
+"""The hub's peers: who connects, and whether it is a session host or a command.  How they come in is `entrance`'s."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 from atlasbridge.core import wire
+from atlasbridge.core.daemon.entrance import Entrance
 from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.sessions import AWAITED, UNRECORDED, SessionLife
-from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.kin import look_at, own_tool, started_at
-from atlasbridge.core.peer import Peer, read_peer
+from atlasbridge.core.peer import Peer
 from atlasbridge.core.routing.rounds import Rounds
 from atlasbridge.core.values import replace
 
 log = logging.getLogger(__name__)
-_WAITING = 4096  # a thousand hosts come back at once when a hub has been started again
+_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")  # escaped, or in the bytes themselves
 
 Operate = Callable[[dict[str, Any], Peer], Awaitable[dict[str, Any] | AsyncIterator[dict[str, Any]]]]
 
 
 class HubServer:
-    """`guests`: other users who may connect; whom else the folder's own modes let in is refused here."""
-
     def __init__(
-        self,
-        path: Path,
-        sessions: SessionLife,
-        operate: Operate,
-        guests: Callable[[], frozenset[int]],
-        kinship: Kinship,
-        rounds: Rounds,
+        self, entrance: Entrance, sessions: SessionLife, operate: Operate, kinship: Kinship, rounds: Rounds
     ) -> None:
-        self._path = path
-        self._guests = guests
+        self._entrance = entrance
         self._kinship = kinship
         self._rounds = rounds
         self._sessions = sessions
@@ -47,27 +37,13 @@ class HubServer:
         self._peers: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Only the holder of the lock comes here: a socket file that is there is a dead hub's."""
-        self._path.unlink(missing_ok=True)
-        before = os.umask(0o177)
-        try:
-            self._server = await asyncio.start_unix_server(
-                self._connected, str(self._path), limit=wire.MAX_LINE, backlog=_WAITING
-            )
-        except OSError as error:
-            raise AtlasBridgeError(
-                f"the hub cannot listen at {self._path}: {error.strerror}", "look at the folder's owner and mode"
-            ) from error
-        finally:
-            os.umask(before)
-        if self._guests():
-            self._path.chmod(0o666)  # its folder says who comes near, the kernel who it is
+        self._server = await self._entrance.open(self._connected)
 
     async def stop(self) -> None:
         if self._server is None:
             return
         self._server.close()
-        self._path.unlink(missing_ok=True)
+        self._entrance.close()
         for peer in tuple(self._peers):
             peer.cancel()
         await asyncio.gather(*self._peers, return_exceptions=True)
@@ -87,9 +63,8 @@ class HubServer:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        peer = read_peer(writer.get_extra_info("socket"))
-        if peer.uid != os.getuid() and peer.uid not in self._guests():
-            log.warning("a connection of user %s was refused", peer.uid)
+        peer = await self._entrance.admit(reader, writer)
+        if peer is None:
             return
         peer = replace(peer, started=started_at(peer.pid))
         first = await _read(reader)
@@ -175,4 +150,17 @@ async def _pour(
 async def _read(reader: asyncio.StreamReader) -> dict[str, Any] | None:
     """The next message; None: the peer has closed.  A line that is too long raises ValueError."""
     line = await reader.readline()
-    return wire.decode(line) if line.endswith(b"\n") else None
+    if not line.endswith(b"\n"):
+        return None
+    message = wire.decode(line)
+    return _as_text(message) if _HALF_PAIR.search(line) else message
+
+
+def _as_text(value: Any) -> Any:
+    """What is no text (a file's name may be any bytes, and whoever speaks may say anything) can neither be kept nor
+    told: one session with such a name would keep everybody from seeing any."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_as_text(name): _as_text(item) for name, item in value.items()}
+    return [_as_text(item) for item in value] if isinstance(value, list) else value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 from collections.abc import Callable
 
 from atlasbridge.core.audit.events import AuditEvent
@@ -12,6 +11,7 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.alarm import StoreAlarm
 from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.desk_outbox import CHANNEL
+from atlasbridge.core.daemon.entrance import make_entrance
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.later_desk import LaterDesk
@@ -29,6 +29,7 @@ from atlasbridge.core.daemon.rule_operations import RuleOperations
 from atlasbridge.core.daemon.server import HubServer
 from atlasbridge.core.daemon.sessions import SessionLife
 from atlasbridge.core.daemon.settings import HubSettings
+from atlasbridge.core.daemon.stop_signals import SignalWatch
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
@@ -115,14 +116,10 @@ class Hub:
             self._stop_once,
             self.rule_operations,
         )
-        self.server = HubServer(
-            home.socket,
-            self.sessions,
-            self.operations.operate,
-            lambda: self._plan.settings.guests,
-            self.kinship,
-            self.rounds,
+        entrance = make_entrance(
+            home.socket, settings.transport, lambda: self._plan.settings.guests, self.kinship.peer_of
         )
+        self.server = HubServer(entrance, self.sessions, self.operations.operate, self.kinship, self.rounds)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()
@@ -131,9 +128,7 @@ class Hub:
     async def run(self, on_ready: Callable[[], None]) -> None:
         """Until a signal or `stop`.  A second signal ends it at once."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.stop)
-        loop.add_signal_handler(signal.SIGHUP, self._reload_wanted.set)
+        signals = SignalWatch(loop, self.stop, self._reload_wanted.set)
         try:
             await self._start()
             on_ready()
@@ -141,8 +136,7 @@ class Hub:
             await self._serve()
         finally:
             await self._stop()
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                loop.remove_signal_handler(number)
+            signals.close()
 
     def _person_of(self, identity: str) -> str:
         """Whom an identity means, "" where nobody is named for it: who has two devices is not two people.  A desk of
@@ -230,6 +224,7 @@ class Hub:
         self.desk.use_launchers(plan.launchers)
         self.rules.use(plan.rules)
         self.rules.get_ready()
+        self.desk.departed.forget_strangers()
         self._add_channels()
         self.router.start()
         for record in self.ledger.open_prompts():

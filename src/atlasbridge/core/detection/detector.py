@@ -33,7 +33,7 @@ from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.prompt.subject import SubjectKind
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.regions import stated
+from atlasbridge.core.recognition.widgets.ruled_region import stated
 from atlasbridge.core.screen.reports import keys_of
 from atlasbridge.core.screen.view import View, begins_with
 from atlasbridge.core.values import mutable, replace

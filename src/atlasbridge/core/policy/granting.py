@@ -9,7 +9,7 @@ from __future__ import annotations
 from atlasbridge.core.policy.forms import Parser
 from atlasbridge.core.policy.grant import Grant, GrantShape
 from atlasbridge.core.policy.judge import doubt_subject, judge
-from atlasbridge.core.policy.pattern import REST, Shape
+from atlasbridge.core.policy.pattern import REST, WILDCARD, Shape
 from atlasbridge.core.policy.places import plain_host
 from atlasbridge.core.policy.programs import SHELLS, program_of
 from atlasbridge.core.policy.rule import Case, Policy, Say
@@ -23,7 +23,7 @@ def decide_shape(case: Case, parse: Parser) -> GrantShape | str:
     subject = case.subject
     if subject is None:
         return "what the answer is about could not be told for certain"
-    doubt = doubt_subject(subject)
+    doubt = doubt_subject(subject) or doubt_names(case)
     if doubt:
         return doubt
     match subject.kind:
@@ -39,6 +39,18 @@ def decide_shape(case: Case, parse: Parser) -> GrantShape | str:
             return f"a {kind.value} cannot be granted beforehand"
 
 
+def doubt_names(case: Case) -> str:
+    """A grant is judged as a rule, in which `*` stands for anything: what is called so cannot be named by one."""
+    for what, name in (("the folder", case.where), ("the tool", case.tool), ("the file", _target(case))):
+        if WILDCARD in name:
+            return f"{what} has a {WILDCARD} in its name, which a grant would take for any text"
+    return ""
+
+
+def _target(case: Case) -> str:
+    return case.subject.target if case.subject is not None and case.subject.kind is SubjectKind.EDIT else ""
+
+
 def _shape_of_command(case: Case, subject: Subject, parse: Parser) -> GrantShape | str:
     tree = parse(subject.text)
     script = read_script(tree) if tree is not None else None
@@ -46,6 +58,8 @@ def _shape_of_command(case: Case, subject: Subject, parse: Parser) -> GrantShape
         return "it cannot be parsed as a command of a shell"
     if script.doubts:
         return f"it is not certain what would run: {script.doubts[0]}"
+    if any(WILDCARD in word for item in script.commands for word in item.words):
+        return f"a word of it holds a {WILDCARD}, which a grant would take for any text"
     if any(program_of(word) in SHELLS for item in script.commands for word in item.words):
         return "a shell within it runs what its own words say, and they may come to mean something else"
     shapes = tuple(dict.fromkeys(_widest(case, words, parse) for words in (item.words for item in script.commands)))

@@ -118,7 +118,7 @@ class _Seen:
 
     def _folders(self, rule: PolicyRule) -> list[str]:
         """Where it runs, and where a `cd` of its own would take it."""
-        folders = [self._case.where, self._case.folder]
+        folders = [self._case.where, self._case.folder, self._case.real_folder]
         subject = self._case.subject
         if rule.folder and subject is not None and subject.kind is SubjectKind.COMMAND:
             for words in self._forms():
@@ -186,7 +186,9 @@ class _Permission:
         return [
             rule
             for rule in self._rules
-            if rule.kind in (None, kind) and conditions_hold(rule, self._case, [self._case.where])
+            if rule.kind in (None, kind)
+            and conditions_hold(rule, self._case, [self._case.where])
+            and conditions_hold(rule, self._case, [self._case.real_folder or self._case.where])
         ]
 
     def _take(self, rules: list[PolicyRule], otherwise: str) -> str:

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from atlasbridge.core.values import frozen
 
+WILDCARD = "*"
 REST = "**"
 UNKNOWN = "\ufffc"  # stands in a word for what cannot be known before it runs
 
@@ -31,7 +32,7 @@ class Shape:
 
 
 def has_wildcard(word: str) -> bool:
-    return "*" in word
+    return WILDCARD in word
 
 
 @lru_cache(maxsize=2048)

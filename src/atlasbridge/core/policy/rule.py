@@ -78,6 +78,7 @@ class Case:
     folder: str = ""  # the session's own
     home: str = ""  # the person's, for `~`
     real_target: str = ""  # where the file of an edit (or its files, one a line) really is, when links are followed
+    real_folder: str = ""  # where it would really run, when links are followed; "": as it is called
     any_tool: bool = False  # for a question that nobody asked yet: a rule's tool does not matter
 
     @property

@@ -16,7 +16,7 @@ from atlasbridge.core.values import frozen
 
 HIDDEN = lazy(
     r"(?:…|\.{3})\s*[+(]?\d+ (?:more |hidden )?(?:lines?|rows?|characters?)|\b\d+ (?:more|hidden) lines?\b"
-    r"|\blines? hidden\b|[+…]\s?\d+ lines\b|\bctrl\+[a-z] to (?:expand|see|show|view) (?:all|more|full)",
+    r"|\blines? hidden\b|[+…]\s?\d+ lines\b|\bctrl\+[a-z] to (?:expand|see|show|view) (?:all|more|full)"
 )
 
 

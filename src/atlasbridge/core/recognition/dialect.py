@@ -193,21 +193,8 @@ def _steady_row(blinking: str, counting: tuple[str, ...], row: str) -> str:
 
 def extend(child: Dialect, parent: Dialect) -> Dialect:
     """`child` first, `parent` behind it: of two rules of equal priority the child's wins."""
-    lists = (
-        "counting",
-        "noise",
-        "refuse",
-        "always",
-        "secret",
-        "not_secret",
-        "quiet_programs",
-        "screen_programs",
-        "marks",
-        "rules",
-        "menus",
-        "subjects",
-    )
-    merged = {name: getattr(child, name) + getattr(parent, name) for name in (*lists, "blinking", "pointers")}
+    lists = "counting noise refuse always secret not_secret quiet_programs screen_programs marks rules menus subjects"
+    merged = {name: getattr(child, name) + getattr(parent, name) for name in (*lists.split(), "blinking", "pointers")}
     merged["rules"] = tuple(sorted(merged["rules"], key=lambda rule: -rule.priority))
     merged["menus"] = tuple(sorted(merged["menus"], key=lambda rule: -rule.priority))
     return replace(child, **merged)
@@ -225,20 +212,14 @@ def parse_dialect(text: str, where: str, trusted: bool = False) -> Dialect:
     return _Reader(text, where, trusted).dialect(data)
 
 
-_WORDS = {"refuse": tuple, "always": tuple, "secret": tuple, "not_secret": tuple}
-_TOP = {
-    "name": str,
-    "extends": str,
-    "versions": tuple,
-    "commands": tuple,
-    "blinking": str,
-    "pointers": str,
-    "counting": tuple,
-    "noise": tuple,
-    "passing": tuple,
-    "quiet_programs": tuple,
-    "screen_programs": tuple,
-}
+_WORDS = ("refuse", "always", "secret", "not_secret")
+_TEXTS = ("name", "extends", "blinking", "pointers")
+_LISTS = ("versions", "commands", "counting", "noise", "passing", "quiet_programs", "screen_programs")
+_TOP: dict[str, type] = {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(_LISTS, tuple)}
+_PATTERNS = (
+    *("pattern", "needs", "unless", "text_choice", "hotkeys", "follow", "programs", "top", "labels", "refuse", "menus"),
+    *("when", "after", "first", "until", "target"),
+)
 
 
 class _Reader:
@@ -319,24 +300,7 @@ class _Reader:
             wanted = {"str": str, "bool": bool, "int": int, "float": (int, float)}[kinds[key]]
             if not isinstance(value, wanted):  # type: ignore[arg-type]
                 raise self.fail(needle, f"`{key}` has the wrong kind of value: {value!r}", number)
-        for key in (
-            "pattern",
-            "needs",
-            "unless",
-            "text_choice",
-            "hotkeys",
-            "follow",
-            "programs",
-            "top",
-            "labels",
-            "refuse",
-            "menus",
-            "when",
-            "after",
-            "first",
-            "until",
-            "target",
-        ):
+        for key in _PATTERNS:
             if table.get(key):
                 self._check_pattern(table[key], key, needle, number)
         for key, allowed in (("region", REGIONS), ("type", TYPES), ("choose", CHOOSE), ("kind", KINDS)):

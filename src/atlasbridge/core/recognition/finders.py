@@ -9,15 +9,13 @@ from collections.abc import Callable
 
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.widgets.bulleted_list import recognise_bulleted
-from atlasbridge.core.recognition.widgets.field_rows import recognise_drawn_field, recognise_form
+from atlasbridge.core.recognition.widgets.field_rows import recognise_caret_field, recognise_drawn_field, recognise_form
 from atlasbridge.core.recognition.widgets.filtered_list import recognise_filtered
 from atlasbridge.core.recognition.widgets.framed_dialog import recognise_box
 from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
 from atlasbridge.core.recognition.widgets.key_rows import recognise_key_row, recognise_key_rows
 from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog
-from atlasbridge.core.recognition.widgets.lit_list import recognise_lit_list
-from atlasbridge.core.recognition.widgets.lit_numbers import recognise_lit_numbers
+from atlasbridge.core.recognition.widgets.lit_list import recognise_bulleted, recognise_lit_list, recognise_lit_numbers
 from atlasbridge.core.recognition.widgets.pointed_list import recognise_pointed
 from atlasbridge.core.recognition.widgets.ruled_region import recognise_region
 from atlasbridge.core.recognition.widgets.side_by_side import recognise_side_by_side
@@ -56,6 +54,7 @@ FINDERS: tuple[Finder, ...] = (
     Finder("bulleted list", recognise_bulleted),
     Finder("keys in one row", recognise_key_row),
     Finder("keys in rows", recognise_key_rows),
+    Finder("field with a drawn caret", recognise_caret_field),
     Finder("lit list", recognise_lit_list),
     Finder("drawn field", recognise_drawn_field),
 )

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from atlasbridge.core.recognition.widgets.box_list import find_list
-from atlasbridge.core.recognition.widgets.bulleted_list import find_marked
-from atlasbridge.core.recognition.widgets.buttons import current_button, find_buttons
 from atlasbridge.core.recognition.widgets.field_rows import find_form
 from atlasbridge.core.recognition.widgets.filtered_list import find_below, find_counted
 from atlasbridge.core.recognition.widgets.framed_dialog import find_frame
-from atlasbridge.core.recognition.widgets.list_rows import Menu
-from atlasbridge.core.recognition.widgets.lit_list import find_lit_here, find_lit_list, find_words_here
-from atlasbridge.core.recognition.widgets.numbered_list import find_numbered
-from atlasbridge.core.recognition.widgets.odd_one import odd_one
+from atlasbridge.core.recognition.widgets.framed_parts import current_button, find_buttons, find_list
+from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered, odd_one
+from atlasbridge.core.recognition.widgets.lit_list import find_lit_here, find_lit_list, find_marked, find_words_here
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_lit_words, find_row
 from atlasbridge.core.screen.view import View
 
-POINTERS = "❯›»▸▶→➜➤⮞>"
+POINTERS = "❯›»▸▶►⏵‣→➜➤⮞>"
 
 
 def is_highlighted(view: View, label: str) -> bool:

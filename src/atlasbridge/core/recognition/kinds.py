@@ -1,12 +1,17 @@
-"""What a label says of its choice: does it refuse, is it for ever?  By a dialect's words, then by every language's.
+"""What words say: does a label refuse, is it for ever, does a question ask to choose, or for a secret?
 
-Which words these are stands in the dialects and in `words/*.toml`.
+By a dialect's words, then by every language's: they stand in the dialects and in `words/*.toml`.
 """
 
 from __future__ import annotations
 
 from atlasbridge.core import vocabulary
-from atlasbridge.core.recognition.dialect import Dialect, matches_any
+from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.step import Step
+from atlasbridge.core.recognition import numbers
+from atlasbridge.core.recognition.dialect import Dialect, compiled, matches_any
+from atlasbridge.core.recognition.finding import Finding
+from atlasbridge.core.values import replace
 
 
 def refuses(label: str, dialect: Dialect, own: str = "") -> bool:
@@ -23,6 +28,10 @@ def is_always(label: str, dialect: Dialect) -> bool:
     return matches_any(dialect.always, label) or vocabulary.speaks("always", "labels", label)
 
 
+def choice_of(value: str, label: str, steps: tuple[Step, ...], dialect: Dialect, default: bool = False) -> Choice:
+    return Choice(value, label, steps, refuses(label, dialect), is_always(label, dialect), default)
+
+
 def asks_to_choose(question: str) -> bool:
     return vocabulary.speaks("choose", "asks", question)
 
@@ -31,3 +40,36 @@ def confirms_in(question: str) -> str:
     """The language in which this line asks yes or no without a hint; "": in none."""
     language = vocabulary.spoken_in("confirm", "asks", question)
     return language if language and not vocabulary.speaks("confirm", "unless", question) else ""
+
+
+def asks_for_secret(question: str, dialect: Dialect) -> bool:
+    """What speaks of something else ("country code", "press any key") is taken out before the words are looked for."""
+    low = question.lower()
+    languages = [
+        (words.asks, words.unless) for words in dialect.secret_words if any(sign in low for sign in words.signs)
+    ]
+    return any(_asks(question, *given) for given in ((dialect.secret, dialect.not_secret), *languages))
+
+
+def _asks(question: str, asks: tuple[str, ...], unless: tuple[str, ...]) -> bool:
+    if not matches_any(asks, question):
+        return False
+    for pattern in unless:
+        question = compiled(pattern).sub(" ", question)
+    return matches_any(asks, question)
+
+
+def with_secrecy(found: Finding, dialect: Dialect) -> Finding:
+    """A question for any text that asks for a secret says so."""
+    known = found.constraints.get("secret") or found.constraints.get("idle")
+    if known or found.type is not PromptType.TYPE_FREE_TEXT or not asks_for_secret(_question(found), dialect):
+        return found
+    return replace(found, constraints={**found.constraints, "secret": True})
+
+
+def _question(found: Finding) -> str:
+    """The line that asks, or, where that is a bare marker, the last words above it."""
+    if sum(map(str.isalpha, found.core)) >= numbers.OWN_WORDS:
+        return found.core
+    rows = [row.strip() for row in found.excerpt.split("\n")]
+    return next((row for row in reversed(rows) if sum(map(str.isalpha, row)) >= numbers.OWN_WORDS), "")

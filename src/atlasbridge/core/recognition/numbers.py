@@ -59,3 +59,4 @@ BOX_MARGIN = 4  # columns that it leaves free, both sides together
 BOX_ROWS = 6  # of text in it
 BELOW_BOX_ROWS = 4  # a status line or two
 ABOVE_BOX_ROWS = 3  # between a list and the box: nobody can tell who gets the keys
+INNER_ROWS = 8  # between the box of a command that runs and the input box: hints, what the tool says of itself

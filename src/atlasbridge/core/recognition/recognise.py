@@ -9,11 +9,10 @@ from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import finders, numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.secrecy import with_secrecy
-from atlasbridge.core.recognition.widgets.footer_line import recognise_footer
-from atlasbridge.core.recognition.widgets.input_box import is_at_work
+from atlasbridge.core.recognition.kinds import with_secrecy
+from atlasbridge.core.recognition.widgets.input_box import is_at_work, recognise_inner_question
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
-from atlasbridge.core.recognition.widgets.resting_screen import has_bar, whole_screen
+from atlasbridge.core.recognition.widgets.resting_screen import has_bar, recognise_footer, whole_screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
@@ -32,7 +31,7 @@ def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if view.bottom() < 0:
         return _silent(facts) if facts.reading or facts.blind else None
     if is_at_work(view, facts, dialect):
-        return None
+        return recognise_inner_question(view, facts, dialect)
     for finder in finders.FINDERS:
         found = finder.find(view, facts, dialect) if finder.looks(facts, dialect) else None
         if found:

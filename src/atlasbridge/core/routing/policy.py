@@ -72,6 +72,11 @@ def decide_allowed(channel: str, identity: str, *, remote: bool, prompt: Prompt,
     """Whether this person may answer this prompt through this channel.  A channel nobody configured may not."""
     if prompt.secret and remote:
         return False
+    return is_listed(channel, identity, settings)
+
+
+def is_listed(channel: str, identity: str, settings: PolicySettings) -> bool:
+    """Whether the channel's own list has this identity; the page and a desk know their people by themselves."""
     if channel not in settings.allowed:
         return False
     people = settings.allowed[channel]

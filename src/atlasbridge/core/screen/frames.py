@@ -60,18 +60,24 @@ def find_frames(lines: tuple[str, ...]) -> tuple[Frame, ...]:
 
 def _frames(lines: tuple[str, ...]) -> Iterable[Frame]:
     for at, line in enumerate(lines):
-        if not _ANY.search(line) and not ("l" in line and "k" in line):
-            continue
-        places = columns_of(line)
-        for match in _TOP.finditer(line):
-            bar = line[match.start() + 1 : match.end() - 1]
-            drawn = sum(char in "─━═-q" for char in bar)
-            if len(bar) < 6 or drawn < (2 if line[match.start()] in "┌╭╔┏" else len(bar) // 3):
-                continue
-            left, right = places[match.start()], places[match.end() - 1]
+        for left, right, corner in _tops(line):
             bottom = _floor(lines, at, left, right)
-            if bottom and (line[match.start()] not in "+l" or _is_closed(lines, Frame(at, bottom, left, right))):
+            if bottom and (corner not in "+l" or _is_closed(lines, Frame(at, bottom, left, right))):
                 yield Frame(at, bottom, left, right)
+
+
+@lru_cache(maxsize=256)
+def _tops(line: str) -> tuple[tuple[int, int, str], ...]:
+    """What may be the upper edge of a box in this row: its columns, and the corner that it begins with."""
+    if not _ANY.search(line) and not ("l" in line and "k" in line):
+        return ()
+    places, found = columns_of(line), []
+    for match in _TOP.finditer(line):
+        bar, corner = line[match.start() + 1 : match.end() - 1], line[match.start()]
+        drawn = sum(char in "─━═-q" for char in bar)
+        if len(bar) >= 6 and drawn >= (2 if corner in "┌╭╔┏" else len(bar) // 3):
+            found.append((places[match.start()], places[match.end() - 1], corner))
+    return tuple(found)
 
 
 def _floor(lines: tuple[str, ...], top: int, left: int, right: int) -> int:
@@ -107,26 +113,28 @@ def _between(line: str, left: int, right: int) -> str:
 def is_rule(line: str) -> bool:
     """A row that is one long bar and nothing else."""
     text = line.strip()
-    return len(text) >= LEAST_RULE and all(char in _BARS for char in text)
+    return len(text) >= LEAST_RULE and text[0] in _BARS and all(char in _BARS for char in text)
 
 
 @lru_cache(maxsize=4)
 def unframed(lines: tuple[str, ...]) -> tuple[str, ...]:
     """A sketch of the picture without its frames: where choices, buttons and fields are looked for.  It takes what
     stands at either end of a row for a frame's; what is then shown is read again from the picture itself."""
-    edges = [_edges(line) if _ANY.search(line) else {} for line in lines]
     closed = [frame for frame in find_frames(lines) if _is_ascii(lines, frame)]
-    out = []
-    for at, line in enumerate(lines):
-        gone = set(edges[at].values()) - {edges[at].get(-1)}
-        if edges[at] and not any(char not in _DRAWN and char not in _MARKS for char in line.replace(" ", "")):
-            gone = set(range(len(line)))
-        elif edges[at]:
-            gone |= _outer_bars(line)
-        for frame in closed:
-            gone |= _ascii_cells(line, at, frame)
-        out.append(_blanked(line, gone))
-    return tuple(out)
+    if not closed:
+        return tuple(map(_sketched, lines))
+    cells = [set[int]().union(*(_ascii_cells(line, at, frame) for frame in closed)) for at, line in enumerate(lines)]
+    return tuple(_blanked(_sketched(line), gone) for line, gone in zip(lines, cells, strict=True))
+
+
+@lru_cache(maxsize=256)  # most rows stand there at the next look
+def _sketched(line: str) -> str:
+    edges = _edges(line) if _ANY.search(line) else {}
+    if not edges:
+        return line
+    if not any(char not in _DRAWN and char not in _MARKS for char in line.replace(" ", "")):
+        return " " * len(line)
+    return _blanked(line, (set(edges.values()) - {edges.get(-1)}) | _outer_bars(line))
 
 
 def _edges(line: str) -> dict[int, int]:

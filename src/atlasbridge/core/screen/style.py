@@ -27,6 +27,10 @@ _OFF = {
 }
 
 PLAIN = "\0"  # the ink of the default style
+_GREYS = {8, 59, 102, 145, *range(0xEC, 0xFB)}  # "bright black", and the palette's greys but the lightest
+_DARK_GREYS = range(0xE8, 0xEC)
+_TINT = 24  # by which the parts of a colour may differ that is still a grey
+_PALEST = 200  # of a grey that is read last
 
 
 def foreground(style: int) -> int | str | None:
@@ -42,6 +46,24 @@ def _colour(value: int) -> int | str | None:
     if value >= _TRUE:
         return f"#{value & 0xFFFFFF:06x}"
     return value & 0xFF if value else None
+
+
+def is_faded(style: int) -> bool:
+    """Written so that it is read last: what explains a choice, or what may be typed into a field."""
+    return bool(style & DIM) or _is_grey(foreground(style))
+
+
+def is_dull(style: int) -> bool:
+    """On a ground that says nothing: none of its own, or a grey."""
+    ground = background(style)
+    return ground is None or ground in _DARK_GREYS or _is_grey(ground)
+
+
+def _is_grey(colour: int | str | None) -> bool:
+    if not isinstance(colour, str):
+        return colour in _GREYS
+    parts = bytes.fromhex(colour[1:])
+    return max(parts) - min(parts) <= _TINT and 0 < max(parts) <= _PALEST
 
 
 def _with_fg(style: int, colour: int) -> int:

@@ -10,11 +10,12 @@ from functools import lru_cache
 from typing import Protocol
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.screen.style import REVERSE
+from atlasbridge.core.screen.style import REVERSE, is_faded
 from atlasbridge.core.values import field, frozen, replace
 
 _WORD = lazy(r"\w")
 CARET_ROWS = 8
+_SIDES = " │┃║|"
 BACKGROUND = 34  # the bits of a style above this are its background
 TICKS = "✔✓√◇"  # question libraries put one in front of what has been answered
 
@@ -135,10 +136,15 @@ class View:
         if self.cursor_visible:
             return self
         for row in range(self.bottom(), max(-1, self.bottom() - CARET_ROWS), -1):
-            col = _caret(self.styles[row], self.lines[row]) if row < len(self.styles) else -1
-            if col > 0:
-                return replace(self, row=row, col=col, before=None, cursor_visible=True)
+            here = self.at_caret_of(row)
+            if here is not self:
+                return here
         return self
+
+    def at_caret_of(self, row: int) -> View:
+        """With the cursor on the caret that is drawn in this row, if there is one."""
+        col = _caret(self.styles[row], self.lines[row]) if row < len(self.styles) else -1
+        return replace(self, row=row, col=col, before=None, cursor_visible=True) if col > 0 else self
 
     def is_answered(self, row: int) -> bool:
         """Whether the row is a question that has had its answer: it and what stands above it is history."""
@@ -161,9 +167,16 @@ class View:
 
 
 def _caret(styles: tuple[int, ...], line: str) -> int:
-    """The column of the only cell of a row that is reversed or has a background, if it is blank and the last one."""
+    """The column of the only cell of a row that is reversed or has a background, if it is blank and nothing but a frame
+    stands behind it, or the first of faded words that say what may be typed."""
     lit = [col for col, style in enumerate(styles) if style & REVERSE or style >> BACKGROUND]
-    return lit[0] if len(lit) == 1 and not line[lit[0] :].strip() else -1
+    if len(lit) != 1:
+        return -1
+    at = lit[0]
+    behind = [col for col in range(at + 1, len(line)) if line[col] not in _SIDES]
+    if line[at : at + 1].strip():
+        return at if behind and all(col < len(styles) and is_faded(styles[col]) for col in behind) else -1
+    return at if not behind else -1
 
 
 @lru_cache(maxsize=256)

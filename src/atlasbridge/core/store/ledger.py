@@ -254,12 +254,21 @@ class Ledger(Postponed):
         with self.journal.reading() as connection:
             return grants.live(connection, self._boot_id, self._clock.now())
 
-    def vote(self, record: PromptRecord, person: str, identity: str, answer: str) -> list[str]:
-        """Everybody who has agreed to this answer, this person included."""
+    def vote(self, record: PromptRecord, person: str, identity: str, answer: str) -> list[tuple[str, str]]:
+        """(identity, answer) of every vote so far, this one included, the last word last."""
         with self.journal.write() as work:
             if votes.insert(work.connection, record.prompt_id, person, identity, answer, work.at):
                 moves.audit_prompt(work, AuditEvent.VOTE_CAST, record, person=person, decided_by=identity)
-            return votes.people(work.connection, record.prompt_id, answer)
+            return votes.cast(work.connection, record.prompt_id)
+
+    def drop_votes(self, gone: Callable[[str], bool]) -> int:
+        """Those of identities that are gone, of all that is not decided yet."""
+        with self.journal.write() as work:
+            found = [one for one in votes.open_ones(work.connection) if gone(one[1])]
+            for prompt_id, identity in found:
+                votes.delete(work.connection, prompt_id, identity)
+                work.audit(AuditEvent.VOTE_DROPPED, prompt_id=prompt_id, decided_by=identity)
+            return len(found)
 
     def voters(self, prompt_id: str) -> list[str]:
         with self.journal.reading() as connection:

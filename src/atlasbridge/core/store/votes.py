@@ -27,8 +27,19 @@ def everybody(connection: sqlite3.Connection, prompt_id: str) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def people(connection: sqlite3.Connection, prompt_id: str, answer: str) -> list[str]:
+def cast(connection: sqlite3.Connection, prompt_id: str) -> list[tuple[str, str]]:
+    """(identity, answer), the last word last: whom an identity means may be another now than when it voted."""
+    rows = connection.execute("SELECT identity, answer FROM votes WHERE prompt_id = ? ORDER BY at, rowid", (prompt_id,))
+    return [(str(row[0]), str(row[1])) for row in rows]
+
+
+def open_ones(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """(prompt, identity) of what is not decided yet."""
     rows = connection.execute(
-        "SELECT person FROM votes WHERE prompt_id = ? AND answer = ? ORDER BY at, person", (prompt_id, answer)
+        "SELECT v.prompt_id, v.identity FROM votes v JOIN prompts p ON p.id = v.prompt_id WHERE p.nonce_used = 0"
     )
-    return [str(row[0]) for row in rows]
+    return [(str(row[0]), str(row[1])) for row in rows]
+
+
+def delete(connection: sqlite3.Connection, prompt_id: str, identity: str) -> None:
+    connection.execute("DELETE FROM votes WHERE prompt_id = ? AND identity = ?", (prompt_id, identity))

@@ -48,6 +48,9 @@ class AtMachine:
     def folder(self, session_id: str) -> str:
         return ""
 
+    def sent_away(self, identity: str) -> None:
+        """Nothing is kept for later here, and people are removed from the desk itself."""
+
     def aside(self, prompt_id: str, identity: str) -> tuple[float, bool]:
         return 0.0, False
 

@@ -166,7 +166,7 @@ def _choice(told: Mapping[str, Any]) -> Choice:
 
 def _evidence(told: Mapping[str, Any]) -> Evidence:
     score = told.get("score")
-    number = min(max(float(score), 0.0), 1.0) if isinstance(score, int | float) else 0.0
+    number = float(min(max(score, 0), 1)) if isinstance(score, int | float) else 0.0
     return Evidence(_text(told.get("signal"), 40), number, _text(told.get("detail"), 400))
 
 

@@ -8,7 +8,7 @@ const BEGINS = new Set(["||", "&&", "|", "&", ";", ";;", "$(", "(", "`", "{", "\
 const WRAPS = new Set(["sudo", "doas", "env", "xargs", "nohup", "time", "exec", "command", "nice", "then", "do", "else", "if", "while", "!"]);
 const HARSH = new Set(["sudo", "doas", "rm", "dd", "mkfs", "shred", "chmod", "chown", "kill", "pkill", "killall", "eval", "sh", "bash", "zsh", "shutdown", "reboot", "truncate"]);
 const HARSH_FLAG = /^(--force(-with-lease)?|--hard|--no-verify|--delete|-rf?|-fr|-[a-zA-Z]*r[a-zA-Z]*f[a-zA-Z]*)$/;
-const piece = (kind, text) => (kind ? el("span", { cls: `k-${kind}` }, text) : text);
+const piece = (kind, text, more = "") => (kind || more ? el("span", { cls: `${kind && `k-${kind}`} ${more}`.trim() }, text) : text);
 
 // A shell command.  A word is a program where a command begins; what follows sudo or env is one, too.
 export function command(text) {
@@ -29,7 +29,8 @@ export function command(text) {
       const assigns = begins && /^\w+=/.test(word);
       const kind = begins && !assigns ? (HARSH.has(program) ? "harsh" : "program")
         : HARSH_FLAG.test(word) ? "harsh" : /^--?[a-zA-Z]/.test(word) ? "flag" : /\$/.test(word) ? "value" : "";
-      out.push(piece(kind, whole));
+      const one = /^-/.test(word) && word.length < 24 ? "k-one" : ""; // a browser would break the line after its hyphen
+      out.push(piece(kind, whole, one));
       begins = begins && (assigns || WRAPS.has(program));
     }
   }

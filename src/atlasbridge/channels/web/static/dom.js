@@ -46,6 +46,19 @@ export function speak(sentence) {
   document.getElementById("speaker").textContent = sentence;
 }
 
+// A text in a box of limited height, and a button below it that says so for as long as lines of it are out of sight: where
+// scroll bars hide themselves, nothing else would tell that a command goes on.
+export function whole(text) {
+  const more = el("button", { type: "button", cls: "quiet out-of-sight", hidden: true, on: { click: () => text.classList.add("whole") } });
+  new ResizeObserver(() => {
+    const row = parseFloat(getComputedStyle(text).lineHeight) || 20;
+    const hidden = Math.ceil((text.scrollHeight - text.clientHeight) / row);
+    more.hidden = hidden < 1;
+    more.textContent = `${hidden} of ${Math.round(text.scrollHeight / row)} lines are out of sight: show all`;
+  }).observe(text);
+  return [text, more];
+}
+
 export function empty(sentence, more = "") {
   const picture = svg("svg", { viewBox: "0 0 64 64", "aria-hidden": "true" },
     svg("path", { d: "M6 44h52M12 44c0-28 40-28 40 0M24 44V28M40 44V28M32 44V24" }));

@@ -2,7 +2,7 @@
 
 import { may } from "/api.js";
 import { give } from "/answering.js";
-import { PLAIN, arrange, el, show, speak } from "/dom.js";
+import { PLAIN, arrange, el, show, speak, whole } from "/dom.js";
 import { prompts } from "/model.js";
 import { oneLine } from "/subject.js";
 import { pick, ways } from "/ways.js";
@@ -163,7 +163,7 @@ export class Inbox {
     const send = el("button", { type: "button", cls: chosen.refuses ? "refuse" : "main", on: { click: () => { close(); this.send(marked, chosen); } } }, `Answer these ${marked.length}`);
     show(this.box, el("h2", {}, chosen.refuses ? `Refuse ${marked.length}?` : `“${chosen.label}” to ${marked.length}?`),
       el("ul", { cls: "sure" }, ...marked.map((prompt) => el("li", {}, el("strong", {}, prompt.session?.label || prompt.session?.tool || "A program"),
-        el("pre", {}, prompt.subject?.text || prompt.question || prompt.excerpt), el("small", {}, `gets “${chosen.of(prompt).label}”`)))),
+        whole(el("pre", { tabindex: "0" }, prompt.subject?.text || prompt.question || prompt.excerpt)), el("small", {}, `gets “${chosen.of(prompt).label}”`)))),
       el("div", { cls: "row end" }, el("button", { type: "button", on: { click: close } }, "Cancel"), send));
     this.box.showModal();
   }

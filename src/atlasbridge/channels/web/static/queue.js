@@ -5,7 +5,7 @@ import { PLAIN, el, show, toast } from "/dom.js";
 import { ago } from "/words.js";
 
 export function queuePanel(id) {
-  const list = el("ol", { cls: "queue" });
+  const list = el("ol", { cls: "queue", role: "list" });
   const field = el("textarea", { id: "queue-words", rows: 2, maxlength: 4096, ...PLAIN });
   const form = el("form", { on: { submit: add } }, el("label", { for: "queue-words" }, "An instruction for when it is done"),
     el("div", { cls: "row" }, el("div", { cls: "grow" }, field), el("button", { type: "submit" }, "Queue it")));
@@ -30,7 +30,7 @@ export function queuePanel(id) {
   async function refresh() {
     try {
       const mine = (await get("/queue")).queue.filter((item) => item.session_id === id);
-      show(list, mine.map((item) => el("li", {}, el("span", { cls: "said" }, item.text), el("small", {}, ` ${item.by_name}, ${ago(item.created_at)} `),
+      show(list, mine.map((item) => el("li", {}, el("span", { cls: "said" }, item.text), el("small", {}, `${item.by_name}, ${ago(item.created_at)}`),
         may("answer") ? el("button", { type: "button", cls: "quiet", on: { click: () => back(item) } }, "Take back", el("span", { cls: "unseen" }, `: ${item.text}`)) : null)));
       list.hidden = !mine.length;
       node.hidden = false;

@@ -1,7 +1,7 @@
 // What is asked: the question large and first, what it is about in full, and all that the tool wrote, word for word.
 
 import { address, change, command } from "/colours.js";
-import { el } from "/dom.js";
+import { el, whole } from "/dom.js";
 import { folder } from "/words.js";
 
 const NAMES = { command: "wants to run", edit: "wants to change", fetch: "wants to fetch", plan: "has a plan", question: "question", tool: "wants to call", trust: "trust" };
@@ -35,7 +35,7 @@ export function questionLine(prompt) {
 function quotation(prompt) {
   const lines = wordsOf(prompt).split("\n");
   const at = prompt.constraints.idle || unclear(prompt) ? -1 : asking(prompt, lines);
-  return el("blockquote", { cls: "ask" }, ...lines.flatMap((line, row) => [row ? "\n" : null, row === at ? el("strong", {}, line) : line]));
+  return el("div", {}, whole(el("blockquote", { cls: "ask" }, ...lines.flatMap((line, row) => [row ? "\n" : null, row === at ? el("strong", {}, line) : line]))));
 }
 
 // Whether the question's words are no more than its large line, the subject and the choices, which are all shown anyway.
@@ -48,14 +48,14 @@ function adds(prompt) {
 export function asked(prompt) {
   const large = questionLine(prompt);
   const told = prompt.subject?.complete && prompt.subject.source !== "screen" && subjectOf(prompt);
-  const whole = quotation(prompt);
+  const words = quotation(prompt);
   const warning = prompt.warning ? el("p", { cls: "hint warn" }, prompt.warning) : null;
   const said = prompt.says ? el("p", { cls: "hint" }, "The tool says of itself: ", el("q", {}, prompt.says)) : null;
-  if (unclear(prompt)) return [el("p", { cls: "question soft" }, UNCLEAR), warning, el("details", {}, el("summary", {}, "Its words"), whole)];
-  if (!large) return [whole, warning, said];
-  if (wordsOf(prompt).trim() === large && !prompt.subject) return [el("blockquote", { cls: "ask question" }, el("strong", {}, wordsOf(prompt))), warning, said];
-  if (!told) return [el("p", { cls: "question" }, large), subjectOf(prompt), adds(prompt) ? whole : el("details", {}, el("summary", {}, "All that it wrote"), whole), warning, said];
-  return [el("p", { cls: "question" }, large), subjectOf(prompt), el("details", {}, el("summary", {}, "All that it wrote"), whole, said), warning];
+  if (unclear(prompt)) return [el("p", { cls: "question soft" }, UNCLEAR), warning, el("details", {}, el("summary", {}, "Its words"), words)];
+  if (!large) return [words, warning, said];
+  if (wordsOf(prompt).trim() === large && !prompt.subject) return [...whole(el("blockquote", { cls: "ask question" }, el("strong", {}, wordsOf(prompt)))), warning, said];
+  if (!told) return [el("p", { cls: "question" }, large), subjectOf(prompt), adds(prompt) ? words : el("details", {}, el("summary", {}, "All that it wrote"), words), warning, said];
+  return [el("p", { cls: "question" }, large), subjectOf(prompt), el("details", {}, el("summary", {}, "All that it wrote"), words, said), warning];
 }
 
 // For a list: what is asked, in one line; what it is about says more than "Do you want to proceed?".
@@ -94,5 +94,5 @@ export function subjectOf(prompt) {
       subject.target ? el("span", { cls: "target", title: subject.target }, within(subject.target, subject.folder)) : null,
       subject.folder ? el("span", { title: subject.folder }, `in ${folder(subject.folder)}`) : null,
       subject.complete || prompt.whole ? null : el("span", { cls: "tag warn" }, "not whole: look at the screen")),
-    el("pre", { tabindex: "0", "aria-label": "In full" }, ...(COLOURS[subject.kind] || ((text) => [text]))(subject.text)));
+    whole(el("pre", { tabindex: "0", "aria-label": "In full" }, ...(COLOURS[subject.kind] || ((text) => [text]))(subject.text))));
 }

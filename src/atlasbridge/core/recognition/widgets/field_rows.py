@@ -1,9 +1,8 @@
-"""A form: rows of `Label: value`, one of which has the keys, and a button that sends it.
+"""Fields to type into: a form of several, or one in a frame with a caret that the program draws itself.
 
-For: the cursor behind a label, or a label that stands out above a button.  Against: a single field, a list of
-facts without a way to send it.  Answered in words, `Label: value; Label: value`: each field is seen to have the keys
-before it is emptied, and seen to hold the words after.  Where no button is seen, or a field hides what is typed, the
-keys are not certain: a person must look.
+A form is rows of `Label: value`, one of which has the keys, and a button that sends it.  Answered in words,
+`Label: value; Label: value`: each field is seen to have the keys before it is emptied, and seen to hold the words.
+Where no button is seen, a field hides what is typed, or nothing says what for, a person must look.
 """
 
 from __future__ import annotations
@@ -15,21 +14,25 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.form_fields import FormField
 from atlasbridge.core.prompt.keys import ENTER, NAMED, arrow
 from atlasbridge.core.prompt.model import PromptType
-from atlasbridge.core.prompt.step import Reach, Stands, Step
+from atlasbridge.core.prompt.step import Reach, Stands, Step, When
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import block, compact, question_above
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding
-from atlasbridge.core.recognition.secrecy import asks_for_secret
-from atlasbridge.core.recognition.widgets.odd_one import odd_one
+from atlasbridge.core.recognition.kinds import asks_for_secret
+from atlasbridge.core.recognition.widgets.framed_parts import find_buttons
+from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE
+from atlasbridge.core.recognition.widgets.line_question import recognise_line
+from atlasbridge.core.recognition.widgets.list_rows import odd_one
 from atlasbridge.core.recognition.widgets.resting_screen import whole_screen
-from atlasbridge.core.screen.frames import find_frames, unframed
-from atlasbridge.core.screen.view import View
+from atlasbridge.core.screen.frames import Frame, find_frames, inside, unframed
+from atlasbridge.core.screen.style import REVERSE
+from atlasbridge.core.screen.view import BACKGROUND, View
 from atlasbridge.core.values import frozen, replace
 
 _FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*)$")
 _WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
-_SIDED = lazy(r"^\s*+[▊▌▐█].*[▎▌▐█]\s*+$")
+_TWIG = lazy(r"[├└╰]─")
 _SENDS = lazy(r"ok|okay|save|apply|submit|next|done|continue|create|log ?in|sign ?in", re.IGNORECASE)
 
 
@@ -92,14 +95,14 @@ def way_out(view: View, row: int) -> str:
 
 
 def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
-    """A field between two bars of blocks on a full screen: which keys lead from it to others is not known."""
+    """A field or a button between two bars of blocks, or a tree with one row lit, on a full screen: which keys lead on
+    from it is not known."""
     lines = view.lines
-    fields = [
-        at
-        for at in range(1, len(lines) - 1)
-        if _SIDED.match(lines[at]) and "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]
-    ]
-    if not fields or not view.alternate:
+    fields = [at for at in range(1, len(lines) - 1) if "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]]
+    twigs = [at for at in range(len(lines)) if _TWIG.search(lines[at])]
+    ends = [view.style(at, len(lines[at]) - 1) for at in twigs]
+    lit = [style for style in ends if style & REVERSE or style >> BACKGROUND]
+    if not view.alternate or not (fields or (len(twigs) > 1 and len(lit) == 1)):
         return None
     return replace(whole_screen(view, facts, dialect), rule=DRAWN_FIELD)
 
@@ -144,3 +147,55 @@ def _field(view: View, form: Form, at: int) -> FormField:
     clear = (Step(erase, Stands(f"{before} ")),) if one.value else ()
     lead = () if one is current else (below,) if at > form.current else (above,)
     return FormField(one.label, lead, (below,), clear, before)
+
+
+def recognise_caret_field(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    here = view.at_caret()
+    frame = None if view.cursor_visible or not here.cursor_visible else _frame_around(here)
+    if frame is None or find_buttons(view, frame):
+        return None
+    box = inner(here, frame)
+    found = recognise_line(box, facts, dialect, strict=True)
+    if found is None or found.type is PromptType.TYPE_FREE_TEXT:
+        found = _text_field(view, box, frame)
+    asks = found.type is PromptType.TYPE_YES_NO or found.question.endswith(("?", ":", "？", "："))
+    if not asks and not view.alternate:
+        return None  # a command has written this, and may write more
+    if asks_for_secret(found.question, dialect):
+        found = replace(found, type=PromptType.TYPE_UNKNOWN)
+    return replace(found, row=found.row + frame.top + 1, line_mode=False, structural=asks)
+
+
+def _frame_around(here: View) -> Frame | None:
+    around = [
+        frame for frame in find_frames(here.lines)
+        if frame.top < here.row < frame.bottom and frame.left < here.col < frame.right
+    ]  # fmt: skip
+    return max(around, key=lambda frame: frame.top, default=None)
+
+
+def inner(here: View, frame: Frame) -> View:
+    """The box as a picture of its own."""
+    return View(
+        tuple(row.rstrip() for row in inside(here.lines, frame)),
+        here.row - frame.top - 1,
+        here.col - frame.left - 1,
+        alternate=here.alternate,
+        cols=frame.right - frame.left - 1,
+    )
+
+
+def _text_field(view: View, box: View, frame: Frame) -> Finding:
+    """What is asked: the title, the words above, a label before the caret.  What else stands there can be emptied."""
+    title = unframed(view.lines)[frame.top][frame.left : frame.right].strip()
+    typed = box.before_cursor().strip()
+    label = typed if typed.endswith(("?", ":", "？", "：")) else ""
+    typed = "" if label else typed
+    asked = block([title, *box.lines[: box.row], label])
+    last = not any(row.strip() for row in box.lines[box.row + 1 :])
+    kind = PromptType.TYPE_FREE_TEXT if any(map(str.isalpha, asked)) and last else PromptType.TYPE_UNKNOWN
+    clear = (Step(BACKSPACE * len(typed), When.DRAINED),) if typed else ()
+    said = asked or block(box.lines)
+    return Finding(
+        "caret-field", kind, numbers.LIKELY, compact(said), said, box.row, filled=typed, text_steps=clear, question=said
+    )

@@ -11,9 +11,7 @@ from atlasbridge.core.recognition.asked import Asked
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW, Item, Menu
-from atlasbridge.core.recognition.widgets.numbered_list import find_numbered
-from atlasbridge.core.recognition.widgets.odd_one import odd_one
+from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW, Item, Menu, find_numbered, odd_one
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View

@@ -8,25 +8,29 @@ from __future__ import annotations
 
 import re
 
+from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import block
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
-from atlasbridge.core.recognition.widgets.buttons import ends_in_buttons
-from atlasbridge.core.recognition.widgets.odd_one import is_faded
+from atlasbridge.core.recognition.widgets.field_rows import inner
+from atlasbridge.core.recognition.widgets.framed_parts import ends_in_buttons
+from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
-from atlasbridge.core.screen.frames import find_frames, is_rule
+from atlasbridge.core.screen.frames import find_frames, inside, is_rule
+from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import frozen, replace
 
 _AT_WORK = lazy(
     r"\besc\b\W{0,3}(?:to )?(?:interrupt|cancel|stop|abort)\b|^\W{0,4}(?:working|thinking)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 _WHEEL = lazy(r"^\s*+(?:[⠁-⣿◐◓◑◒✶✸✹✺✻✽✢✳]\s+\S.*?(?:…|\.\.\.)|[🌑-🌘])")
-_INVITES = lazy(r"^[>❯›»●*▌](?:\s|$)")
+_INVITES = lazy(r"^(?:[>❯›»●*▌]|>>>)(?:\s|$)")
+_SPEAKER = lazy(r"^\W{0,4}([^\W\d_]{1,12})\s?[:>❯›»：]$")
 
 
 @frozen
@@ -44,24 +48,41 @@ def find_input_box(view: View) -> Box | None:
         fits = frame.right - frame.left >= wide and _fits(view, frame.top, frame.bottom, foot, frame.left + 1)
         if fits and not ends_in_buttons(view, frame):
             return Box(frame.top, frame.bottom)
-    rules = [at for at, line in enumerate(view.lines) if is_rule(line) and len(line.strip()) >= wide]
+    ruled = [at for at, line in enumerate(view.lines) if is_rule(line)]
+    rules = [at for at in ruled if len(view.lines[at].strip()) >= wide or _is_around(view, ruled, at)]
     if len(rules) >= 2 and _fits(view, rules[-2], rules[-1], foot, 0):
         return Box(rules[-2], rules[-1])
     if rules and rules[-1] == view.row - 1 and view.row == foot and _INVITES.fullmatch(view.lines[foot].strip()):
         return Box(view.row - 1, view.row + 1)  # a bar above it is all that it has
-    return _with_placeholder(view)
+    here = view.at_caret()
+    idles = _with_placeholder(here, drawn_by_the_terminal=view.cursor_visible) or _in_a_chat(view)
+    return Box(here.row - 1, here.row + 1) if idles else None
 
 
-def _with_placeholder(view: View) -> Box | None:
-    """The cursor stands at the beginning of faded words that say what may be typed, apart from what was said above, and
-    the tool says something of itself below."""
-    row, words = view.row, view.after_cursor().strip()
-    if any(map(str.isalnum, view.before_cursor())) or not any(map(str.isalpha, words)) or row == 0:
-        return None
-    col = view.lines[row].find(words)
-    apart = not any(map(str.isalnum, view.lines[row - 1]))
+def _is_around(view: View, ruled: list[int], at: int) -> bool:
+    """One of two equal bars, with the cursor between them: such a box may be as narrow as its tool likes."""
+    return any(min(at, other) < view.row < max(at, other) and view.lines[at] == view.lines[other] for other in ruled)
+
+
+def _with_placeholder(view: View, drawn_by_the_terminal: bool) -> bool:
+    """The cursor stands at the beginning of faded words that say what may be typed: they speak of a message, or they
+    stand apart from what was said above, and the tool says something of itself below."""
+    row, words = view.row, view.after_cursor().strip(" │┃")
+    if any(map(str.isalnum, view.before_cursor())) or not any(map(str.isalpha, words)):
+        return False
+    if not is_faded(view.style(row, view.lines[row].find(words) + 1)):
+        return False
+    above = view.lines[row - 1].rstrip() if row else ""
+    apart = row > 0 and drawn_by_the_terminal and not any(map(str.isalnum, above))
     told = any(any(map(str.isalnum, line)) for line in view.lines[row + 1 : row + 1 + numbers.BELOW_BOX_ROWS])
-    return Box(row - 1, row + 1) if apart and told and is_faded(view.style(row, col)) else None
+    asked = above.endswith(("?", ":", "？", "：")) or vocabulary.speaks("instruct", "unless", words)
+    return (apart and told) or (not asked and vocabulary.speaks("instruct", "asks", words))
+
+
+def _in_a_chat(view: View) -> bool:
+    """`You:` in an editor of lines: whoever is called so there is the one who speaks next."""
+    said = _SPEAKER.match(view.before_cursor().strip()) if view.bracketed_paste and not view.after_cursor() else None
+    return said is not None and vocabulary.answers_as(said[1], "speaker")
 
 
 def is_at_work(view: View, facts: Facts, dialect: Dialect) -> bool:
@@ -72,6 +93,25 @@ def is_at_work(view: View, facts: Facts, dialect: Dialect) -> bool:
     above = view.lines[max(0, box.top - numbers.ABOVE_BOX_ROWS) : box.top]
     beside = "\n".join([*above, *view.lines[box.bottom + 1 :]])
     return _AT_WORK.search(beside) is not None or any(_WHEEL.match(row) for row in above)
+
+
+def recognise_inner_question(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """Above the box a command runs in a terminal of its own, and asks: its caret stands behind a question that names
+    its answers.  Which keys lead there is not known: a person must look."""
+    box = find_input_box(view)
+    for frame in find_frames(view.lines):
+        low = [at for at in range(frame.top + 1, frame.bottom) if view.lines[at][frame.left + 1 : frame.right].strip()]
+        here = view.at_caret_of(low[-1]) if low and box and 0 < box.top - frame.bottom <= numbers.INNER_ROWS else view
+        found = recognise_line(inner(here, frame), facts, dialect, strict=True) if here is not view else None
+        if found and found.type is PromptType.TYPE_YES_NO and found.score >= numbers.SURE:
+            asked = block(inside(view.lines, frame))
+            return _to_be_looked_at("question-above-box", asked, found.core, frame.top + 1)
+    return None
+
+
+def _to_be_looked_at(rule: str, asked: str, core: str, row: int) -> Finding:
+    kind = PromptType.TYPE_UNKNOWN
+    return Finding(rule, kind, numbers.SURE, cut(asked), core, row, line_mode=False, structural=True, question=asked)
 
 
 def _fits(view: View, top: int, bottom: int, foot: int, left: int) -> bool:
@@ -89,29 +129,16 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
     menu = find_menu(view, dialect.pointers)
     if menu and box.top < menu.top:
         return None  # the "box" is a list
+    inner_question = recognise_inner_question(view, facts, dialect)
+    if inner_question:
+        return inner_question
     said = block(_said(view, box.top))
     if menu and menu.how == "pointer" and 0 <= box.top - menu.bottom <= numbers.ABOVE_BOX_ROWS:
-        return Finding(
-            "list-above-box",
-            PromptType.TYPE_UNKNOWN,
-            numbers.LOOK,
-            cut(said),
-            said,
-            menu.top,
-            line_mode=False,
-            question=said,
-        )
+        return replace(_to_be_looked_at("list-above-box", said, said, menu.top), score=numbers.LOOK, structural=False)
     return Finding(
-        "input-box",
-        PromptType.TYPE_FREE_TEXT,
-        numbers.LIKELY,
-        cut(said) or "(it waits for an instruction)",
-        "input-box",
-        box.top,
-        constraints={"idle": True},
-        line_mode=False,
-        question=said,
-    )
+        "input-box", PromptType.TYPE_FREE_TEXT, numbers.LIKELY, cut(said) or "(it waits for an instruction)",
+        "input-box", box.top, constraints={"idle": True}, line_mode=False, question=said,
+    )  # fmt: skip
 
 
 def _said(view: View, top: int) -> list[str]:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import re
 
-from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asking_line import Line
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.kinds import is_always, refuses
+from atlasbridge.core.recognition.kinds import choice_of
 from atlasbridge.core.recognition.widgets.inline_choices import coded_choices, inline_choices, marked_words
-from atlasbridge.core.recognition.widgets.line_finding import default_in, line_finding, typed_key
+from atlasbridge.core.recognition.widgets.line_finding import Line, default_in, line_finding, typed_key
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
@@ -45,8 +44,7 @@ def offered_finding(
         single = facts.one_key or (view.alternate and facts.canonical is False)
         steps = (Step(key.encode()),) if single else (*found.text_steps, *typed_key(key, facts))
         is_default = default.lower() in (key.lower(), label.lower()) if default else False
-        no, always = refuses(label, dialect), is_always(label, dialect)
-        choices.append(Choice(key, label, steps, refuses=no, always=always, default=is_default))
+        choices.append(choice_of(key, label, steps, dialect, is_default))
     return replace(found, choices=tuple(choices))
 
 
@@ -55,17 +53,8 @@ def coded_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Fin
     if not items:
         return None
     found = line_finding(view, line, facts, "coded", PromptType.TYPE_MULTIPLE_CHOICE, numbers.SURE)
-    choices = tuple(
-        Choice(
-            key,
-            label,
-            (*found.text_steps, *typed_key(key, facts)),
-            refuses=refuses(label, dialect),
-            always=is_always(label, dialect),
-        )
-        for key, label in items
-    )
-    return replace(found, choices=choices)
+    choices = [choice_of(key, label, (*found.text_steps, *typed_key(key, facts)), dialect) for key, label in items]
+    return replace(found, choices=tuple(choices))
 
 
 def keyed(word: str, as_written: bool = False, cased: bool = False) -> tuple[str, str]:

@@ -7,13 +7,13 @@ import re
 from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
-from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import block, compact, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.kinds import is_always, refuses
+from atlasbridge.core.recognition.kinds import choice_of, refuses
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu
 from atlasbridge.core.screen.frames import unframed
@@ -69,26 +69,12 @@ def recognise_key_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | 
     if view.row > rows[-1][0] and view.before_cursor().strip() and all(key[1].lower() in _NAMES for _, key in rows):
         return None  # these keys only end what is typed into the line below
     choices = tuple(
-        Choice(
-            match[1],
-            match[2],
-            (Step(_NAMES.get(match[1].lower(), match[1].encode())),),
-            refuses=refuses(match[2], dialect),
-            always=is_always(match[2], dialect),
-        )
+        choice_of(match[1], match[2], (Step(_NAMES.get(match[1].lower(), match[1].encode())),), dialect)
         for _, match in rows
     )
     top = rows[0][0]
     head = view.lines[top - 1] if top else ""
     question = block([head, *(view.lines[at] for at, _ in rows)])
-    return Finding(
-        "key-menu",
-        PromptType.TYPE_MULTIPLE_CHOICE,
-        numbers.LIKELY,
-        compact(question),
-        question,
-        top,
-        choices,
-        line_mode=False,
-        structural=True,
-    )
+    kind = PromptType.TYPE_MULTIPLE_CHOICE
+    found = Finding("key-menu", kind, numbers.LIKELY, compact(question), question, top, choices, line_mode=False)
+    return replace(found, structural=True)

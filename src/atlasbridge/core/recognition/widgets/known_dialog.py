@@ -1,20 +1,32 @@
-"""A dialog of the tool's own, which one of its dialect's `[[menu]]` entries knows by what stands around it."""
+"""A dialog of the tool's own, which one of its dialect's `[[menu]]` entries knows, and what it is about.
+
+The dialect's `[[subject]]` entries say where the command, the file or the page stands in it, row by row as it is drawn.
+It is complete only where nothing can have been left out: one row that ends before its room does, of a tool that draws
+all characters.  Of several rows nobody can tell a line break from one that the tool made, or from blanks to the edge.
+"""
 
 from __future__ import annotations
 
+from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import dialog_above, dialog_top, question_above
-from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
+from atlasbridge.core.recognition.asked import (
+    HIDDEN,
+    Asked,
+    dialog_above,
+    dialog_top,
+    logical_rows,
+    own_box,
+    question_above,
+)
+from atlasbridge.core.recognition.dialect import Dialect, MenuRule, SubjectRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.screen_subject import shows_subject, subject_on_screen
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import Menu
-from atlasbridge.core.recognition.widgets.numbered_list import find_numbered
+from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across
-from atlasbridge.core.screen.frames import unframed
+from atlasbridge.core.screen.frames import columns_of, inside, peeled, unframed
 from atlasbridge.core.screen.view import View
-from atlasbridge.core.values import replace
+from atlasbridge.core.values import frozen, replace
 
 
 def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -59,3 +71,118 @@ def _surrounds(view: View, menu: Menu, rule: MenuRule) -> bool:
     top = min(top, head) if head >= 0 else top
     around = "\n".join(unframed(view.lines)[top : view.bottom() + 1])
     return not rule.needs or compiled(rule.needs).search(around) is not None
+
+
+@frozen
+class _Rows:
+    """`room` is the number of columns a row may take; `told`: where it begins and ends is beyond doubt."""
+
+    rows: tuple[str, ...]
+    room: int
+    told: bool = True
+
+
+def subject_on_screen(view: View, end: int, asked: Asked, menu: MenuRule, dialect: Dialect) -> Subject | None:
+    rule = _rule_for(asked, menu, dialect)
+    found = (_boxed(view, asked, end) if rule.boxed else _between(view, asked, end, rule)) if rule else None
+    return _subject(found, asked, rule) if rule and found and any(row.strip() for row in found.rows) else None
+
+
+def shows_subject(asked: Asked, menu: MenuRule, dialect: Dialect) -> bool:
+    """Whether the dialog says what it is about, and does not only name it."""
+    rule = _rule_for(asked, menu, dialect)
+    return rule is None or not rule.elsewhere
+
+
+def _rule_for(asked: Asked, menu: MenuRule, dialect: Dialect) -> SubjectRule | None:
+    for rule in dialect.subjects:
+        if compiled(rule.menus).fullmatch(menu.id) and compiled(rule.when).search(asked.text):
+            return rule
+    return None
+
+
+def _subject(found: _Rows, asked: Asked, rule: SubjectRule) -> Subject:
+    text = "\n".join(found.rows)
+    kind = SubjectKind(rule.kind)
+    if rule.elsewhere:
+        names = "\n".join(_names(found, rule))
+        return Subject(kind, names, source=SubjectSource.SCREEN, target=names)
+    complete = found.told and asked.whole and _is_complete(found, rule)
+    return Subject(kind, text, source=SubjectSource.SCREEN, complete=complete, target=_target(asked.text, rule))
+
+
+def _names(found: _Rows, rule: SubjectRule) -> list[str]:
+    """What the dialog only names: a name per mark, and what a row has no room for goes on below it."""
+    names = [found.rows[0].strip()]
+    for row in found.rows[1:]:
+        mark = compiled(rule.first).search(row)
+        if mark:
+            names.append(row[mark.end() :].strip())
+        else:
+            names[-1] += row.strip()
+    return names
+
+
+def _target(text: str, rule: SubjectRule) -> str:
+    match = compiled(rule.target).search(text) if rule.target else None
+    return match[1].strip() if match else ""
+
+
+def _is_complete(found: _Rows, rule: SubjectRule) -> bool:
+    """One row with room for more, and nothing says that something is hidden, or hides it."""
+    row = found.rows[0]
+    if len(found.rows) > 1 or not rule.draws_all or rule.kind == "edit" or _taken(row) > found.room:
+        return False
+    return not ("…" in row or HIDDEN.search(row) or "\t" in row or row.startswith(" ") or row.endswith("\\"))
+
+
+def _taken(row: str) -> int:
+    places = columns_of(row)
+    return places[-1] + numbers.WIDEST if row else 0
+
+
+def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> _Rows | None:
+    """From the row below `after`, or from the row with `first`, to the last row before `until`."""
+    rows = logical_rows(view, peeled(view.lines, end), asked.row, end)
+    begins = [at for at, row in enumerate(rows) if compiled(rule.after or rule.first).search(row)]
+    ends = [at for at, row in enumerate(rows) if rule.until and compiled(rule.until).search(row)]
+    if not begins:
+        return None
+    first = begins[0] + (1 if rule.after else 0)
+    stop = ends[-1] if ends and ends[-1] > first else len(rows)
+    taken = rows[first:stop]
+    if rule.first:
+        match = compiled(rule.first).search(taken[0]) if taken else None
+        hang = match.end() if match and rule.hang < 0 else rule.hang
+        taken = [taken[0][match.end() :], *(_set_back(row, hang) for row in taken[1:])] if match else []
+    else:
+        margin = min((len(row) - len(row.lstrip(" ")) for row in taken if row.strip()), default=0)
+        taken = _past_gutter([_set_back(row, min(margin, rule.indent)) for row in taken], rule.gutter)
+    while taken and not taken[-1].strip():
+        taken.pop()
+    told = (not rule.first or len(begins) == 1) and (not rule.until or bool(ends))
+    return (
+        _Rows(tuple(row.rstrip() for row in taken), view.cols - 2 * rule.indent - rule.margin, told) if taken else None
+    )
+
+
+def _past_gutter(rows: list[str], gutter: str) -> list[str]:
+    """Without the bar in front of every row; text that has bars of its own in some rows keeps them."""
+    bar = gutter.rstrip()
+    if not gutter or not all(row.startswith(gutter) or row.rstrip() == bar for row in rows if row.strip()):
+        return rows
+    return [row.removeprefix(bar).removeprefix(" ") for row in rows]
+
+
+def _set_back(row: str, columns: int) -> str:
+    """The row without the columns that the tool puts in front; one that is not set in so far keeps what it has."""
+    return row[columns:] if not row[:columns].strip() else row.lstrip(" ")
+
+
+def _boxed(view: View, asked: Asked, end: int) -> _Rows | None:
+    rows = peeled(view.lines, end)
+    frame = own_box(rows, asked.row, end)
+    if frame is None:
+        return None
+    taken = [row[1:] if row[:1] == " " else row for row in inside(rows, frame)]
+    return _Rows(tuple(row.rstrip() for row in taken), frame.right - frame.left - 3)

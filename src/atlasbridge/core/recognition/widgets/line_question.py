@@ -12,15 +12,18 @@ from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asking_line import Line, asking_line
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, Facts, Finding
-from atlasbridge.core.recognition.kinds import confirms_in
-from atlasbridge.core.recognition.secrecy import asks_for_secret
+from atlasbridge.core.recognition.kinds import asks_for_secret, confirms_in
 from atlasbridge.core.recognition.widgets.key_question import coded_finding, offered_finding, spelled_out
-from atlasbridge.core.recognition.widgets.line_finding import default_in, line_finding
-from atlasbridge.core.recognition.widgets.secret_field import secret_finding
-from atlasbridge.core.recognition.widgets.shell_line import is_shell
+from atlasbridge.core.recognition.widgets.line_finding import (
+    Line,
+    asking_line,
+    default_in,
+    is_shell,
+    line_finding,
+    secret_finding,
+)
 from atlasbridge.core.recognition.widgets.typed_list import typed_list_finding
 from atlasbridge.core.recognition.yes_no import keys_below, typing_hint, yes_no_choices
 from atlasbridge.core.screen.view import View
@@ -34,6 +37,7 @@ _IN_WORDS = lazy(r"\(yes or no\)", re.IGNORECASE)  # on a full screen that other
 _BY_NUMBER = lazy(r"\b(?:type|enter)\b.{0,12}\bnumber\b", re.IGNORECASE)
 _DATE = lazy(r"\d{4}-\d\d-\d\d[ \d:]{0,12}$")
 _REMARK = lazy(r"^\s*+[⚠✖✘×▲!>›(\[]")  # what was wrong with the last answer, a hint in brackets
+_FIELD_SIGN = lazy(r"^\s*+[⊙⦿◯◉]\s+\S")
 _MARKER = lazy(r"[>»›❯](?:\s|$)")
 _GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line has not ended yet
 
@@ -68,10 +72,13 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
 
 
 def _is_more_than_a_line(view: View, line: Line) -> bool:
-    """A date that keys count up and down; or rows below that belong to it and are no remark: a form, a scale, a sheet
-    to fill in.  What is typed there does not simply stand behind the question."""
+    """A date that keys count up and down; or rows below that belong to it and are no remark, or one of several fields
+    with the same sign: a form, a scale, a sheet to fill in.  What is typed there does not simply stand behind the
+    question."""
     below = next((row for row in view.lines[view.row + 1 : view.row + 3] if row.strip()), "")
-    return _DATE.search(view.lines[view.row]) is not None or (below != "" and not _REMARK.match(below))
+    fields = [row for row in view.lines[max(0, view.row - 1) : view.row + 1] if _FIELD_SIGN.match(row)]
+    more = len(fields) == 2 or (below != "" and not _REMARK.match(below))
+    return more or _DATE.search(view.lines[view.row]) is not None
 
 
 def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import Choice, PromptType
@@ -20,7 +21,7 @@ from atlasbridge.core.values import replace
 _TOGGLE_HINT = lazy(r"toggle|space ?bar|<space>|press space|space:? *select|select all", re.IGNORECASE)
 _MORE = lazy(
     r"reveal more|\bmore (?:choices|options|items|below)\b|\b\d+ more\b|\(\+\)"
-    r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣]\s*+$|[^\s│┃|]\s{2,}+[↓▼▮▒]\s*+[│┃|]?\s*+$",
+    r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣](?:\s*+$|\s{2})|[^\s│┃|]\s{2,}+[↓▼▮▒]\s*+[│┃|]?\s*+$",
     re.IGNORECASE,
 )
 _SORTED = lazy(r"\bto (?:sort|re-?order|rank)\b", re.IGNORECASE)
@@ -56,9 +57,7 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
         choices.append(Choice("cancel", "Cancel", named_steps(view, rule.cancel), refuses=True))
     constraints: dict[str, object] = {"min_choice": 1, "max_choice": len(menu.items)}
     ending: tuple[Step, ...] = ()
-    if any(
-        _MORE_SIGN.search(line) and _MORE.search(line) for line in view.lines[max(0, menu.top - 2) : menu.bottom + 4]
-    ):
+    if any(map(_goes_on, view.lines[max(0, menu.top - 2) : menu.bottom + 4])):
         constraints["scrolls"] = True  # only what is visible can be chosen by a word
     if several:
         constraints["multi_select"] = True
@@ -74,6 +73,12 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
         words_end=named_steps(view, rule.text_submit, last=When.REDRAWN) if several else (),
         question=asked.text, whole=asked.whole,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _goes_on(line: str) -> bool:
+    """Whether a row in or beside a list says that there is more of it."""
+    return _MORE_SIGN.search(line) is not None and _MORE.search(line) is not None
 
 
 def _unclear(rule: MenuRule, asked: Asked) -> Finding:

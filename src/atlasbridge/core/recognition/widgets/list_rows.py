@@ -6,10 +6,14 @@ Which row is highlighted is told by `highlight_of`; which lists there are, and h
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
+from itertools import pairwise
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition import numbers
+from atlasbridge.core.screen.frames import peeled, unframed
+from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
 WRAPPED = "\0"  # a row that goes on with the one above it: the terminal has wrapped it
@@ -25,6 +29,7 @@ APART = lazy(r"\s{2,}")  # between a label and what explains it
 COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
 DISABLED = lazy(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
 HINT_ROW = lazy(r"^\W*(?:use (?:the )?(?:arrow|↑)|press (?:space|enter|<)|\[?(?:use )?arrows?\b)", re.IGNORECASE)
+ARROWS = lazy(r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE)
 
 
 @frozen
@@ -80,7 +85,7 @@ def row_pattern(pointers: str) -> re.Pattern[str]:
     return re.compile(_ROW.replace("{pointers}", re.escape(pointers)))
 
 
-@lru_cache(maxsize=256)  # a row is read by many, and stands there at the next look
+@lru_cache(maxsize=512)  # a row is read by many, and stands there at the next look
 def read_row(pattern: re.Pattern[str], row: str) -> re.Match[str] | None:
     return pattern.match(row)
 
@@ -154,7 +159,103 @@ def _nearest_number(rows: list[str], pattern: re.Pattern[str], order: range, col
     return 0
 
 
+def find_numbered(view: View, pointers: str) -> Menu | None:
+    """The lowest rows that count from 1, with no pointer: only a dialect can say that they are a menu."""
+    pattern = row_pattern(pointers)
+    rows = [WRAPPED if at - 1 in view.joined else row for at, row in enumerate(unframed(view.lines))]
+    for at in range(len(rows) - 1, -1, -1):
+        start = read_row(pattern, rows[at])
+        if start and start["number"]:
+            above = walk(rows, pattern, range(at - 1, -1, -1), column_of(start), True, bool(start["box"]))
+            items = [*reversed(above), item_of(at, start)]
+            if len(items) >= 2 and _counts(items) and items[0].number == "1":
+                current = odd_one(view, [(item.row, item.col) for item in items])
+                return verbatim(view, Menu(tuple(items), current, "colour"))
+    return None
+
+
+def _counts(items: list[Item]) -> bool:
+    numbers = [int(item.number) for item in items]
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
 def honest(items: list[Item]) -> list[Item]:
     """Where every row has the same tick, only its colour says which is on: none is taken for marked."""
     same = {item.box for item in items} <= {"✔"} or {item.box for item in items} <= {"✓"}
     return [replace(item, box="[ ]") for item in items] if same else items
+
+
+def verbatim(view: View, menu: Menu | None) -> Menu | None:
+    """With labels as they stand on the screen, and what stands beside and below each of them."""
+    if menu is None:
+        return None
+    rows = peeled(view.lines, menu.items[max(menu.current, 0)].row)
+    apart = all(abs(lower.row - upper.row) > 1 for upper, lower in pairwise(menu.items))  # each has words below it
+    return replace(menu, items=tuple(_as_written(view, rows, menu, at, apart) for at in range(len(menu.items))))
+
+
+def _as_written(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: bool) -> Item:
+    item = menu.items[at]
+    if item.start < 0:
+        return item
+    text = rows[item.row] if item.row not in view.joined else _joined(view, rows, item.row)
+    below = _below(rows, menu, at, view.joined, apart)
+    label, *beside = APART.split(text[item.start :].rstrip(), maxsplit=1)
+    while below and not beside and _had_no_room(view, rows, item, len(label), below[0]):
+        label = f"{label} {below.pop(0)}"
+    detail = "\n".join([*beside, *below])
+    return item if label == item.label and not detail else replace(item, label=label, detail=detail)
+
+
+def _joined(view: View, rows: tuple[str, ...], row: int) -> str:
+    """A row with those that the terminal wrapped it into."""
+    last, spaced = row, dict(view.spaced)
+    while last in view.joined and last + 1 < len(rows):
+        last += 1
+    return "".join([*(spaced.get(at, rows[at]) for at in range(row, last)), rows[last]])
+
+
+def _had_no_room(view: View, rows: tuple[str, ...], item: Item, size: int, below: str) -> bool:
+    """The first word below would not have fitted behind the label: the tool itself has wrapped it."""
+    room = view.cols - 2 * item.start if rows[item.row] != view.lines[item.row] else view.cols - item.start
+    last = size % max(room, 1) if size > room else size
+    return last + 1 + len(below.split()[0]) > room
+
+
+def _below(rows: tuple[str, ...], menu: Menu, at: int, joined: frozenset[int], apart: bool) -> list[str]:
+    """The rows between a choice and the next, or right below the last, that stand where its label stands."""
+    item = menu.items[at]
+    following = menu.items[at - 1 : at] if menu.upwards else menu.items[at + 1 : at + 2]
+    below = [other.row for other in following]
+    out: list[str] = []
+    for row in range(item.row + 1, min(below, default=min(len(rows), item.row + 1 + numbers.EXPLAINED_ROWS))):
+        if row - 1 in joined:
+            continue
+        text = rows[row]
+        set_in = len(text) - len(text.lstrip())
+        deep = set_in >= (item.col if below else item.start) if item.number else bool(below) or apart
+        if not text.strip() or not deep or HINT_ROW.match(text):
+            break
+        out.append(text.strip())
+    return out
+
+
+def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
+    """The index of the one cell that looks different from all others; -1 when none or several do."""
+    looks = [view.style(row, col) for row, col in cells]
+    count = Counter(looks)
+    if len(count) < 2:
+        return -1
+    if len(looks) == 2:
+        return max(range(2), key=lambda at: _weight(looks[at]))
+    rare = [at for at, look in enumerate(looks) if count[look] == 1]
+    if len(rare) == 1:
+        return rare[0]
+    lit = [at for at, look in enumerate(looks) if look & 0x20 or look >> 34]
+    return lit[0] if len(lit) == 1 else -1  # a bar; the others may have a colour of their own, such as red for a no
+
+
+def _weight(style: int) -> int:
+    """How much a style stands out: reverse and a background colour most, dim least."""
+    reverse, background = bool(style & 0x20), bool(style >> 34)
+    return 8 * reverse + 4 * background + 2 * bool(style & 0x01) - bool(style & 0x02) + bool(style >> 8 & 0x3FFFFFF)

@@ -28,11 +28,7 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
         moves = (Step(moves[-1].keys, Reach(item.label[:60])),)
     moves = _seen_moves(menu, at, moves)
     if item.box.startswith("(") and not item.checked and menu.how != "mark":
-        return (
-            *moves,
-            Step(b" ", When.DRAINED),
-            Step(ENTER),
-        )  # a radio list: Enter takes the one that was marked
+        return (*moves, Step(b" ", When.DRAINED), Step(ENTER))  # a radio list: Enter takes the one that was marked
     if rule.follow and compiled(rule.follow).search(item.label):
         return (*moves, Step(ENTER, When.CHANGED), *named_steps(view, rule.follow_keys))
     return (*moves, Step(ENTER))

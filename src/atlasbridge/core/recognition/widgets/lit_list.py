@@ -1,6 +1,6 @@
-"""Menus of full-screen programs whose only mark is the highlight: words below each other, or buttons in a row.
+"""Menus whose only mark is the highlight, or a bullet in front of one row: words below each other, or buttons in a row.
 
-Only small ones: a browser of files, mails or commits also has a highlighted row, and is no question.
+Only small ones: a browser of files, mails or commits also has a highlighted row, and is no question; text uses bullets.
 """
 
 from __future__ import annotations
@@ -8,22 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import Asked, question_above
+from atlasbridge.core.recognition.asked import Asked, question_above, question_in_box
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.widgets.list_finding import menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu
+from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding
+from atlasbridge.core.recognition.widgets.list_rows import ARROWS, Item, Menu, find_numbered
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import BACKGROUND, View
+from atlasbridge.core.values import replace
 
 _PUSHED = lazy(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
 _RULE = MenuRule("lit-list", score=numbers.SURE)
+_COUNTED_RULE = MenuRule("lit-numbers", score=numbers.SURE)
 _BAR_RULE = MenuRule("button-bar", score=numbers.SURE, across=True)
 _WORDS = lazy(r"[^\W\d_]\w*(?: \w+)*")
 _APART = lazy(r"(?<!\S)[^\W\d_]\w*(?: \w+)?(?=\s{3}|\s*$)")
 _BUTTON = lazy(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
+_BULLETED = lazy(r"^\s*(?:[*+•●]|[-=]{1,2}>|>{2,3})\s*(?P<label>\w.*)$")
 
 
 def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -55,29 +59,33 @@ def _in_the_text(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
 def find_lit_here(view: View) -> Menu | None:
     """Rows below each other around the cursor, down to the last one, of which one is reversed."""
     for block in _blocks(view):
-        lit = [at for at, item in enumerate(block) if view.style(item.row, item.col) & REVERSE]
         around = block and block[0].row <= view.row <= block[-1].row and block[-1].row == view.bottom()
-        if around and len(lit) == 1 and 2 <= len(block) <= numbers.LIT_ITEMS:
-            return Menu(tuple(block), lit[0], "colour")
+        if around and len(block) <= numbers.LIT_ITEMS:
+            return _with_one_lit(view, block)
     return None
+
+
+def _with_one_lit(view: View, items: list[Item]) -> Menu | None:
+    """Two or more of which exactly one is reversed."""
+    lit = [at for at, item in enumerate(items) if view.style(item.row, item.col) & REVERSE]
+    return Menu(tuple(items), lit[0], "colour") if len(items) >= 2 and len(lit) == 1 else None
 
 
 def find_words_here(view: View) -> Menu | None:
     """Words side by side in the last row, one of them reversed, and the cursor in front of them."""
     at = view.row
     found = [Item(at, match.start(), match.group()) for match in _WORDS.finditer(view.lines[at])]
-    lit = [place for place, item in enumerate(found) if view.style(at, item.col) & REVERSE]
-    ahead = len(found) >= 2 and view.col <= found[0].col and at == view.bottom()
-    return Menu(tuple(found), lit[0], "colour") if ahead and len(lit) == 1 else None
+    ahead = found and view.col <= found[0].col and at == view.bottom()
+    return _with_one_lit(view, found) if ahead else None
 
 
 def find_button_bar(view: View) -> Menu | None:
     """`[ New ]  [ Quit ]  [ Help ]` near the foot of the screen, one of them reversed."""
     for at in range(view.bottom(), max(-1, view.bottom() - numbers.BUTTON_ROWS), -1):
         found = [Item(at, match.start(1), match[1]) for match in _BUTTON.finditer(view.lines[at])]
-        lit = [place for place, item in enumerate(found) if view.style(at, item.col) & REVERSE]
-        if len(found) >= 2 and len(lit) == 1:
-            return Menu(tuple(found), lit[0], "colour")
+        bar = _with_one_lit(view, found)
+        if bar:
+            return bar
     return _plain_bar(view)
 
 
@@ -86,9 +94,8 @@ def _plain_bar(view: View) -> Menu | None:
     rows = [at for at, line in enumerate(unframed(view.lines)) if line.strip()]
     at = rows[-1] if rows else 0
     found = [Item(at, match.start(), match.group()) for match in _APART.finditer(unframed(view.lines)[at])]
-    lit = [place for place, item in enumerate(found) if view.style(at, item.col) & REVERSE]
-    few = 2 <= len(found) <= numbers.LIT_BUTTONS and len(rows) - 1 <= numbers.LIT_OTHER_ROWS and not view.cursor_visible
-    return Menu(tuple(found), lit[0], "colour") if few and len(lit) == 1 else None
+    few = len(found) <= numbers.LIT_BUTTONS and len(rows) - 1 <= numbers.LIT_OTHER_ROWS and not view.cursor_visible
+    return _with_one_lit(view, found) if few else None
 
 
 def find_lit_list(view: View) -> Menu | None:
@@ -123,3 +130,60 @@ def _blocks(view: View) -> Iterator[list[Item]]:
         if plain:
             block.append(Item(at, col, label))
     yield block
+
+
+def find_marked(view: View) -> Menu | None:
+    """`* Java` above `  Rust` and `  Go`: the lowest row with a mark, and the rows that begin where its words begin.
+
+    Only where the cursor is hidden or stands in the list: `git branch` marks one of its rows as well.
+    """
+    lowest = view.bottom()
+    for at in range(lowest, -1, -1):
+        match = _BULLETED.match(unframed(view.lines)[at])
+        if match is None:
+            continue
+        column = match.start("label")
+        above = _aligned(view, range(at - 1, -1, -1), column)
+        below = _aligned(view, range(at + 1, lowest + 1), column)
+        items = (*reversed(above), Item(at, column, match["label"].strip(), pointed=True), *below)
+        here = not view.cursor_visible or items[0].row <= view.row <= items[-1].row
+        low = lowest - items[-1].row <= numbers.BULLET_FOOT_ROWS
+        return Menu(items, len(above), "pointer") if len(items) >= 2 and low and here else None
+    return None
+
+
+def _aligned(view: View, order: range, column: int) -> list[Item]:
+    found: list[Item] = []
+    for at in order:
+        text = unframed(view.lines)[at]
+        label = text.strip()
+        if not label or len(text) - len(text.lstrip()) != column or len(label) > numbers.LONGEST_BULLETED:
+            break
+        found.append(Item(at, column, label))
+    return found
+
+
+def recognise_bulleted(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """A mark that text uses as well: only of a program that reads, and with words above it."""
+    menu = find_marked(view) if facts.reading else None
+    asked = question_above(view, menu.top) if menu else Asked()
+    return menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect) if menu and asked.text else None
+
+
+def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    menu = find_numbered(view, dialect.pointers)
+    if menu is None or any(item.pointed for item in menu.items) or _is_typed(view, menu):
+        return None
+    below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip()]
+    if not any(ARROWS.search(row) for row in below[: numbers.KEYS_ROWS]):
+        return None
+    asked = question_in_box(view, menu.top) or question_above(view, menu.top)
+    found = menu_finding(view, menu, _COUNTED_RULE, asked, dialect)
+    if menu.current >= 0:
+        return found
+    return replace(found, type=PromptType.TYPE_UNKNOWN, choices=(), text_steps=(), constraints={})
+
+
+def _is_typed(view: View, menu: Menu) -> bool:
+    """The cursor stands behind a line below the list that asks for its number."""
+    return view.cursor_visible and view.row > menu.bottom and view.before_cursor().rstrip().endswith((":", "?"))

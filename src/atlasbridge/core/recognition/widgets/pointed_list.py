@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, arrow
@@ -16,12 +17,12 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked, block, question_above
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.widgets.box_rows import find_box_rows
 from atlasbridge.core.recognition.widgets.field_rows import way_out
 from atlasbridge.core.recognition.widgets.filtered_list import find_counted
-from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding
-from atlasbridge.core.recognition.widgets.list_labels import verbatim
+from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, are_switched, menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import (
+    ARROWS,
+    BOXES,
     COUNTER,
     DISABLED,
     WRAPPED,
@@ -30,22 +31,24 @@ from atlasbridge.core.recognition.widgets.list_rows import (
     column_of,
     honest,
     item_of,
+    odd_one,
     read_row,
     row_pattern,
+    verbatim,
     walk,
 )
-from atlasbridge.core.recognition.widgets.odd_one import is_faded
 from atlasbridge.core.screen.frames import find_frames, unframed
+from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
+_SCROLLS = lazy(r"^(\s*+)[↑↓▲▼⇡⇣](?=\s{2})")  # beside a choice: the list goes on there
 _HINT = lazy(
     r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
     r"|space to|to toggle|esc to cancel|tab to amend",
     re.IGNORECASE,
 )
-ARROWS = lazy(r"use (?:the )?arrow|arrow[- ]keys|↑|to navigate|enter to (?:select|confirm|submit)", re.IGNORECASE)
 _POINTING_BULLETS = "●◉•"
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
 
@@ -53,24 +56,23 @@ _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of 
 def find_menu(view: View, pointers: str) -> Menu | None:
     """The lowest menu on the screen."""
     pattern = row_pattern(pointers)
-    rows = [
-        WRAPPED if at - 1 in view.joined else SEPARATOR.sub(r"\1- -", line) if SEPARATOR.match(line) else sketch
-        for at, (line, sketch) in enumerate(zip(view.lines, unframed(view.lines), strict=True))
-    ]
+    sketch = unframed(view.lines)
+    rows = [WRAPPED if at - 1 in view.joined else _row(line, sketch[at]) for at, line in enumerate(view.lines)]
     for at in range(len(rows) - 1, -1, -1):
         start = read_row(pattern, rows[at])
         if start and start["pointer"]:
             menu = _around(view, rows, pattern, at, start)
             if menu:
-                return verbatim(view, _lower_radios(view, rows, pattern, menu) or menu)
+                lower = find_box_rows(view, rows, pattern, below=menu.bottom)
+                return verbatim(view, lower or menu)  # what points above boxes, as an arrow before a name, was said
     found = _framed(view, rows, pointers) or _starred(view, rows, pointers) or find_box_rows(view, rows, pattern)
     return verbatim(view, found)
 
 
-def _lower_radios(view: View, rows: list[str], pattern: re.Pattern[str], menu: Menu) -> Menu | None:
-    """Rows with boxes further down: what points above them, as an arrow before the name of a tool, was said before."""
-    boxes = find_box_rows(view, rows, pattern)
-    return boxes if boxes and boxes.top > menu.bottom else None
+@lru_cache(maxsize=256)
+def _row(line: str, sketch: str) -> str:
+    """A row without its frame, without the arrow that says that the list goes on, and with a bar cut short."""
+    return SEPARATOR.sub(r"\1- -", line) if SEPARATOR.match(line) else _SCROLLS.sub(r"\1 ", sketch)
 
 
 def _framed(view: View, rows: list[str], pointers: str) -> Menu | None:
@@ -97,10 +99,14 @@ def _starred(view: View, rows: list[str], pointers: str) -> Menu | None:
 def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, start: re.Match[str]) -> Menu | None:
     """The rows above and below a pointer that are aligned with what it points at."""
     first = item_of(at, start)
+    if first.label.startswith("• ") and are_switched(view, Menu((first,), 0, "pointer")):
+        rows = [row.replace("•", "◻", 1) for row in rows]  # a bullet behind the pointer is a box that is not marked
+        start = read_row(pattern, rows[at]) or start
+        first = item_of(at, start)
     column = column_of(start)
+    rows = rows if first.number else _labels_alone(view, rows, at, column)
     above = walk(rows, pattern, range(at - 1, -1, -1), column, bool(first.number), bool(start["box"]))
-    below_from = at + 1 + _explained_by(view, rows, pattern, at, column)
-    below = walk(rows, pattern, range(below_from, len(rows)), column, bool(first.number), bool(start["box"]))
+    below = walk(rows, pattern, range(at + 1, len(rows)), column, bool(first.number), bool(start["box"]))
     if first.number:
         above, below = _counted(rows, first, above, -1), _counted(rows, first, below, 1)
     items = honest([*reversed(above), first, *below])
@@ -131,16 +137,43 @@ def _counted(rows: list[str], first: Item, others: list[Item], step: int) -> lis
     return out
 
 
-def _explained_by(view: View, rows: list[str], pattern: re.Pattern[str], at: int, column: int) -> int:
-    """How many faded rows below the pointed one explain it: a choice in plain colour follows them."""
-    end = at + 1
-    while end < len(rows) and rows[end] == WRAPPED:
-        end += 1
-    first = end
-    while end < len(rows) and rows[end].strip() and is_faded(view.style(end, len(rows[end]) - len(rows[end].lstrip()))):
-        end += 1
-    match = read_row(pattern, rows[end]) if end < len(rows) else None
-    return end - at - 1 if match and end > first and column_of(match) == column else 0
+def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str]:
+    """The rows of a list whose choices have words below them that are faded or set further in, without those, and
+    without the empty rows between such choices.  Where all but the pointed one are faded, that is only how the others
+    look."""
+    below = _next(rows, at)
+    if _begins(rows[below]) < column or not (_begins(rows[below]) > column or is_faded(view.style(below, column))):
+        return rows
+    faded = [
+        _begins(row) > column or (_begins(row) >= 0 and is_faded(view.style(place, _begins(row))))
+        for place, row in enumerate(rows)
+    ]
+    heads = [
+        place for place, row in enumerate(rows[:-1])
+        if _begins(row) == column and (place == at or not faded[place]) and faded[_next(rows, place)]
+    ]  # fmt: skip
+    out = list(rows)
+    for place in heads:
+        end = _next(rows, place)
+        while end < len(rows) and faded[end]:
+            out[end] = WRAPPED
+            end += 1
+        follows = _begins(rows[end]) == column if end < len(rows) else False
+        if place == at and heads == [at] and not follows:
+            return rows
+        if end + 1 in heads and not rows[end].strip():
+            out[end] = WRAPPED
+    return out
+
+
+def _begins(row: str) -> int:
+    """The column of its first word."""
+    return next((place for place, char in enumerate(row) if char.isalnum()), -1)
+
+
+def _next(rows: list[str], at: int) -> int:
+    """The row below, without what the terminal has wrapped."""
+    return next((place for place in range(at + 1, len(rows)) if rows[place] != WRAPPED), len(rows) - 1)
 
 
 def _without_header(view: View, items: list[Item]) -> list[Item]:
@@ -177,7 +210,9 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     around = "\n".join(" ".join(line.split()) for line in view.lines[max(0, menu.top - 4) : view.bottom() + 1])
     if hinted:
         return bool(ARROWS.search(around))
-    below = [line for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
+    explains = menu.items[-1].detail.split("\n")
+    said = [line.strip() for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
+    below = [line for line in said if line not in explains]
     at_the_end = view.bottom() - menu.bottom <= 2 or (menu.how == "pointer" and len(below) <= numbers.STATUS_ROWS)
     low = menu.numbered or (not view.cursor_visible and len(below) <= numbers.ASKED_STATUS_ROWS)
     counted = menu.how == "pointer" and low and question_above(view, menu.top).text.endswith("?")
@@ -195,3 +230,33 @@ def _asked_below(view: View, menu: Menu) -> bool:
     below = view.cursor_visible and view.row > menu.bottom and not menu.upwards
     asks = re.search(r"[^\W\d_]{3}.*[?:)\]>]", view.before_cursor())  # half an answer may stand behind it
     return below and asks is not None and not ARROWS.search("\n".join(view.lines))
+
+
+def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: int = -1) -> Menu | None:
+    """Rows that all begin with a mark: the filled one, or the one in another colour, is where the keys go."""
+    block: list[Item] = []
+    for at in range(len(rows) - 1, below, -1):
+        if rows[at] == WRAPPED:
+            continue
+        match = read_row(pattern, rows[at])
+        marked = match and (match["box"] or (match["pointer"] and match["pointer"] in BOXES))
+        if match and marked and (not block or abs(item_of(at, match).col - block[-1].col) <= numbers.GROUP_INDENT):
+            block.append(_with_its_box(item_of(at, match), match))
+        elif len(block) >= 2:
+            break
+        elif rows[at].strip():
+            block = []
+    if len(block) < 2:
+        return None
+    items = tuple(honest(list(reversed(block))))
+    filled = [at for at, item in enumerate(items) if item.checked]
+    odd = odd_one(view, [(item.row, item.col) for item in items])
+    here = [at for at, item in enumerate(items) if item.row == view.row and view.cursor_visible]
+    if odd >= 0 or here:
+        return Menu(items, odd if odd >= 0 else here[0], "radio")
+    return Menu(items, filled[0] if len(filled) == 1 else -1, "mark")
+
+
+def _with_its_box(item: Item, match: re.Match[str]) -> Item:
+    box = item.box or match["pointer"] or ""
+    return replace(item, pointed=False, box=box)

@@ -1,15 +1,24 @@
-"""Pagers, editors and other full-screen programs at rest of which nothing else is known: a person must look."""
+"""Pagers, editors and other full-screen programs: the line in which they ask, or, at rest, that a person must look.
+
+They ask in a bar, in the last row, or apart near the foot.
+"""
 
 from __future__ import annotations
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, PromptType
+from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
+from atlasbridge.core.recognition.kinds import asks_for_secret
+from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE, Line, line_finding
 from atlasbridge.core.screen.frames import is_drawn
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
+
+_ASKED_BELOW = lazy(r"^(?P<ask>\W{0,3}[^\W\d_][^:?]{1,60}(?:\[[^\]]*\])?[:?])\s(?P<filled>\S.*)?$")
 
 
 def has_bar(view: View) -> bool:
@@ -33,3 +42,25 @@ def _glimpse(view: View, row: int) -> str:
     if sum(map(len, below)) + len(below) >= EXCERPT_LIMIT:
         return "\n".join(below)[:EXCERPT_LIMIT].strip()
     return cut("\n".join([*above, *below]))
+
+
+def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """Full-screen programs ask in a bar, or in the very last row: `File Name to Write: out.txt`."""
+    bar = bool(view.style(view.row, 0) & REVERSE) or view.row == len(view.lines) - 1 or _stands_apart(view)
+    asked = _ASKED_BELOW.match(view.before_cursor()) if bar and view.cursor_visible else None
+    if asked is None:
+        return None
+    filled = asked["filled"] or ""
+    found = line_finding(
+        view, Line(asked["ask"].strip(), view.row), facts, "footer", PromptType.TYPE_FREE_TEXT, numbers.LIKELY
+    )
+    clear = (Step(BACKSPACE * len(filled), When.REDRAWN),) if filled else ()
+    if asks_for_secret(found.core, dialect):
+        found = replace(found, constraints={**found.constraints, "secret": True})
+    return replace(found, excerpt=found.core, question=found.core, line_mode=False, filled=filled, text_steps=clear)
+
+
+def _stands_apart(view: View) -> bool:
+    """Near the foot of the screen, with nothing right above and below it but frames."""
+    beside = [view.lines[at] for at in (view.row - 1, view.row + 1) if 0 <= at < len(view.lines)]
+    return view.row >= len(view.lines) - numbers.APART_ROWS and all(is_drawn(line) for line in beside)

@@ -1,4 +1,4 @@
-"""What one of the dialect's rules knows by its words in a region of the screen: a tool's input box, its own questions.
+"""What a dialect's rules and marks know by words in a region of the screen: a tool's input box, its own questions.
 
 Answered as the rule says; an idle box also tells what the tool said last.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.step import Stands, Step, Until, When
-from atlasbridge.core.recognition.asking_line import Line
+from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any, steady
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
-from atlasbridge.core.recognition.regions import region_text
-from atlasbridge.core.recognition.secrecy import asks_for_secret
+from atlasbridge.core.recognition.kinds import asks_for_secret
+from atlasbridge.core.recognition.widgets.line_finding import Line
 from atlasbridge.core.recognition.widgets.line_question import finding_of
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.view import View
@@ -64,3 +64,24 @@ def last_words(view: View, row: int, dialect: Dialect) -> str:
         elif taken and sum(map(len, taken)) > 80:
             break
     return "\n".join(taken)
+
+
+def region_text(view: View, region: str) -> tuple[str, int]:
+    """The text of a region, and the row it begins on."""
+    if region == "title":
+        return view.title, 0
+    if region == "screen":
+        return "\n".join(view.lines), 0
+    bottom = view.bottom() + 1
+    rows = numbers.TAIL_ROWS if region == "tail" else numbers.FOOTER_ROWS
+    top = max(0, bottom - rows)
+    return "\n".join(view.lines[top:bottom]), top
+
+
+def stated(view: View, dialect: Dialect) -> str:
+    """What the tool says about itself on the screen or in its title: "busy", "idle", "blocked", or ""."""
+    for mark in dialect.marks:
+        text, _ = region_text(view, mark.region)
+        if compiled(mark.pattern).search(text):
+            return mark.state
+    return ""

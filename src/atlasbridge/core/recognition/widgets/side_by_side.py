@@ -13,15 +13,15 @@ from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.kinds import refuses
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu
-from atlasbridge.core.recognition.widgets.odd_one import odd_one
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, odd_one
 from atlasbridge.core.screen.frames import unframed
+from atlasbridge.core.screen.style import is_dull
 from atlasbridge.core.screen.view import BACKGROUND, View
 from atlasbridge.core.values import replace
 
 _RADIO_IN_A_ROW = lazy(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
 _ASKS = lazy(r"[?:›»…‣]\s*$")
-_LIT_RUN = lazy(r"^\s*+(?:\S++(?:\s{1,6}(?=\S))?)+")
+_LIT_RUN = lazy(r"^\s*+(?:\S++(?:\s{1,10}(?=\S))?)+")
 _APART = lazy(r"\S++(?: \S++)*+")
 _TOGGLE = lazy(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
 _SWITCH = lazy(r"^\?\s.*\s(Yes)\s?/\s?(No)\s*$", re.IGNORECASE)  # one of them is lit, and no cursor is shown
@@ -73,15 +73,17 @@ def find_lit_words(view: View) -> Menu | None:
         grounds = [view.style(at, item.col) >> BACKGROUND for item in words]
         alone = [place for place, ground in enumerate(grounds) if grounds.count(ground) == 1]
         if len(words) >= 2 and len(set(grounds)) == 2 and len(alone) >= 1:
-            lit = alone[0] if len(alone) == 1 else _off_the_ground(view, at, grounds)
+            lit = alone[0] if len(alone) == 1 else _off_the_ground(view, words)
             return Menu(tuple(words), lit, "colour") if lit >= 0 else None
     return None
 
 
-def _off_the_ground(view: View, at: int, grounds: list[int]) -> int:
-    """Of two words the one whose ground is not that of the row."""
-    usual = view.style(at, view.cols - 1) >> BACKGROUND
-    lit = [place for place, ground in enumerate(grounds) if ground != usual]
+def _off_the_ground(view: View, words: list[Item]) -> int:
+    """Of two words the one whose ground is not that of the row, or the only one whose ground has a colour."""
+    usual = view.style(words[0].row, view.cols - 1) >> BACKGROUND
+    styles = [view.style(item.row, item.col) for item in words]
+    off = [place for place, style in enumerate(styles) if style >> BACKGROUND != usual]
+    lit = off if len(off) == 1 else [place for place, style in enumerate(styles) if not is_dull(style)]
     return lit[0] if len(lit) == 1 else -1
 
 

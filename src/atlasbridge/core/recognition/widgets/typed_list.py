@@ -10,16 +10,14 @@ import re
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
-from atlasbridge.core.prompt.model import Choice, PromptType
+from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import block, compact, question_above
-from atlasbridge.core.recognition.asking_line import Line
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.kinds import asks_to_choose, is_always, refuses
-from atlasbridge.core.recognition.widgets.line_finding import default_in, line_finding, typed_key
-from atlasbridge.core.recognition.widgets.shell_line import _BARE, is_shell
+from atlasbridge.core.recognition.kinds import asks_to_choose, choice_of, refuses
+from atlasbridge.core.recognition.widgets.line_finding import _BARE, Line, default_in, is_shell, line_finding, typed_key
 from atlasbridge.core.screen.frames import is_drawn, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
@@ -145,23 +143,18 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
     default = default_in(line.text)
     # Places; its own numbers where taking one for the other could turn a no into a yes.
     placed = listed.kind == "numbers" and not any(refuses(label, dialect) for _, label in listed.items)
-    choices = tuple(
-        Choice(
-            str(at) if placed else key,
-            label if not placed or key == str(at) else f"{key}: {label}",
-            (*found.text_steps, *typed_key(key, facts)),
-            refuses=refuses(label, dialect),
-            always=is_always(label, dialect),
-            default=key == default or key == listed.current,
-        )
-        for at, (key, label) in enumerate(listed.items, 1)
-    )
+    choices = []
+    for at, (key, label) in enumerate(listed.items, 1):
+        steps = (*found.text_steps, *typed_key(key, facts))
+        choice = choice_of(key, label, steps, dialect, default=key in (default, listed.current))
+        shown = label if key == str(at) else f"{key}: {label}"
+        choices.append(replace(choice, value=str(at), label=shown) if placed else choice)
     head = question_above(view, listed.row)
     own = block([*_between(view, listed, line), line.text])
     question = "\n".join(part for part in (head.text, own) if part)
     core = f"{question}\0" + "\0".join(label for _, label in listed.items)
     limit = {**found.constraints, "min_choice": 1, "max_choice": len(choices)}
-    found = replace(found, choices=choices, core=core, constraints=limit, structural=True, whole=head.whole)
+    found = replace(found, choices=tuple(choices), core=core, constraints=limit, structural=True, whole=head.whole)
     found = replace(found, question=question, excerpt=compact(question))
     said = " ".join(view.lines[listed.row : line.row + 1])
     return _several(found, listed) if _TAKES_SEVERAL.search(said) and not line.filled else found

@@ -1,0 +1,319 @@
+"""Attacks on a desk that aim at everybody: a machine, a page or a stranger whose words no table can keep, who wants to
+be told what is not theirs, or whose rights ended a moment ago."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.desk.conftest import database, desk, root, server
+from tests.support.desk_chats import chat_file, sees, telegram_table
+from tests.support.fake_telegram import FakeTelegram
+from tests.support.fleet import Desk, desk_on, new_machine, until
+from tests.support.postgres import Postgres
+from tests.trust.test_the_desk_refuses import dial, hears, say
+
+from atlasbridge.core.fleet_wire import PATH, decode_message, from_text, to_text
+from atlasbridge.desk import machines, people
+from atlasbridge.desk.database import Database
+from atlasbridge.desk.proving import verify_all
+from atlasbridge.fleet.websocket import WebSocket
+
+__all__ = ["database", "desk", "root", "server"]
+pytestmark = pytest.mark.heavy
+LONG = "x" * 9000
+DEEP = "[" * 8000
+
+# each is one message of a machine that is known; none of them may reach beyond its own link
+WORDS: list[str] = [
+    json.dumps({"m": "outcome", "id": LONG, "ok": True, "stage": "typed", "sentence": ""}),
+    json.dumps({"m": "outcome", "id": "a\x00b", "ok": True, "stage": "typed", "sentence": ""}),
+    json.dumps({"m": "outcome", "id": "a\ud800b", "ok": False, "reason": "\x00", "sentence": ""}),
+    json.dumps({"m": "proof", "request": LONG, "lines": []}),
+    json.dumps({"m": "proof", "request": "\x00", "lines": []}),
+    json.dumps({"m": "screen", "session_id": LONG, "screen": {"lines": []}}),
+    json.dumps({"m": "screen", "session_id": "\x00", "screen": {"lines": ["\x00"]}}),
+    json.dumps({"m": "policy", "digest": "\x00", "fault": "\ud800"}),
+    '{"m": "up", "seq": 1e999, "items": []}',
+    '{"m": "up", "seq": 99999999999999999999999, "items": []}',
+    '{"m": "up", "seq": 1, "items": [{"seq": 1, "kind": "session", "id": "s", "body": {"state": "a\\u0000"}}]}',
+    '{"m": "up", "seq": 1, "items": [{"seq": 1, "kind": "prompt", "id": "p", "ttl_s": 1e999, "body": '
+    '{"state": "created", "session_id": "s", "x": NaN}}]}',
+    '{"m": "up", "seq": 1, "items": ' + DEEP + "}",
+    DEEP,
+]
+
+
+@pytest.mark.parametrize("words", WORDS, ids=range(len(WORDS)))
+async def test_what_one_machine_says_ends_nobody_elses_desk(
+    desk: Desk, root: Path, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    honest, evil = await new_machine(desk, root, "honest"), await new_machine(desk, root, "evil")
+    alice = await desk.person("alice", "admin")
+    await evil.stop()
+    link = await dial(desk, evil)
+    with caplog.at_level(logging.WARNING):
+        await link.send(words)
+        await say(link, "beat", head=[0, "genesis"])
+        await _answered_or_ended(link)
+        honest.sit().ask()
+        (shown,) = await alice.sees(1)
+        assert (await alice.decide(shown, "y"))["accepted"]
+    await link.close()
+    assert not desk.office_ended, "the desk's own work has ended"
+    assert "Traceback" not in caplog.text
+    await honest.stop()
+
+
+async def _answered_or_ended(link: WebSocket) -> None:
+    async with asyncio.timeout(20):
+        while (text := await link.receive()) is not None:
+            if decode_message(text)["m"] == "beat":
+                return
+
+
+NOBODY: list[str] = [
+    json.dumps({"m": "enter", "machine": "\x00", "signature": "", "nonce": ""}),
+    json.dumps({"m": "enter", "machine": "\ud800", "signature": "", "nonce": ""}),
+    json.dumps({"m": "join", "token": "\ud800", "key": "", "signature": "", "name": "x", "nonce": ""}),
+    DEEP,
+]
+
+
+@pytest.mark.parametrize("words", NOBODY, ids=range(len(NOBODY)))
+async def test_what_a_stranger_says_is_turned_away_without_a_fault_of_ours(
+    desk: Desk, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        link = await WebSocket.dial(desk.url, PATH)
+        await link.send(words)
+        async with asyncio.timeout(20):
+            while await link.receive() is not None:
+                pass
+        await link.close()
+    assert "Traceback" not in caplog.text
+
+
+REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
+    ("POST", "/api/decide", {"content": json.dumps({"machine": "\x00", "prompt": "p", "value": "y"})}),
+    ("POST", "/api/decide", {"content": json.dumps({"machine": "\ud800", "prompt": "p", "value": "y"})}),
+    ("POST", "/api/decide", {"content": json.dumps({"machine": "m", "prompt": "p", "value": "y", "key": "\x00"})}),
+    ("POST", "/api/decide", {"content": DEEP}),
+    ("POST", "/api/login", {"content": DEEP}),
+    ("POST", "/api/login", {"content": json.dumps({"token": "\ud800"})}),
+    ("POST", "/api/login", {"content": b"\xff\xfe\x00"}),
+    ("GET", "/api/decisions/%00", {}),
+    ("GET", "/api/prompts?q=%00", {}),
+    ("GET", "/api/prompts?machine=%00&folder=%00&limit=9&offset=99999999", {}),
+    ("GET", "/api/history?person=%00", {}),
+    ("GET", "/api/screen?machine=%00&session=%00", {}),
+    ("GET", "/api/me", {"headers": {"host": "["}}),
+    ("GET", "/api/me", {"headers": {"host": "localhost:99999999"}}),
+    ("POST", "/api/logout", {"headers": {"origin": "http://["}}),
+]
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=range(len(REQUESTS)))
+async def test_a_request_that_no_table_can_keep_is_refused_and_is_no_fault(
+    desk: Desk, request_: tuple[str, str, dict[str, Any]]
+) -> None:
+    alice = await desk.person("alice", "admin")
+    method, path, given = request_
+    answer = await alice.client.request(method, path, **given)
+    assert answer.status_code in (200, 400, 403, 404), (answer.status_code, answer.text)
+
+
+@pytest.mark.parametrize("origin", ["http://127.0.0.1:{other}", "http://localhost:{other}", "https://127.0.0.1:{port}"])
+async def test_a_page_on_another_port_of_this_host_decides_nothing(desk: Desk, root: Path, origin: str) -> None:
+    """For a browser it is the same site, so the cookie comes along: whoever may open a port here could answer."""
+    machine = await new_machine(desk, root)
+    alice = await desk.person("alice", "admin")
+    machine.sit().ask()
+    (shown,) = await alice.sees(1)
+    port = httpx.URL(desk.url).port or 0
+    given = {"machine": shown["machine_id"], "prompt": shown["prompt_id"], "value": "y"}
+    headers = {"origin": origin.format(port=port, other=port + 1)}
+    answer = await alice.client.post("/api/decide", json=given, headers=headers)
+    assert answer.status_code == 403 and machine.sitters[0].orders == []
+    own = await alice.client.post("/api/decide", json=given, headers={"origin": desk.url})
+    assert own.status_code == 200 and own.json()["accepted"]
+    await machine.stop()
+
+
+@pytest.mark.parametrize("how", ["removed", "denied", "out of the team", "only to see"])
+async def test_what_somebody_wanted_who_may_not_any_more_is_not_sent(desk: Desk, root: Path, how: str) -> None:
+    """The machine was cut off; in between the person lost the right."""
+    machine = await new_machine(desk, root)
+    bert = await desk.person("bert")
+    team = how == "out of the team"
+    if team:
+        await people.set_team(desk.database, "ops", "bert", True, "test")
+    await people.allow(desk.database, "@ops" if team else "bert", "box", "*", "answer", "test")
+    alice = await desk.person("alice", "admin")
+    sitter = machine.sit()
+    sitter.ask()
+    (shown,) = await bert.sees(1)
+    await machine.told_all()
+    await machine.stop()
+    deciding = asyncio.create_task(bert.decide(shown, "y"))
+    await until(lambda: _count(desk, "decisions"))
+    if how == "removed":
+        await people.remove(desk.database, "bert", "test")
+    elif team:
+        await people.set_team(desk.database, "ops", "bert", False, "test")
+    else:
+        await people.deny(desk.database, "bert", "box", "*", "test")
+        if how == "only to see":
+            await people.allow(desk.database, "bert", "box", "*", "see", "test")
+    await (await machine.start()).connected()
+    told = await deciding
+    assert not told.get("accepted") and told["stage"] == "not_allowed", told
+    assert sitter.orders == [] and sitter.typed == {}
+    (again,) = await alice.sees(1)
+    assert (await alice.decide(again, "n"))["accepted"]
+    await machine.stop()
+
+
+async def _count(desk: Desk, table: str) -> bool:
+    return bool(await desk.database.rows(f"SELECT 1 FROM {table}"))
+
+
+async def test_a_log_that_was_cut_behind_what_was_followed_is_named(desk: Desk, root: Path) -> None:
+    """The proof went further than the last head that was told: a shorter log, or another one, is still one that
+    was cut."""
+    machine = await new_machine(desk, root)
+    for _ in range(3):
+        machine.sit()
+    await machine.told_all()
+    verdict = await verify_all(desk.database, 20.0)
+    assert verdict["ok"], verdict
+    (row,) = await desk.database.rows("SELECT id, proved_count, proved_hash, head_count FROM machines")
+    assert row["proved_count"] > 1
+    await machine.stop()
+    # as if the head had not come along with the proof
+    await desk.database.rows("UPDATE machines SET head_count = 1, head_hash = 'h'")
+    link = await dial(desk, machine, head=[row["proved_count"] - 1, "another"])
+    await say(link, "beat", head=[row["proved_count"] - 1, "another"])
+    await hears(link, "beat")
+    (after,) = await desk.database.rows("SELECT log_fault FROM machines")
+    assert "cut or rewritten" in after["log_fault"]
+    await link.close()
+
+
+async def test_a_log_of_which_another_head_was_proved_is_named(desk: Desk, root: Path) -> None:
+    machine = await new_machine(desk, root)
+    machine.sit()
+    await machine.told_all()
+    assert (await verify_all(desk.database, 20.0))["ok"]
+    (row,) = await desk.database.rows("SELECT proved_count FROM machines")
+    await machine.stop()
+    await desk.database.rows("UPDATE machines SET head_count = 0, head_hash = 'genesis'")
+    link = await dial(desk, machine, head=[row["proved_count"], "another"])
+    await say(link, "beat", head=[row["proved_count"], "another"])
+    await hears(link, "beat")
+    (after,) = await desk.database.rows("SELECT log_fault FROM machines")
+    assert "cut or rewritten" in after["log_fault"]
+    await link.close()
+
+
+async def test_what_was_proved_is_a_head_that_may_not_go_back(desk: Desk, root: Path) -> None:
+    machine = await new_machine(desk, root)
+    machine.sit()
+    await machine.told_all()
+    assert (await verify_all(desk.database, 20.0))["ok"]
+    (row,) = await desk.database.rows("SELECT head_count, head_hash, proved_count, proved_hash FROM machines")
+    assert row["head_count"] >= row["proved_count"] > 0
+    await machine.stop()
+
+
+@pytest.mark.parametrize("path", ["/api/events", "/api/screen"])
+async def test_a_browser_that_was_logged_out_is_shown_nothing_more(desk: Desk, root: Path, path: str) -> None:
+    machine = await new_machine(desk, root)
+    alice = await desk.person("alice", "admin")
+    other = await desk.visitor("alice")
+    sitter = machine.sit()
+    await machine.told_all()
+    query = {"machine": machine.belonging.machine_id, "session": sitter.session_id}
+    async with alice.client.stream("GET", path, params=query if path.endswith("screen") else {}) as stream:
+        lines = stream.aiter_lines()
+        assert await anext(lines)
+        await alice.post("/api/logout")
+        async with asyncio.timeout(20):
+            async for _ in lines:
+                desk.office.wakeups.tell("board", f"screen:{query['machine']}:{query['session']}")
+    assert (await other.get("/api/me"))["status"] == 200
+    await machine.stop()
+
+
+async def test_a_flood_of_strangers_does_not_fill_the_log(desk: Desk) -> None:
+    """Of what nobody known does, the first of a minute stand there one by one; the rest is counted."""
+    async with httpx.AsyncClient(base_url=desk.url) as client:
+        for number in range(60):
+            answer = await client.post("/api/login", json={"token": f"guess {number}"})
+            assert answer.status_code == 403
+    for number in range(40):
+        await machines.refuse_entry(desk.database, f"nobody{number}", "unknown")
+    events = await desk.events()
+    assert events.count("LOGIN_REFUSED") == 20 and events.count("ENTER_REFUSED") == 20
+    token = await people.login_link(desk.database, (await _alice(desk)))
+    async with httpx.AsyncClient(base_url=desk.url) as client:
+        assert (await client.post("/api/login", json={"token": token})).status_code == 200
+
+
+async def _alice(desk: Desk) -> str:
+    await people.add(desk.database, "alice", "admin", "test")
+    return "alice"
+
+
+async def test_who_asks_whether_the_desk_is_well_is_told_nothing_of_its_database(
+    server: Postgres, database: str
+) -> None:
+    async with desk_on(database) as running:
+
+        async def away(*_: object) -> None:
+            from atlasbridge.core.errors import StoreError
+
+            raise StoreError('PostgreSQL is away: connection to server at "10.1.2.3", port 5432 failed: user "dba"', "")
+
+        running.database.rows = away  # type: ignore[method-assign,assignment]
+        async with httpx.AsyncClient(base_url=running.url, cookies={"atlasbridge_desk": "x"}) as client:
+            for path in ("/ready", "/api/me"):
+                answer = await client.get(path)
+                assert answer.status_code == 503
+                assert "10.1.2.3" not in answer.text and "dba" not in answer.text
+
+
+@pytest.mark.parametrize("text", ["AA!!AA", "AAAA\n", "AB", "A A A A", "AA==", "ÄÄ"])
+def test_a_key_is_written_in_one_way_only(text: str) -> None:
+    found = from_text(text)
+    assert found == b"" or to_text(found) == text
+
+
+def test_the_password_in_an_address_of_a_database_is_not_printed() -> None:
+    with pytest.raises(Exception) as caught:
+        Database("mysql://ada:swordfish@db/x")
+    assert "swordfish" not in str(caught.value)
+
+
+async def test_a_number_without_end_stops_nobodys_chat(server: Postgres, root: Path) -> None:
+    with FakeTelegram() as telegram:
+        ada = telegram.person(1001)
+        async with desk_on(server.new_database(), chats=chat_file(root, telegram=telegram_table(telegram))) as desk:
+            await desk.in_chat("ada", "telegram:1001", "admin")
+            evil, honest = await new_machine(desk, root, "evil"), await new_machine(desk, root, "honest")
+            await evil.stop()
+            link = await dial(desk, evil)
+            body = {"state": "awaiting_reply", "session_id": "s", "question": "Whole?", "excerpt": "Whole?"}
+            odd = {"evidence": [{"signal": "x", "score": 10**400}], "constraints": {"max_length": 10**400}}
+            items = [{"seq": 1, "kind": "prompt", "id": "p", "ttl_s": 600, "body": {**body, **odd}}]
+            await say(link, "up", seq=1, items=items, head=[0, "genesis"])
+            await hears(link, "ack")
+            honest.sit().ask()
+            await sees(ada, "Continue?")
+            await link.close()
+            await honest.stop()
