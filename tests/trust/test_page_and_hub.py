@@ -15,7 +15,7 @@ from tests.support.fake_host import SECRET, FakeHost
 from tests.support.hubs import HubProcess, hub_process
 from tests.support.page_client import API, LinkLogin, enter, enter_now, greet, signer
 from tests.support.sample_prompt import MENU, YES_NO
-from tests.support.waiting import until, wait_for
+from tests.support.waiting import until, wait_for, written
 
 from atlasbridge.channels.web import channel as channel_module
 from atlasbridge.channels.web.proof import proof
@@ -262,8 +262,7 @@ def test_a_password_prompt_whose_time_is_over_is_asked_again(real: HubProcess) -
 
 
 def test_a_password_is_not_given_to_whoever_has_a_dead_hubs_port(real: HubProcess) -> None:
-    wait_for(lambda: (real.home.root / "web.json").exists())
-    record = json.loads((real.home.root / "web.json").read_text())
+    record = json.loads(written(real.home.root / "web.json"))
     real.kill_9()
     with squat(record["port"]) as stranger:
         stranger.settimeout(0.5)
