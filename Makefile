@@ -9,6 +9,7 @@ CODE   := src tests tools examples
 TOOL   ?=
 JOBS   ?= 3
 ARGS   ?=
+OF_RUN := $(wildcard tests/integration/test_run_*.py) tests/integration/test_job_control.py tests/integration/test_attach_sessions.py
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-all test-tools lint format hooks coverage bench lab lab-real torture reference docs clean
@@ -36,9 +37,10 @@ run: $(INSTALLED) ## the demo: a sample agent that asks questions; make run TOOL
 test: $(READY) ## the tests that need Python alone, a few minutes
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not browser and not tools and not heavy" $(ARGS)
 
-test-all: $(READY) ## also installs and runs what needs more: two browsers, strace, full-screen programs, real AI CLIs
+test-all: $(READY) ## also installs and runs what needs more: two browsers, strace, full-screen programs, real AI CLIs; `run` by the zygote
 	tools/install-extras
 	$(BIN)/python -m pytest -q -m "browser or tools or heavy" $(ARGS)
+	WITH_ZYGOTE=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not browser and not tools and not heavy" $(OF_RUN)
 
 test-tools: $(READY) ## every dialog of Claude Code and Codex, the main ones of Continue and Kimi Code, real programs on a mock model
 	tools/install-extras tools

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from atlasbridge.channels.introduction import Introduction
     from atlasbridge.config.load import Configuration
     from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
+    from atlasbridge.core.detection.detector import Detector
     from atlasbridge.core.detection.settings import DetectorSettings
     from atlasbridge.core.host.edges import HostParts, Prepared
     from atlasbridge.core.host.opened import DetectorLike
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from atlasbridge.core.recognition.dialect import Dialect
     from atlasbridge.core.routing.chat_plan import ChatPlan
     from atlasbridge.core.session.plan import Plan
+    from atlasbridge.core.session.settings import SessionSettings
     from atlasbridge.core.tty import Ending, Pty, Size
 
 CHANNEL_SETTINGS = {
@@ -190,9 +192,7 @@ def run_hub(home: Home, environ: Mapping[str, str], on_ready: Callable[[], None]
 def run_session(plan: Plan) -> Ending:
     """Start the session host and lend it this terminal until the session ends or leaves it."""
     if plan.backend == "conpty" or sys.platform == "win32":
-        from atlasbridge.os.tty.on_console import run_on_console
-
-        return run_on_console(plan)
+        return run_console_session(plan)
     from atlasbridge.core.client.client import Client
     from atlasbridge.core.host.launch import launch
     from atlasbridge.core.host.zygote.bring_up import start_zygote
@@ -209,6 +209,21 @@ def run_session(plan: Plan) -> Ending:
     return client.run()
 
 
+def run_console_session(plan: Plan) -> Ending:
+    """The same on a Windows console: in this very process, which asks and types like any host."""
+    from atlasbridge.os.tty.noprobe import NoProbe
+    from atlasbridge.os.tty.on_console import refuse_on_console, run_on_console
+
+    refuse_on_console(plan)
+    home, settings, detection = settle_session(plan)
+    parts = host_parts(home, detection)
+
+    def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
+        return make_detector(home, plan, size, detector_settings(detection, plan.environ)), NoProbe()
+
+    return run_on_console(plan, home, replace(parts, judge=judge), settings)
+
+
 def host_session(plan: Plan, client: socket.socket) -> NoReturn:
     """In a process that the zygote has forked: the session's host, with the caller's terminal at the other end."""
     from atlasbridge.core.host.launch import host_here
@@ -218,11 +233,19 @@ def host_session(plan: Plan, client: socket.socket) -> NoReturn:
 
 def prepare_session(plan: Plan) -> Prepared:
     """Everything that can be wrong before a tool starts is said here, as an exception."""
-    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
     from atlasbridge.core.client.client import terminal_size
     from atlasbridge.core.host.edges import Prepared
-    from atlasbridge.core.host.terminal.detach_key import DetachKey
     from atlasbridge.os.tty.posix import own_line_settings
+
+    home, settings, detection = settle_session(plan)
+    attributes = None if plan.detach else own_line_settings()
+    return Prepared(home, host_parts(home, detection), settings, terminal_size(), attributes)
+
+
+def settle_session(plan: Plan) -> tuple[Home, SessionSettings, Mapping[str, Any]]:
+    """What the configuration says of it."""
+    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
+    from atlasbridge.core.host.terminal.detach_key import DetachKey
 
     home = Home.find(os.environ)
     home.prepare()
@@ -231,8 +254,7 @@ def prepare_session(plan: Plan) -> Prepared:
     check_dialect(home, plan)
     if plan.channels and plan.hub:
         refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
-    attributes = None if plan.detach else own_line_settings()
-    return Prepared(home, host_parts(home, detection), settings, terminal_size(), attributes)
+    return home, settings, detection
 
 
 def attach_session(name: str) -> Ending:
@@ -262,18 +284,10 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
         return PosixPTY.spawn(start.command, start.environ, None, size, attributes)
 
     def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
-        from atlasbridge.core.detection.detector import Detector
-
         start = starts[plan.session_id]
         settings = replace(detector_settings(detection, plan.environ), folder=plan.cwd, hook_s=start.hook_s)
-        dialect = find_dialect(home, plan.dialect, plan.command[0])
-        if plan.environ.get("ATLASBRIDGE_CAPTURE_PROMPTS") == "1":
-            from atlasbridge.lab.capture import FOLDER, CapturingDetector
-
-            folder = home.root / FOLDER
-            return CapturingDetector(dialect, size.rows, size.cols, settings, folder, plan.tool), _probe(pty)
-        detector = Detector(dialect, size.rows, size.cols, settings)
-        if start.outside:
+        detector = make_detector(home, plan, size, settings)
+        if start.outside and not captures_prompts(plan):
             from atlasbridge.adapters.told import ToldDetector
 
             return ToldDetector(detector), _probe(pty)
@@ -290,6 +304,21 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
         start_hub(home)
 
     return HostParts(spawn, judge, encode, start_hub, str(home.socket))
+
+
+def captures_prompts(plan: Plan) -> bool:
+    return plan.environ.get("ATLASBRIDGE_CAPTURE_PROMPTS") == "1"
+
+
+def make_detector(home: Home, plan: Plan, size: Size, settings: DetectorSettings) -> Detector:
+    from atlasbridge.core.detection.detector import Detector
+
+    dialect = find_dialect(home, plan.dialect, plan.command[0])
+    if captures_prompts(plan):
+        from atlasbridge.lab.capture import FOLDER, CapturingDetector
+
+        return CapturingDetector(dialect, size.rows, size.cols, settings, home.root / FOLDER, plan.tool)
+    return Detector(dialect, size.rows, size.cols, settings)
 
 
 def detector_settings(detection: Mapping[str, Any], environ: Mapping[str, str]) -> DetectorSettings:

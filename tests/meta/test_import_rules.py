@@ -125,7 +125,8 @@ FLOORS = (
         "detached",
         "own_python",
     }
-    | {"peer", "kin", "shield", "vocabulary", "lean", "home_folder"},
+    | {"peer", "kin", "shield", "vocabulary", "lean", "home_folder", "loopback", "hub_line"}
+    | {"system", "file_lock", "readiness", "kin_windows"},
     {"screen"},
     {"prompt"},
     {"recognition"},

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-import os
+import sys
+from types import ModuleType
+from typing import Any
 
 import pytest
 
+from atlasbridge.adapters.dialect_files import load_dialect
+from atlasbridge.core.clock import SystemClock
+from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.host.console.console_inlet import ConsoleInlet
+from atlasbridge.core.host.console.console_session import ConsoleSession
+from atlasbridge.core.host.edges import HostParts
+from atlasbridge.core.host.logbook import Logbook
+from atlasbridge.core.host.supervisor import Beat
+from atlasbridge.core.session.plan import Plan
+from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.tty import Size
-from atlasbridge.os.tty.windows import WindowsPTY, show_on_console
+from atlasbridge.os.tty.noprobe import NoProbe
+from atlasbridge.os.tty.own_console import OwnConsole
+from atlasbridge.os.tty.windows import WindowsPTY
 
 
 class FakeProcess:
@@ -22,14 +36,16 @@ class FakeProcess:
         self.written: list[str] = []
         self.ended: list[bool] = []
         self.size = (0, 0)
-        self.stubborn = False
+        self.stubborn = self.gone = False
 
     def read(self, size: int) -> str:
         if not self._output:
             raise EOFError
-        return self._output.pop(0)
+        return self._output.pop(0)  # "" means that nothing came, not that it is over
 
     def write(self, text: str) -> None:
+        if self.gone:
+            raise EOFError
         self.written.append(text)
 
     def isalive(self) -> bool:
@@ -42,18 +58,88 @@ class FakeProcess:
         self.ended.append(force)
 
 
+def judge(plan: Plan, pty: Any, size: Size) -> Any:
+    return Detector(load_dialect("generic"), size.rows, size.cols), NoProbe()
+
+
+NOBODY_JUDGES = HostParts(lambda *_: None, judge, lambda *_: (), lambda: None, "")  # type: ignore[arg-type]
+
+
 def test_on_other_systems_the_backend_is_refused_honestly() -> None:
     with pytest.raises(ConfigError, match="Windows only"):
         WindowsPTY.spawn(["cmd"], {}, None, Size())
 
 
-def test_a_program_is_shown_until_it_ends_with_its_status(capfd: pytest.CaptureFixture[str]) -> None:
-    process = FakeProcess(["one ", "zwö\r\n"], status=5)
-    pty = WindowsPTY(process)
-    read_fd, write_fd = os.pipe()
-    assert show_on_console(pty, lambda: os.read(read_fd, 1)) == 5
-    assert capfd.readouterr().out == "one zwö\r\n"
-    os.close(write_fd)
+class FakeConsole:
+    """Nobody types at it; what is shown is kept."""
+
+    is_terminal = False
+
+    def __init__(self) -> None:
+        self.shown = b""
+
+    def read_keys(self) -> bytes:
+        return b""
+
+    def write(self, data: bytes) -> None:
+        self.shown += data
+
+    def size(self) -> Size:
+        return Size(30, 100)
+
+
+def test_a_program_is_shown_until_it_ends_with_its_status() -> None:
+    process, console, clock = FakeProcess(["one ", "", "zwö\r\n"], status=5), FakeConsole(), SystemClock()
+    plan = Plan(("tool",), "s" * 36, hub=False)
+    session = ConsoleSession(
+        plan, WindowsPTY(process), console, NOBODY_JUDGES, SessionSettings(), clock, Logbook(None, clock)
+    )
+    assert session.run() == 5
+    assert console.shown == "one zwö\r\n".encode()
+
+
+def test_what_is_typed_waits_for_the_one_that_writes_and_follows_in_order() -> None:
+    process = FakeProcess(["x"])
+    inlet = ConsoleInlet(WindowsPTY(process).write, SystemClock())
+    with inlet.injection(1.0):
+        assert inlet.type(b"later") is False
+        assert inlet.send("ü".encode()[:1]) and inlet.send("ü".encode()[1:])
+        assert inlet.waiting and process.written == []
+    inlet.stop()
+    inlet.run(Beat(SystemClock()))
+    assert "".join(process.written) == "ülater" and not inlet.waiting and inlet.backlog == 0
+
+
+def test_a_console_that_is_gone_takes_nothing_more() -> None:
+    process = FakeProcess(["x"])
+    process.gone = True
+    inlet = ConsoleInlet(WindowsPTY(process).write, SystemClock())
+    assert inlet.send(b"y")
+    inlet.stop()
+    inlet.run(Beat(SystemClock()))
+    assert inlet.send(b"y") is False
+
+
+@pytest.mark.parametrize(
+    ("codes", "keys"),
+    [
+        (["a"], b"a"),
+        (["\r"], b"\r"),
+        (["\x03"], b"\x03"),
+        (["\xe0", "H"], b"\x1b[A"),
+        (["\x00", "Z", "x"], b"x"),  # a key that no terminal has a sequence for is passed over
+        (["\ud83d", "\ude00"], "😀".encode()),
+    ],
+)
+def test_keys_of_a_console_are_those_of_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, codes: list[str], keys: bytes
+) -> None:
+    class Keys(ModuleType):
+        def getwch(self) -> str:
+            return codes.pop(0)
+
+    monkeypatch.setitem(sys.modules, "msvcrt", Keys("msvcrt"))
+    assert OwnConsole().read_keys() == keys and codes == []
 
 
 def test_keys_and_sizes_reach_the_program() -> None:

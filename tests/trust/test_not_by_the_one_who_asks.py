@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from tests.support import self_answer
 from tests.support.fake_host import FakeHost
-from tests.support.hubs import HubProcess, hub_process, live_hub
-from tests.support.waiting import wait_for
+from tests.support.hubs import NO_WEB, HubProcess, hub_process, live_hub
+from tests.support.waiting import wait_for, written
 
 from atlasbridge.core import wire
 from atlasbridge.core.daemon.kinship import Kinship
@@ -29,11 +29,11 @@ WEB = "[channels.web]\nport = 0\n"
 PROGRAM = (sys.executable, "-P", self_answer.__file__)
 
 
-@pytest.fixture(scope="module")
-def attacked(tmp_path_factory: pytest.TempPathFactory) -> Any:
+@pytest.fixture(scope="module", params=["auto", "loopback"])
+def attacked(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Any:
     """One real session whose tool tried everything, in every manner, while a person had not answered yet."""
     folder: Path = tmp_path_factory.mktemp("told")
-    with hub_process() as hub:
+    with hub_process(f'{NO_WEB}[hub]\ntransport = "{request.param}"\n') as hub:
         hub.environ[self_answer.HOME] = str(hub.home.root)
         started = hub.cli("run", "--detach", "--name", "greedy", "--", *PROGRAM, str(folder))
         assert started.returncode == 0, started.stderr
@@ -117,7 +117,7 @@ def test_a_connection_whose_maker_has_left_decides_nothing() -> None:
         assert messenger.process.stdin is not None
         messenger.process.stdin.write(f"{hub.home.socket}\n")
         messenger.process.stdin.flush()
-        _, (fd,), _, _ = socket.recv_fds(messenger._hatch, 1, 1)
+        _, (fd,), _, _ = socket.recv_fds(messenger.hatch, 1, 1)
         messenger.die()
         with socket.socket(fileno=fd) as link:
             link.sendall(wire.encode({"op": "reply", "prompt_id": prompt_id, "value": "y"}))
@@ -140,8 +140,7 @@ def test_nobody_speaks_for_a_session_that_another_host_runs() -> None:
 
 def test_nothing_on_disk_opens_the_page() -> None:
     with hub_process(WEB) as hub:
-        wait_for((hub.home.root / "web.json").exists)
-        record = json.loads((hub.home.root / "web.json").read_text())
+        record = json.loads(written(hub.home.root / "web.json"))
         assert "key" not in record
         link = hub.json("web", "--no-open")
         assert link["links"]["local"].startswith(record["url"])

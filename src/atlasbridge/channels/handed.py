@@ -22,7 +22,7 @@ MOST_TRIES = 1000
 LOOK = 8192  # bytes by which a text is told from a picture
 INTO = "from-chat"  # the folder in the session's own where files of a chat are put
 NAME_LIMIT = 80
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC"))
 _SECRET_NAME = re.compile(r"\.env(\..*)?|\.netrc|\.npmrc|\.pypirc|\.git-credentials|id_[a-z0-9]+|.*\.(pem|key|p12|pfx)")
 _BAD_IN_NAME = re.compile(r"[^\w.()+-]+")
 
@@ -74,6 +74,8 @@ def save_inside(folder: str, name: str, content: bytes) -> str:
 
 def _refuse_elsewhere(folder: str) -> None:
     """A folder of another machine must never be taken for one of the same name here."""
+    if not hasattr(os, "O_NOFOLLOW"):
+        raise NotHanded("On this system no file passes: nobody could make sure that it stays in its folder.")
     if not folder:
         raise NotHanded("That session is on another machine: its files pass through that machine's own chat only.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -26,7 +27,7 @@ def command(once: bool, bell: bool, as_json: bool) -> None:
         if as_json:
             print_json(hub.ask("prompts")["prompts"])
             return
-        if once or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if once or not (sys.stdin.isatty() and sys.stdout.isatty() and hasattr(os, "openpty")):
             found = hub.ask("prompts")
             print_list(found["prompts"])
             print_left(found["still_waiting"])

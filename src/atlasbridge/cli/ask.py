@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from atlasbridge.doors.door import Door
 
 NO, FAULT, EXPIRED, WITHDRAWN = 1, 2, 4, 5
-_LEAVES = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LEAVES = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 @click.command("ask")

@@ -35,6 +35,8 @@ def main(words: Sequence[str]) -> int:
             error = UsageError(f"attach does not take {names[-1]!r}")
             error.hint = USAGE
             raise error
+        if not hasattr(os, "openpty"):  # Windows
+            raise AtlasBridgeError("a session on a console ends with it: there is none to attach to", "atlasbridge web")
         session = find_running(Home.find(os.environ), names[0] if names else "")
         if len(names) < len(words):
             from atlasbridge.cli.looking_on import look_on

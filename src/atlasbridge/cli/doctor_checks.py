@@ -22,7 +22,9 @@ from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import MAX_SOCKET_PATH, Home
+from atlasbridge.core.hub_line import has_unix_sockets, left_address
 from atlasbridge.core.kin import look_at, trace_line
+from atlasbridge.core.peer import own_uid
 from atlasbridge.core.store.fault import sqlite_warning
 from atlasbridge.core.values import frozen
 
@@ -102,9 +104,9 @@ def check_home(home: Home) -> Check:
     if not home.root.is_dir():
         return Check("home", "fault", f"{home.root} is no folder", "move it away, or set ATLASBRIDGE_HOME")
     status = home.root.stat()
-    if status.st_uid != os.getuid():
+    if status.st_uid != own_uid():
         return Check("home", "fault", f"{home.root} belongs to another user", "set ATLASBRIDGE_HOME to your own folder")
-    if status.st_mode & 0o077:
+    if os.name != "nt" and status.st_mode & 0o077:
         return Check("home", "fault", f"others may enter {home.root}", "chmod 700", lambda: home.root.chmod(0o700))
     if error := _fault_of_writing(home.root):
         return _unwritable(home.root, error)
@@ -126,8 +128,8 @@ def _check_files(root: Path) -> Check:
     if not shut:
         return Check("home", "ok", str(root))
     detail = f"not yours to write: {', '.join(path.name for path in shut)}"
-    if any(path.lstat().st_uid != os.getuid() for path in shut):
-        return Check("home", "fault", detail, f"sudo chown -R {os.getuid()} {root}")
+    if any(path.lstat().st_uid != own_uid() for path in shut):
+        return Check("home", "fault", detail, f"sudo chown -R {own_uid()} {root}")
     return Check("home", "fault", detail, "atlasbridge doctor --fix", lambda: _open_all(shut))
 
 
@@ -203,6 +205,8 @@ def check_sessions(home: Home) -> Check:
 
 
 def _listens(path: Path) -> bool:
+    if not has_unix_sockets():
+        return False
     with socket.socket(socket.AF_UNIX) as link:
         link.settimeout(2.0)
         try:
@@ -239,23 +243,24 @@ def check_config(home: Home) -> Check:
 def check_config_mode(home: Home) -> Check:
     if not home.config.exists():
         return Check("configuration file", "ok", "none, all defaults")
-    if home.config.stat().st_mode & 0o077:
+    if os.name != "nt" and home.config.stat().st_mode & 0o077:
         return Check("configuration file", "fault", "others may read it", "chmod 600", lambda: home.config.chmod(0o600))
     return Check("configuration file", "ok", str(home.config))
 
 
 def check_socket(home: Home) -> Check:
-    if len(os.fsencode(home.sessions / "01234567.sock")) > MAX_SOCKET_PATH:
+    if has_unix_sockets() and len(os.fsencode(home.sessions / "01234567.sock")) > MAX_SOCKET_PATH:
         return Check("socket", "fault", "the home folder's path is too long", "set ATLASBRIDGE_HOME to a shorter path")
-    if home.socket.exists() and lock_holder(home.lock) is None:
+    address = left_address(home.socket)
+    if address is not None and lock_holder(home.lock) is None:
         return Check(
             "socket",
             "warning",
             "left behind by a hub that was killed; the next hub replaces it",
             "atlasbridge doctor --fix",
-            lambda: home.socket.unlink(missing_ok=True),
+            lambda: address.unlink(missing_ok=True),
         )
-    return Check("socket", "ok", str(home.socket))
+    return Check("socket", "ok", str(address or home.socket))
 
 
 def check_hub(home: Home) -> Iterator[Check]:
@@ -324,7 +329,8 @@ def check_ancestry() -> Check:
     """Without it nobody may decide at the hub's socket: a person could not be told from a session's tool."""
     line = trace_line(os.getpid(), look_at)
     if not line:
-        return Check("ancestry", "fault", "the system does not tell where a command comes from", "mount /proc")
+        hint = "mount /proc" if sys.platform == "linux" else "answer on the page or in a chat"
+        return Check("ancestry", "fault", "the system does not tell where a command comes from", hint)
     if line[-1].pid > 1 and line[-1].started == 0 and sys.platform == "linux":
         return Check("ancestry", "warning", "processes of other users are hidden (hidepid)", "see SECURITY.md")
     return Check("ancestry", "ok", "a command of a session's tool is told from a person's")
@@ -332,7 +338,7 @@ def check_ancestry() -> Check:
 
 def check_separation(home: Home) -> Check:
     name = "separation"
-    if home.hub is not None and home.hub.exists() and home.hub.stat().st_uid != os.getuid():
+    if home.hub is not None and home.hub.exists() and home.hub.stat().st_uid != own_uid():
         return Check(name, "ok", "the hub is another user's: sessions of yours can ask it, and decide nothing")
     return Check(
         name, "ok", "hub and tools are one user's; to keep its store from them: docs/howto/hub-as-another-user.md"

@@ -13,6 +13,7 @@ from atlasbridge.cli.duration import DURATION
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
 from atlasbridge.core.clock import SystemClock, iso
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
+from atlasbridge.core.system import OWN_FILE
 
 if TYPE_CHECKING:
     from atlasbridge.core.policy.rule import Case, Policy, Verdict
@@ -277,7 +278,7 @@ def past(since_s: float) -> list[dict[str, Any]]:
 
 
 def write(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
 

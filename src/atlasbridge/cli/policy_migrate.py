@@ -11,6 +11,7 @@ import click
 from atlasbridge.cli.printing import home
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.policy.standing_answer import Migrated, StandingAnswer, migrate
+from atlasbridge.core.system import OWN_FILE
 
 HEADER = "[[grants]]"
 
@@ -71,7 +72,7 @@ def comment_out(text: str) -> str:
 
 def replace_file(path: Path, text: str) -> None:
     draft = path.with_name(path.name + ".draft")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()

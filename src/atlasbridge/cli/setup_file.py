@@ -13,6 +13,7 @@ from atlasbridge.bootstrap import check_configuration
 from atlasbridge.core.durable import sync_folder
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
+from atlasbridge.core.system import OWN_FILE
 
 _HEADER = re.compile(r"^\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 
@@ -43,7 +44,7 @@ def write_checked(home: Home, text: str) -> None:
     home.prepare()
     fresh = home.config.with_name("config.toml.new")
     fresh.unlink(missing_ok=True)
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()

@@ -15,7 +15,7 @@ from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import stop_hub
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 
-RUNTIME = ("hub.sock", "hub.lock", "hub.starting", "web.json", "web.shown", "sessions")
+RUNTIME = ("hub.sock", "hub.tcp", "hub.lock", "hub.starting", "web.json", "web.shown", "sessions")
 RECORDS = ("config.toml", "atlasbridge.db", "audit.log", "adapters", "policy.toml")
 
 

@@ -12,6 +12,7 @@ import click
 
 from atlasbridge.cli.page import PageClient
 from atlasbridge.cli.printing import ago, home, json_option, print_json, print_table
+from atlasbridge.core.system import OWN_FILE
 
 SCOPES = click.Choice(["read", "answer", "admin"])
 
@@ -123,7 +124,7 @@ def _has_display() -> bool:
 def _open(link: str) -> None:
     """Through a private file: a link on a command line could be read by other users of this machine."""
     path: Path = home().root / "open.html"
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600), "w") as file:
         file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(link)}">')
     webbrowser.open(path.as_uri())
 

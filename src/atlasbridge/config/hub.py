@@ -9,6 +9,7 @@ from atlasbridge.config.attention import plan_attention
 from atlasbridge.config.load import Configuration
 from atlasbridge.core.daemon.settings import HubSettings, Retention
 from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.hub_line import wants_loopback
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.routing.courier import CourierSettings
 from atlasbridge.core.routing.policy import PolicySettings
@@ -26,6 +27,7 @@ def hub_settings(config: Configuration) -> HubSettings:
         host_lost_s=hub.host_lost_seconds,
         graceful_timeout_s=hub.graceful_timeout_seconds,
         guests=frozenset(user_number(name) for name in hub.users),
+        transport=transport_of(config),
         cleanup_every_s=keep.cleanup_every_seconds,
         retention=Retention(
             prompts_s=keep.prompts_days * DAY_S,
@@ -35,6 +37,14 @@ def hub_settings(config: Configuration) -> HubSettings:
             listed_s=keep.session_max_age_hours * 3600,
         ),
     )
+
+
+def transport_of(config: Configuration) -> str:
+    """Other users cannot read the key of a hub at a port, and come to a socket only."""
+    hub = config.general.hub
+    if wants_loopback(hub.transport) and (hub.users or hub.socket):
+        raise ConfigError("hub.users and hub.socket need a Unix socket", "a hub at a port is its own user's alone")
+    return hub.transport
 
 
 def user_number(name: str) -> int:

@@ -135,6 +135,11 @@ class Hub(Table):
         default="",
         description="Where the hub listens, for sessions of another user; empty: `hub.sock` in the home folder.",
     )
+    transport: Literal["auto", "loopback"] = Field(
+        default="auto",
+        description="How commands and sessions reach the hub: by its Unix socket where the system has those, or by a "
+        "port of this machine and a key that is in `hub.tcp` in the home folder.",
+    )
     users: list[str] = Field(
         default=[], description="Other users whose sessions may ask here. They may look and ask, and decide nothing."
     )

@@ -102,6 +102,9 @@ def apart(check: Callable[[], object]) -> Callable[[], None]:
     """`check` in a process of its own: the libraries that check would stay with the session for its whole life."""
 
     def check_apart() -> None:
+        if not hasattr(os, "fork"):  # Windows
+            check()
+            return
         pid = os.fork()
         if pid == 0:
             status = 1

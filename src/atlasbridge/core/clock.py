@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Protocol
 
 
@@ -54,12 +54,22 @@ class ManualClock:
 def iso(wall: float) -> str:
     """ISO 8601 in UTC with microseconds: the one format of the store, the audit log and the event stream."""
     seconds, micros = divmod(round(wall * 1_000_000), 1_000_000)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{micros:06d}+00:00"
+    return f"{_second(seconds)}.{micros:06d}+00:00"
+
+
+@lru_cache(maxsize=4)  # of one moment everything that happens is written down, and most moments are near one another
+def _second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
 def parse_iso(text: str) -> float:
     """The inverse of `iso`."""
+    whole, _, rest = text.partition(".")
+    return _parse_second(whole) + int(rest[:6]) / 1_000_000
+
+
+@lru_cache(maxsize=64)  # of an open prompt the same two are asked for again and again
+def _parse_second(text: str) -> int:
     import calendar  # slow to import, and sessions never need it
 
-    whole, _, rest = text.partition(".")
-    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + int(rest[:6]) / 1_000_000
+    return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))

@@ -1,4 +1,4 @@
-"""Starts a shell in a session of its own: no signal of ours reaches it, and it outlives us."""
+"""Starts a process of its own: no signal of ours reaches it, and it outlives us."""
 
 from __future__ import annotations
 
@@ -6,8 +6,27 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import subprocess
+    from collections.abc import Mapping, Sequence
     from typing import Any
+
+
+def start_alone(command: Sequence[str], environ: Mapping[str, str], answer: bool = False) -> subprocess.Popen[bytes]:
+    """Without a shell, where there is none: in a process group of its own, without a console.  `answer`: what it writes
+    to its standard output can be read."""
+    import subprocess
+
+    flags = sum(getattr(subprocess, name, 0) for name in ("CREATE_NEW_PROCESS_GROUP", "CREATE_NO_WINDOW"))
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen(
+        command,
+        stdin=nowhere,
+        stdout=subprocess.PIPE if answer else nowhere,
+        stderr=nowhere,
+        env=dict(environ),
+        creationflags=flags,
+        start_new_session=True,
+    )
 
 
 def spawn_shell(command: list[str], environ: Mapping[str, str], **how: Any) -> int:

@@ -111,6 +111,11 @@ def own_tool(pid: int, host_pid: int, door: object = None, look: Look | None = N
 
 def look_at(pid: int) -> Process | None:
     """One process as the system describes it; None: it is gone."""
+    if sys.platform == "win32":
+        from atlasbridge.core.kin_windows import look_on_windows
+
+        told = look_on_windows(pid)
+        return None if told is None else Process(pid, told[0], told[1], name=told[2])
     return _look_in_proc(pid) if sys.platform == "linux" else _look_with_ps(pid)
 
 
@@ -150,11 +155,12 @@ def _mark_of(pid: int) -> str:
         data = _read(f"{_PROC}/{pid}/environ")
     except OSError:
         return ""  # of another user, or one of ours that hides its memory
-    for entry in data.split(b"\0"):
-        name, _, value = entry.partition(b"=")
-        if name == MARK.encode():
-            return value.decode("ascii", "replace")[:64] or "unknown"
-    return ""
+    begin = f"\0{MARK}=".encode()
+    at = (b"\0" + data).find(begin)
+    if at < 0:
+        return ""
+    value = data[at + len(begin) - 1 :].partition(b"\0")[0]
+    return value.decode("ascii", "replace")[:64] or "unknown"
 
 
 def _read(path: str) -> bytes:
@@ -164,7 +170,7 @@ def _read(path: str) -> bytes:
 
 def started_at(pid: int) -> int:
     """When a process started, which tells it from a later one of the same number; 0: the system does not say."""
-    found = look_at(pid) if sys.platform == "linux" else None
+    found = look_at(pid) if sys.platform in ("linux", "win32") and pid > 0 else None
     return found.started if found else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 import sys
@@ -27,6 +28,11 @@ class Peer:
     pid: int
     uid: int
     started: int = 0
+
+
+def own_uid() -> int:
+    """This user's number; 0 where users have none."""
+    return os.getuid() if hasattr(os, "getuid") else 0
 
 
 def read_peer(link: _Link) -> Peer:

@@ -22,7 +22,7 @@ from atlasbridge.doors.origin import Origin
 from atlasbridge.doors.permission import Permission, read_message, read_permission
 
 ASKS = b"session/request_permission"
-FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+FORWARDED = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGINT") if hasattr(signal, name))
 
 OpenDoor = Callable[[Origin], Door]
 

@@ -6,7 +6,6 @@ So everything that holds for a terminal's prompt (claim, audit, exactly once, re
 from __future__ import annotations
 
 import os
-import select
 import socket
 import threading
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.prompt.model import Answer, Prompt
 from atlasbridge.core.prompt.question import Handed
+from atlasbridge.core.readiness import POLLIN, make_poller
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.doors.origin import Origin
 
@@ -49,8 +49,8 @@ class Door:
             label=origin.label,
         )
         self._left = threading.Event()
-        self._wake_out, self._wake_in = os.pipe()
-        os.set_blocking(self._wake_in, False)
+        self._wake_out, self._wake_in = socket.socketpair()
+        self._wake_in.setblocking(False)
         self._prompt_id = new_id()
         self._prompt: Prompt | None = None
         self._typed: list[list[str]] = []
@@ -64,7 +64,7 @@ class Door:
         """Whoever asked does not want to know any more."""
         self._left.set()
         try:
-            os.write(self._wake_in, b"x")
+            self._wake_in.send(b"x")
         except (BlockingIOError, OSError):
             pass  # it is awake already, or has ended
 
@@ -89,12 +89,12 @@ class Door:
                         return handed
                 self._find_hub_again()
         finally:
-            os.close(self._wake_out)
-            os.close(self._wake_in)
+            self._wake_out.close()
+            self._wake_in.close()
 
     def _find_hub_again(self) -> None:
         """The hub went: it is coming back, or we start one.  Whoever leaves meanwhile is not kept."""
-        _wait([self._wake_out], RETRY_S)
+        _wait([self._wake_out.fileno()], RETRY_S)
         if not self._left.is_set():
             ensure_hub(self._home)
 
@@ -115,7 +115,7 @@ class Door:
         link.settimeout(None)
         buffer = wire.LineBuffer()
         while True:
-            ready = _wait([link.fileno(), self._wake_out])
+            ready = _wait([link.fileno(), self._wake_out.fileno()])
             if self._left.is_set():
                 self._say(link, {"m": "withdraw", "prompt_id": self._prompt_id, "reason": "caller_left"})
                 return Handed("withdrawn")
@@ -165,7 +165,7 @@ class Door:
 
 def _wait(descriptors: list[int], timeout_s: float | None = None) -> set[int]:
     """Those that have something to read; any number, which `select` does not promise to a program with many files."""
-    waiter = select.poll()
+    waiter = make_poller()
     for descriptor in descriptors:
-        waiter.register(descriptor, select.POLLIN)
+        waiter.register(descriptor, POLLIN)
     return {descriptor for descriptor, _ in waiter.poll(None if timeout_s is None else timeout_s * 1000)}

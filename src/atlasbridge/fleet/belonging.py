@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from atlasbridge.core.errors import ConfigError
+from atlasbridge.core.system import OWN_FILE
 from atlasbridge.core.values import as_dict, frozen
 
 NAME = "desk.json"
@@ -42,7 +43,7 @@ def read_belonging(home: Path) -> Belonging | None:
 def write_belonging(home: Path, belonging: Belonging) -> None:
     """For this user alone, and never half written."""
     draft = home / f".{NAME}.{os.getpid()}"
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600), "w", encoding="utf-8") as file:
         json.dump(as_dict(belonging), file)
         file.flush()
         os.fsync(file.fileno())

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.support.ledgers import ME, YES, ask, open_ledger
 
+from atlasbridge.core import system
 from atlasbridge.core.audit import log
 from atlasbridge.core.audit.chain import START, seal_entry
 from atlasbridge.core.audit.log import lines_back, read_lines
@@ -266,6 +267,7 @@ def test_a_copy_that_fails_raises_an_alarm_and_is_made_later(
 ) -> None:
     disk = FailingOs()
     monkeypatch.setattr(log, "os", disk)
+    monkeypatch.setattr(system, "os", disk)
     ledger = open_ledger(home)
     disk.fault, disk.failing = errno.ENOSPC, failing
     record = ask(ledger)

@@ -26,6 +26,7 @@ from atlasbridge.core.host.zygote import bring_up
 from atlasbridge.core.host.zygote import surroundings as surroundings_module
 from atlasbridge.core.host.zygote.letter import CWD, read_letter, whole_length, write_letter
 from atlasbridge.core.host.zygote.nursery import Nursery
+from atlasbridge.core.host.zygote.sharing import held_by
 from atlasbridge.core.host.zygote.surroundings import address, interpreter_environ, read_surroundings, wants_zygote
 
 WORDS = st.binary(min_size=0, max_size=30).filter(lambda word: b"\0" not in word)
@@ -106,6 +107,24 @@ def test_inside_a_session_none_is_wanted() -> None:
 def test_a_zygote_gets_no_secret() -> None:
     environ = {"PYTHONPATH": "/x", "LANG": "C", "OPENAI_API_KEY": "sk", "HOME": "/root"}
     assert interpreter_environ(environ) == {"LANG": "C", "PYTHONPATH": "/x"}
+
+
+def test_what_code_keeps_to_itself_is_shared_with_the_rest() -> None:
+    def outer() -> object:
+        def inner() -> tuple[str, str]:
+            return ("a constant, and no name", "another")
+
+        return inner
+
+    found: set[int] = set()
+    waiting: list[object] = [outer.__code__]
+    while waiting:
+        item = waiting.pop()
+        if id(item) not in found:
+            found.add(id(item))
+            waiting += held_by(item)
+    inner = next(one for one in outer.__code__.co_consts if hasattr(one, "co_consts"))
+    assert id(inner) in found and all(id(one) in found for one in inner.co_consts)
 
 
 def test_only_so_many_are_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.system import OWN_FILE
 
 if TYPE_CHECKING:
     import httpx
@@ -192,7 +193,7 @@ class PushSender:
             if not self._key_file.exists():
                 fresh = Vapid02()
                 fresh.generate_keys()
-                fd = os.open(self._key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                fd = os.open(self._key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600)
                 with open(fd, "wb") as file:
                     file.write(fresh.private_pem())
             self._vapid = Vapid02.from_file(str(self._key_file))

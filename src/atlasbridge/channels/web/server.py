@@ -24,6 +24,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from atlasbridge.channels.web.acceptor import Acceptor
 from atlasbridge.core.errors import ChannelError
+from atlasbridge.core.system import OWN_FILE
 
 GRACE_S = 2
 PATIENCE_S = 15.0  # for a connection to say what it wants
@@ -167,7 +168,7 @@ def bind(host: str, port: int) -> socket.socket:
 def write_private(path: Path, record: dict[str, Any]) -> None:
     """For this user alone, and never half written."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600), "w") as file:
         json.dump(record, file)
     os.replace(draft, path)
 

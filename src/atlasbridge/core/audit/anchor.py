@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from atlasbridge.core.audit.chain import Head
+from atlasbridge.core.system import OWN_FILE, keep_private, write_at
 
 NAME = "audit.head"
 _SIZE = 128  # bytes of a slot, padded: one write in place, whatever the numbers
@@ -38,7 +39,7 @@ class Anchor:
         assert self._descriptor is not None
         said = f"{head.entries} {head.hash} {self._turn}"
         line = f"{said} {_check(said)}".ljust(_SIZE - 1) + "\n"
-        os.pwrite(self._descriptor, line.encode("ascii"), self._slot * _SIZE)
+        write_at(self._descriptor, line.encode("ascii"), self._slot * _SIZE)
         self._turn += 1
         self._slot = 1 - self._slot
 
@@ -47,8 +48,8 @@ class Anchor:
         notes = _read_notes(self.path)
         kept = max(notes, key=lambda slot: notes[slot].turn) if notes else 1
         self._slot, self._turn = 1 - kept, notes[kept].turn + 1 if notes else 0
-        self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.fchmod(self._descriptor, 0o600)
+        self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | OWN_FILE, 0o600)
+        keep_private(self._descriptor)
 
     def close(self) -> None:
         if self._descriptor is not None:

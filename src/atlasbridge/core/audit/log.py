@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from atlasbridge.core.durable import sync_folder
+from atlasbridge.core.system import OWN_FILE, keep_private, read_at, write_at
 
 _CHUNK = 4096
 
@@ -35,10 +36,10 @@ class AuditFile:
         """Append after `size` bytes from now on; what stands behind them is cut off."""
         self.close()
         fresh = not self.path.exists()
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | OWN_FILE, 0o600)
         if fresh:
             sync_folder(self.path.parent)
-        os.fchmod(self._descriptor, 0o600)
+        keep_private(self._descriptor)
         if os.fstat(self._descriptor).st_size > size:
             os.ftruncate(self._descriptor, size)
             os.fsync(self._descriptor)
@@ -97,15 +98,15 @@ def read_lines(path: Path, size: int | None = None) -> Iterator[str]:
 def lines_back(path: Path) -> Iterator[Line]:
     """From the end of the file to its beginning; the first one may be torn."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | OWN_FILE)
     except FileNotFoundError:
         return
     try:
         end = os.fstat(descriptor).st_size
         while end > 0:
-            last = os.pread(descriptor, 1, end - 1) == b"\n"
+            last = read_at(descriptor, 1, end - 1) == b"\n"
             start = _find_back(descriptor, end - last) + 1
-            text = os.pread(descriptor, end - last - start, start).decode("ascii", "replace")
+            text = read_at(descriptor, end - last - start, start).decode("ascii", "replace")
             yield Line(start, end, text, whole=last)
             end = start
     finally:
@@ -116,7 +117,7 @@ def _find_back(descriptor: int, before: int) -> int:
     """The position of the last line feed below `before`, or -1."""
     while before > 0:
         start = max(0, before - _CHUNK)
-        found = os.pread(descriptor, before - start, start).rfind(b"\n")
+        found = read_at(descriptor, before - start, start).rfind(b"\n")
         if found >= 0:
             return start + found
         before = start
@@ -126,5 +127,5 @@ def _find_back(descriptor: int, before: int) -> int:
 def _write_all(descriptor: int, data: bytes, offset: int) -> None:
     view = memoryview(data)
     while view:
-        written = os.pwrite(descriptor, view, offset)
+        written = write_at(descriptor, view, offset)
         view, offset = view[written:], offset + written

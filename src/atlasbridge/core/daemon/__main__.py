@@ -67,11 +67,21 @@ def tell(ready_fd: int, **verdict: Any) -> None:
     if ready_fd >= 0:
         try:
             os.write(ready_fd, json.dumps(verdict).encode() + b"\n")
-            os.close(ready_fd)
+            _give_up(ready_fd)
         except OSError:
             pass  # the starter did not wait
     elif "error" in verdict:
         print(f"error: {verdict['error']}\n{verdict.get('hint', '')}".rstrip(), file=sys.stderr)
+
+
+def _give_up(ready_fd: int) -> None:
+    """The starter reads to the end; a standard stream of ours stays open, to nowhere."""
+    if ready_fd > 2:
+        os.close(ready_fd)
+        return
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, ready_fd)
+    os.close(nowhere)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from atlasbridge import __version__
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.home import Home
+from atlasbridge.core.hub_line import left_address
 from atlasbridge.core.wire import PROTOCOL
 
 HINT = "restart it with: atlasbridge hub restart (sessions go on, open prompts are kept)"
@@ -37,7 +38,7 @@ def compare_age(answer: Mapping[str, Any]) -> str:
 
 def look_at_hub(home: Home) -> str:
     """The sentence about the hub that runs, where one does."""
-    if not home.socket.exists():
+    if left_address(home.socket) is None:
         return ""
     try:
         with HubClient(home, timeout_s=_PATIENCE_S) as hub:

@@ -15,6 +15,7 @@ from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.daemon.receipts import describe_raised
 from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.system import OWN_FILE
 
 if TYPE_CHECKING:
     from atlasbridge.core.clock import Clock
@@ -69,7 +70,8 @@ class DeskOutbox:
         """Rules of the desk: recorded, written down, and used from now on."""
         self.ledger.note(AuditEvent.POLICY_TRUSTED, path=path.name, rule_digest=digest, decided_by=CHANNEL)
         draft = path.with_name(f".{path.name}")
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | OWN_FILE, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(draft, path)
         self.read_rules()

@@ -119,7 +119,7 @@ class Escalation:
 
     def resume(self, record: PromptRecord, session: SessionRecord) -> None:
         """After a restart or a reload: what was shown stays done, what was not is done again."""
-        self._hub.ledger.take_back_unshown(record.prompt_id)
+        self._hub.ledger.take_back_unshown(record.prompt_id, self._hub.router.just_shown(record.prompt_id))
         self._climb(record, session)
 
     def end(self, prompt_id: str) -> None:

@@ -6,7 +6,9 @@ Knows how to speak to a host, not when and what to say.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 from atlasbridge.core import wire
 from atlasbridge.core.prompt.model import Answer, PromptRecord, Reject
@@ -14,6 +16,9 @@ from atlasbridge.core.prompt.reply import Receipt
 
 REMOTE_HOST = 0  # in the place of a process number: whoever asks is on the other side of a network connection
 WRITE_LIMIT = 8 * 1024 * 1024  # a host that reads nothing for so long is cut off; it connects again
+
+
+Hold = Callable[[Callable[[], None]], None]
 
 
 class HostLink:
@@ -36,11 +41,16 @@ class HostLink:
         self._looks: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._watchers: set[asyncio.Queue[dict[str, Any] | None]] = set()
         self._number = 0
+        self.hold: Hold = lambda sending: sending()
 
     def send(self, kind: str, **fields: Any) -> None:
+        """Once the store has on disk what it is about."""
+        self.hold(lambda: self._send({"m": kind, **fields}))
+
+    def _send(self, message: dict[str, Any]) -> None:
         if self._writer is None or self._writer.is_closing():
             return
-        self._writer.write(wire.encode({"m": kind, **fields}))
+        self._writer.write(wire.encode(message))
         if self._writer.transport.get_write_buffer_size() > WRITE_LIMIT:
             self._writer.transport.abort()
 
@@ -101,8 +111,8 @@ class DoorLink(HostLink):
         super().__init__(session_id, REMOTE_HOST, None)
         self.told: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
 
-    def send(self, kind: str, **fields: Any) -> None:
-        self.told.put_nowait({"m": kind, **fields})
+    def _send(self, message: dict[str, Any]) -> None:
+        self.told.put_nowait(message)
 
     def close(self) -> None:
         super().close()
@@ -112,10 +122,11 @@ class DoorLink(HostLink):
 class HostBook:
     """Which session is connected through which link.  A host that connects again replaces its old link."""
 
-    def __init__(self) -> None:
+    def __init__(self, hold: Hold) -> None:
+        self._hold = hold
         self._links: dict[str, HostLink] = {}
         self._arrived = asyncio.Event()
-        self._ordered: dict[str, asyncio.Future[Receipt | Reject]] = {}
+        self._words: WeakValueDictionary[str, asyncio.Future[Receipt | Reject]] = WeakValueDictionary()
 
     def get(self, session_id: str) -> HostLink | None:
         return self._links.get(session_id)
@@ -123,6 +134,7 @@ class HostBook:
     def add(self, link: HostLink) -> None:
         old = self._links.get(link.session_id)
         self._links[link.session_id] = link
+        link.hold = self._hold
         if old is not None:
             old.close()
         self._arrived.set()
@@ -145,21 +157,18 @@ class HostBook:
         link.send("type", prompt_id=record.prompt_id, answer=answer.to_json(), by=by or record.decided_by)
         return True
 
-    async def wait_word(self, prompt_id: str, timeout_s: float) -> Receipt | Reject | None:
-        """What came of an order; None: the host has not said anything yet."""
-        future = self._ordered.setdefault(prompt_id, asyncio.get_running_loop().create_future())
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await asyncio.shield(future)
-        except TimeoutError:
-            return None
-        finally:
-            self._ordered.pop(prompt_id, None)
+    def word(self, prompt_id: str) -> asyncio.Future[Receipt | Reject]:
+        """What comes of an order.  There for as long as somebody holds it: ask for it before the order goes out."""
+        return self._words.setdefault(prompt_id, asyncio.get_running_loop().create_future())
 
     def tell_word(self, prompt_id: str, outcome: Receipt | Reject) -> None:
-        future = self._ordered.get(prompt_id)
-        if future is not None and not future.done():
-            future.set_result(outcome)
+        """What is told is true only once it is on disk."""
+        self._hold(lambda: self._tell_word(prompt_id, outcome))
+
+    def _tell_word(self, prompt_id: str, outcome: Receipt | Reject) -> None:
+        word = self._words.get(prompt_id)
+        if word is not None and not word.done():
+            word.set_result(outcome)
 
     def remove(self, link: HostLink) -> bool:
         """True: this link was the session's current one."""

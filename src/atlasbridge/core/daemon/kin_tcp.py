@@ -1,16 +1,20 @@
 """Whose end of a TCP connection on this machine it is: its socket in the kernel's tables, then the process that has it.
 
-Linux only; elsewhere nobody can tell, and the token alone decides.  Where a process comes from is `core.kin`'s.
+Of a page's browser on Linux only; elsewhere nobody can tell, and the token alone decides.  Where a process comes from
+is `core.kin`'s.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
-from atlasbridge.core.kin import Household, Process, decide_kin, look_at, trace_line
+from atlasbridge.core.kin import Household, decide_kin, look_at, trace_line
+from atlasbridge.core.kin_windows import owner_of
+from atlasbridge.core.peer import Peer, own_uid
 from atlasbridge.core.values import frozen
 
 _PROC = Path("/proc")
@@ -38,6 +42,21 @@ def find_kin(client: Address, server: Address, households: Iterable[Household]) 
     return None if found.inode == 0 else _kin_of(found, tuple(households))
 
 
+def find_peer(client: Address, server: Address, households: Iterable[Household]) -> Peer:
+    """The process at the other end.  Where several have that socket it is the one inside a session, if any is."""
+    if sys.platform == "win32":
+        return Peer(owner_of(client, server), own_uid())
+    tables = [table for name in _TABLES if (table := _read(_PROC / name))]
+    found = find_socket(tables, client, server)
+    if found is None or found.inode == 0:
+        return Peer(0, own_uid())  # gone since, or the system does not tell: it had the key, no more is known
+    owners, _ = _owners(found, _pids())
+    near = tuple(households)
+    inside = [pid for pid in owners if decide_kin(trace_line(pid, look_at), near)]
+    pid = next(iter([*inside, *owners]), 0)
+    return Peer(pid, found.uid)
+
+
 def _kin_of(found: Socket, households: tuple[Household, ...]) -> str | None:
     processes = {pid: process for pid in _pids() if (process := look_at(pid)) is not None}
     owners, hidden = _owners(found, processes)
@@ -51,7 +70,7 @@ def _kin_of(found: Socket, households: tuple[Household, ...]) -> str | None:
     return None if inside else ""  # a tunnel's end hides its files, too; only one inside a session is suspect
 
 
-def _owners(found: Socket, processes: dict[int, Process]) -> tuple[list[int], list[int]]:
+def _owners(found: Socket, processes: Iterable[int]) -> tuple[list[int], list[int]]:
     """Who has the socket, and whose files cannot be seen though it is the same user's."""
     name = f"socket:[{found.inode}]"
     owners, hidden = [], []

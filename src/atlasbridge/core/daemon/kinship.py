@@ -6,15 +6,14 @@ Where a process comes from is read by `core.kin`.  Who may look and who may deci
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import Final
 
-from atlasbridge.core.daemon.kin_tcp import find_kin
+from atlasbridge.core.daemon.kin_tcp import find_kin, find_peer
 from atlasbridge.core.daemon.parts import HubParts
 from atlasbridge.core.daemon.refusals import RefusalLog
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.kin import Household, Look, Process, decide_kin, look_at, trace_line
-from atlasbridge.core.peer import Peer
+from atlasbridge.core.peer import Peer, own_uid
 from atlasbridge.core.prompt.gate import OTHER_USER, UNTRACED, refuse_kin
 from atlasbridge.core.prompt.model import Reject
 from atlasbridge.core.session.model import SessionRecord
@@ -34,7 +33,7 @@ class Kinship:
 
     def of(self, peer: Peer | None) -> str:
         """ "" for a person's own command, the session for one of its program's, else why nobody can tell."""
-        if peer is not None and peer.uid != os.getuid():
+        if peer is not None and peer.uid != own_uid():
             return OTHER_USER
         line = trace_line(peer.pid, self._look) if peer is not None and peer.pid > 0 else ()
         if not line or (peer is not None and peer.started and peer.started != line[0].started):
@@ -48,6 +47,10 @@ class Kinship:
         line = trace_line(peer.pid, self._look)
         others = [home for home in self._near(line) if home.host_pid != peer.pid]  # not its own other questions
         return decide_kin(line, others) if line else UNTRACED
+
+    async def peer_of(self, client: tuple[str, int], server: tuple[str, int]) -> Peer:
+        """Who has come over the loopback, after it has proved that it has the key; pid 0: nobody can tell."""
+        return await asyncio.to_thread(find_peer, client, server, self._households())
 
     async def of_connection(self, client: tuple[str, int], server: tuple[str, int]) -> str:
         """As `of`, for who came over the network; looking at every process is another thread's work."""

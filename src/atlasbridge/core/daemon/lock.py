@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
+
+from atlasbridge.core.file_lock import try_lock
+from atlasbridge.core.system import OWN_FILE
 
 
 class HubLock:
@@ -16,10 +18,8 @@ class HubLock:
 
     def acquire(self) -> bool:
         """Without waiting; False: another hub holds it."""
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | OWN_FILE, 0o600)
+        if not try_lock(fd):
             os.close(fd)
             return False
         os.ftruncate(fd, 0)
@@ -37,29 +37,25 @@ class HubLock:
 def lock_holder(path: Path) -> int | None:
     """The process id of the running hub, or None when nobody holds the lock."""
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDWR | OWN_FILE)
     except OSError:
         return None
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        if try_lock(fd):
+            return None
         text = os.read(fd, 32).strip()
         return int(text) if text.isdigit() else 0
     finally:
         os.close(fd)
-    return None
 
 
 def is_starting(path: Path) -> bool:
     """Whether somebody has just started a hub that does not hold its lock yet."""
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDWR | OWN_FILE)
     except OSError:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not try_lock(fd)
     finally:
         os.close(fd)
-    return False

@@ -6,6 +6,7 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.rule_desk import RuleDesk
 from atlasbridge.core.daemon.stream import EventStream
+from atlasbridge.core.routing.rounds import Rounds
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.store.ledger import Ledger
@@ -21,3 +22,4 @@ class HubParts:
     router: PromptRouter
     scheduler: Scheduler
     rules: RuleDesk
+    rounds: Rounds

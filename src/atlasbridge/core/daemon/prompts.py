@@ -92,7 +92,10 @@ class PromptLife:
         self._watch(record)
         if not self._answer_by(verdict, record, session) and not self.on_idle(record, session):
             self.escalation.begin(record, session)
-        again = self._again.pop(session.session_id, None)
+        self.hub.ledger.when_durable(lambda: self._asked_again(record))
+
+    def _asked_again(self, record: PromptRecord) -> None:
+        again = self._again.pop(record.session_id, None)
         if again is not None and not again.done():
             again.set_result(record)
 
@@ -217,6 +220,8 @@ class PromptLife:
                 log.warning("a host said %r of prompt %s", outcome, prompt_id)
 
     def effect(self, prompt_id: str, outcome: str, detail: str = "") -> None:
+        if outcome == "taken" and self.take(prompt_id):
+            return
         self._injected(prompt_id, detail)  # whoever sees an effect has typed, whichever word comes first
         if outcome == "taken":
             self.take(prompt_id)
@@ -226,10 +231,12 @@ class PromptLife:
                 sentence = "It was typed, but the prompt is still there. Look at the terminal."
                 self._end(record, "prompt.failed", "still_there", sentence, reason="still_there")
 
-    def take(self, prompt_id: str) -> None:
+    def take(self, prompt_id: str) -> bool:
+        """False: it was not known to be typed."""
         record = self.hub.ledger.resolve(prompt_id)
         if record is not None:
             self._taken(record)
+        return record is not None
 
     def _taken(self, record: PromptRecord) -> None:
         self._finish(record, "prompt.resolved", self.receipts.taken(record), **decision_of(record))
@@ -289,11 +296,14 @@ class PromptLife:
         self._finish(record, event, self.receipts.make(stage, sentence, record), **fields)
 
     def _finish(self, record: PromptRecord, event: str, receipt: Receipt, **fields: Any) -> None:
-        self.hub.scheduler.cancel(f"expire:{record.prompt_id}")
-        self.escalation.end(record.prompt_id)
-        self.on_end(record.prompt_id)
-        self._publish(event, record, **fields)
-        self.hub.router.update(record, receipt)
+        def tell() -> None:
+            self.hub.scheduler.cancel(f"expire:{record.prompt_id}")
+            self.escalation.end(record.prompt_id)
+            self.on_end(record.prompt_id)
+            self._publish(event, record, **fields)
+            self.hub.router.update(record, receipt)
+
+        self.hub.ledger.when_durable(tell)  # not before: if its end is not kept, its time and its ladder go on
 
     def _publish(self, event: str, record: PromptRecord, **fields: Any) -> None:
         if name := self.hub.ledger.name_of(str(fields.get("by") or "")):

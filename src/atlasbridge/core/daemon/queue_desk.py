@@ -147,6 +147,8 @@ class QueueDesk:
             place=f"{item['place']}, queued at {item['created_at'][11:16]} UTC".lstrip(", "),
             request_key=f"queue/{item['id']}/{item['attempt']}",
         )
+        if self._hub.ledger.prompt(record.prompt_id) is None:
+            return  # the box could not be recorded, and its host will speak of it again
         outcome = await self._replies.reply(reply)
         if isinstance(outcome, Reject) and outcome.reason in NEXT_BOX:
             self._try_again(session.session_id, item["id"])

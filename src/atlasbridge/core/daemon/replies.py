@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 
@@ -22,6 +23,7 @@ from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.routing.policy import decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.store.requests import RequestRecord
 from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
@@ -41,16 +43,32 @@ class ReplyDesk:
     async def reply(self, reply: InboundReply) -> Receipt | Reject:
         """Returns when the keys are typed, or with the reason why they are not."""
         record = await self._find(reply)
+        try:
+            outcome = await self.hub.rounds.take(lambda: self._act(reply), urgent=True)
+        except StoreError as error:
+            return self._refused(record, reply, Reject(Refusal.UNAVAILABLE, _NOT_RECORDED.format(error)))
+        match outcome:
+            case Receipt() | Reject():
+                return outcome
+            case RequestRecord():
+                return await self._outcome_again(self.hub.ledger.prompt(reply.prompt_id), reply, outcome.prompt_id)
+        typed = await self._await_typed(reply.prompt_id, outcome)
+        return self._refused(record, reply, typed) if isinstance(typed, Reject) else typed
+
+    def _act(self, reply: InboundReply) -> asyncio.Future[Receipt | Reject] | RequestRecord | Receipt | Reject:
+        """From the gate to the order, without waiting: no other reply can come in between.  The order goes out when
+        the claim is on disk; what the host will say of it is returned, or what an equal request has done before."""
         if reply.request_key and (known := self.hub.ledger.request(_request(reply))) is not None:
-            return known.refusal or await self._outcome_again(record, reply, known.prompt_id)
+            return known.refusal or known
+        record = self.hub.ledger.prompt(reply.prompt_id)
         outcome = self._claim(record, reply)
         if record is None or isinstance(outcome, Reject):
             return self._refused(record, reply, outcome)
         if isinstance(outcome, Receipt):
             return outcome
+        word = self.hub.hosts.word(record.prompt_id)
         self.hub.hosts.order(record, outcome, reply.identity)
-        typed = await self._await_typed(record.prompt_id)
-        return self._refused(record, reply, typed) if isinstance(typed, Reject) else typed
+        return word
 
     def judge(self, reply: InboundReply) -> tuple[PromptRecord, Answer] | Reject:
         """What this reply would be if it were given now; nothing is claimed.  A refusal is recorded as ever."""
@@ -85,11 +103,12 @@ class ReplyDesk:
         private = not self.hub.router.remote(reply.channel)
         return decide_reply(record, reply, allowed=allowed, now=now, private=private)
 
-    async def _await_typed(self, prompt_id: str) -> Receipt | Reject:
-        typed = await self.hub.hosts.wait_word(prompt_id, self.settings.type_timeout_s)
-        if typed is not None:
-            return typed
-        record = self.hub.ledger.prompt(prompt_id)
+    async def _await_typed(self, prompt_id: str, word: asyncio.Future[Receipt | Reject]) -> Receipt | Reject:
+        try:
+            async with asyncio.timeout(self.settings.type_timeout_s):
+                return await asyncio.shield(word)
+        except TimeoutError:
+            record = self.hub.ledger.prompt(prompt_id)
         return _GONE if record is None else self._life.receipts.make("received", _NO_WORD, record)
 
     async def _outcome_again(self, asked: PromptRecord | None, reply: InboundReply, prompt_id: str) -> Receipt | Reject:
@@ -99,7 +118,7 @@ class ReplyDesk:
         receipts = self._life.receipts
         match asked.state:
             case PromptState.REPLY_RECEIVED:
-                return await self._await_typed(prompt_id)
+                return await self._await_typed(prompt_id, self.hub.hosts.word(prompt_id))
             case PromptState.CANCELED:
                 return receipts.canceled(asked)
             case PromptState.INJECTED | PromptState.RESOLVED:
@@ -118,7 +137,7 @@ class ReplyDesk:
         return self.hub.ledger.prompt(record.prompt_id)
 
     def _claim(self, record: PromptRecord | None, reply: InboundReply) -> Answer | Receipt | Reject:
-        """All that happens before typing, without waiting: no other reply can come in between."""
+        """The gate, and the claim of what passes it."""
         decision = self._decide(record, reply)
         if record is None or isinstance(decision, Reject):
             return decision if isinstance(decision, Reject) else _UNKNOWN
@@ -182,7 +201,7 @@ class ReplyDesk:
         try:
             claimed = self.hub.ledger.claim(record.prompt_id, record.session_id, reply.nonce or None, answer, decider)
         except StoreError as error:
-            return Reject(Refusal.UNAVAILABLE, f"Nothing was typed, because it could not be recorded: {error}.")
+            return Reject(Refusal.UNAVAILABLE, _NOT_RECORDED.format(error))
         if isinstance(claimed, Reject):
             return claimed
         self.hub.stream.publish(
@@ -243,6 +262,7 @@ class ReplyDesk:
         self._recent.forget(session_id)
 
 
+_NOT_RECORDED = "Nothing was typed, because it could not be recorded: {}."
 _NO_WORD = "Accepted and recorded, but the session has not yet said that it was typed. Look at it."
 _LATE = Reject(Refusal.NOT_OPEN, "This prompt is no longer open.")
 

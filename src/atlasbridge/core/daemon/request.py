@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import socket
-import struct
 from collections.abc import Iterator
 from typing import Any
 
 from atlasbridge.core import wire
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.home import Home
+from atlasbridge.core.hub_line import dial
 
 START_HINT = "start it with: atlasbridge hub start"
 
@@ -76,21 +76,10 @@ class HubClient:
 
 
 def connect(home: Home, timeout_s: float = 30.0) -> socket.socket:
-    """A connected socket to the hub of this home.
-
-    A hub before whose door many stand is waited for by the kernel: a socket with a time limit of Python's own would be
-    turned away at once, as if no hub were there.
-    """
-    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    limit = struct.pack("ll", int(timeout_s), int(timeout_s % 1 * 1_000_000))
-    link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+    """A connected socket to the hub of this home, by whichever way it listens."""
     try:
-        link.connect(str(home.socket))
-    except BlockingIOError as error:
-        link.close()
+        return dial(home.socket, timeout_s)
+    except (BlockingIOError, TimeoutError) as error:
         raise HubUnavailable("the hub does not answer", "look at it with: atlasbridge logs") from error
     except OSError as error:
-        link.close()
         raise HubUnavailable("the hub is not running", START_HINT) from error
-    link.settimeout(timeout_s)
-    return link

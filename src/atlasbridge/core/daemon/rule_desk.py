@@ -23,6 +23,7 @@ from atlasbridge.core.routing.shell_parser import ShellParser
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.system import NO_WAIT, OWN_FILE
 from atlasbridge.core.values import frozen, replace
 
 PROJECT_FILE = Path(".atlasbridge") / "policy.toml"
@@ -205,7 +206,7 @@ def _real(path: str) -> str:
 
 def _read_small(path: Path) -> str:
     """A tool may put anything there: only a file is read, and a pipe holds nobody up."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    fd = os.open(path, os.O_RDONLY | NO_WAIT | OWN_FILE)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(errno.EINVAL, "it is not a file")

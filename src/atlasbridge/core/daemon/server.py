@@ -1,72 +1,49 @@
-"""The hub's socket: who connects, whether it is the same user, and whether it is a session host or a command."""
+"""The hub's peers: who connects, and whether it is a session host or a command.  How they come in is `entrance`'s."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 from atlasbridge.core import wire
+from atlasbridge.core.daemon.entrance import Entrance
 from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.daemon.kinship import Kinship
-from atlasbridge.core.daemon.sessions import SessionLife
-from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.daemon.sessions import AWAITED, UNRECORDED, SessionLife
 from atlasbridge.core.kin import look_at, own_tool, started_at
-from atlasbridge.core.peer import Peer, read_peer
+from atlasbridge.core.peer import Peer
+from atlasbridge.core.routing.rounds import Rounds
 from atlasbridge.core.values import replace
 
 log = logging.getLogger(__name__)
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")  # escaped, or in the bytes themselves
-_WAITING = 4096  # a thousand hosts come back at once when a hub has been started again
 
 Operate = Callable[[dict[str, Any], Peer], Awaitable[dict[str, Any] | AsyncIterator[dict[str, Any]]]]
 
 
 class HubServer:
-    """`guests`: other users who may connect; whom else the folder's own modes let in is refused here."""
-
     def __init__(
-        self,
-        path: Path,
-        sessions: SessionLife,
-        operate: Operate,
-        guests: Callable[[], frozenset[int]],
-        kinship: Kinship,
+        self, entrance: Entrance, sessions: SessionLife, operate: Operate, kinship: Kinship, rounds: Rounds
     ) -> None:
-        self._path = path
-        self._guests = guests
+        self._entrance = entrance
         self._kinship = kinship
+        self._rounds = rounds
         self._sessions = sessions
         self._operate = operate
         self._server: asyncio.Server | None = None
         self._peers: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Only the holder of the lock comes here: a socket file that is there is a dead hub's."""
-        self._path.unlink(missing_ok=True)
-        before = os.umask(0o177)
-        try:
-            self._server = await asyncio.start_unix_server(
-                self._connected, str(self._path), limit=wire.MAX_LINE, backlog=_WAITING
-            )
-        except OSError as error:
-            raise AtlasBridgeError(
-                f"the hub cannot listen at {self._path}: {error.strerror}", "look at the folder's owner and mode"
-            ) from error
-        finally:
-            os.umask(before)
-        if self._guests():
-            self._path.chmod(0o666)  # its folder says who comes near, the kernel who it is
+        self._server = await self._entrance.open(self._connected)
 
     async def stop(self) -> None:
         if self._server is None:
             return
         self._server.close()
-        self._path.unlink(missing_ok=True)
+        self._entrance.close()
         for peer in tuple(self._peers):
             peer.cancel()
         await asyncio.gather(*self._peers, return_exceptions=True)
@@ -86,9 +63,8 @@ class HubServer:
             writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        peer = read_peer(writer.get_extra_info("socket"))
-        if peer.uid != os.getuid() and peer.uid not in self._guests():
-            log.warning("a connection of user %s was refused", peer.uid)
+        peer = await self._entrance.admit(reader, writer)
+        if peer is None:
             return
         peer = replace(peer, started=started_at(peer.pid))
         first = await _read(reader)
@@ -112,16 +88,29 @@ class HubServer:
         link = HostLink(
             str(session["session_id"]), session["host_pid"], writer, peer.started, tool.tty if tool is not None else ""
         )
-        if self._sessions.is_impostor(link):
-            log.warning("process %s said hello for session %s of another host", peer.pid, link.session_id)
-            return
         try:
-            self._sessions.hello(link, hello)
+            if not await self._rounds.take(lambda: self._welcome(link, hello)):
+                log.warning("process %s said hello for session %s of another host", peer.pid, link.session_id)
+                return
             while (message := await _read(reader)) is not None:
-                self._sessions.handle(link, message)
+                await self._hear(link, message)
         finally:
             self._sessions.lost(link)
             link.close()
+
+    def _welcome(self, link: HostLink, hello: dict[str, Any]) -> bool:
+        """False: another process is the host of that session, and lives."""
+        if self._sessions.is_impostor(link):
+            return False
+        self._sessions.hello(link, hello)
+        return True
+
+    async def _hear(self, link: HostLink, message: dict[str, Any]) -> None:
+        if message.get("m") in UNRECORDED:
+            self._sessions.handle(link, message)
+        else:
+            urgent = message.get("m") in AWAITED
+            await self._rounds.take(lambda: self._sessions.handle(link, message), urgent)
 
     async def _serve_command(
         self, first: dict[str, Any], peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 from collections.abc import Callable
 
 from atlasbridge.core.audit.events import AuditEvent
@@ -12,6 +11,7 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.alarm import StoreAlarm
 from atlasbridge.core.daemon.desk import HubDesk
 from atlasbridge.core.daemon.desk_outbox import CHANNEL
+from atlasbridge.core.daemon.entrance import make_entrance
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.later_desk import LaterDesk
@@ -29,11 +29,13 @@ from atlasbridge.core.daemon.rule_operations import RuleOperations
 from atlasbridge.core.daemon.server import HubServer
 from atlasbridge.core.daemon.sessions import SessionLife
 from atlasbridge.core.daemon.settings import HubSettings
+from atlasbridge.core.daemon.stop_signals import SignalWatch
 from atlasbridge.core.daemon.stream import EventStream
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.ports import Channel, Desk
 from atlasbridge.core.routing.courier import Courier
+from atlasbridge.core.routing.rounds import Rounds
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.session.plan import SETTINGS_SUFFIX
@@ -75,13 +77,16 @@ class Hub:
         settings = self._plan.settings
         self.ledger = ledger
         self.clock = clock
-        self.stream = EventStream(clock)
-        self.hosts = HostBook()
+        self.rounds = Rounds(ledger)
+        self.stream = EventStream(clock, ledger.when_durable)
+        self.hosts = HostBook(ledger.when_durable)
         self.scheduler = Scheduler(clock)
-        self.router = PromptRouter(ledger, settings.policy, lambda record, name: self.life.delivered(record, name))
+        self.router = PromptRouter(
+            ledger, settings.policy, self.rounds, lambda record, name: self.life.delivered(record, name)
+        )
         self.rules = RuleDesk(ledger, self.router, clock.now, self._plan.rules)
         self.rules.later = lambda call: self.scheduler.set("parser", clock.now() + PARSER_S, call)
-        parts = HubParts(ledger, clock, self.stream, self.hosts, self.router, self.scheduler, self.rules)
+        parts = HubParts(ledger, clock, self.stream, self.hosts, self.router, self.scheduler, self.rules, self.rounds)
         self.life = PromptLife(parts)
         self.digest = RuleDigest(parts)
         refusals = RefusalLog(ledger, clock, self.scheduler)
@@ -108,12 +113,13 @@ class Hub:
             clock,
             self.kinship,
             self.request_reload,
-            self._stop_once,
+            self.stop_once,
             self.rule_operations,
         )
-        self.server = HubServer(
-            home.socket, self.sessions, self.operations.operate, lambda: self._plan.settings.guests, self.kinship
+        entrance = make_entrance(
+            home.socket, settings.transport, lambda: self._plan.settings.guests, self.kinship.peer_of
         )
+        self.server = HubServer(entrance, self.sessions, self.operations.operate, self.kinship, self.rounds)
         ledger.tell_alarm(StoreAlarm(self.stream, self.router, clock, self._look_soon).changed)
         self._stopping = asyncio.Event()
         self._reload_wanted = asyncio.Event()
@@ -122,9 +128,7 @@ class Hub:
     async def run(self, on_ready: Callable[[], None]) -> None:
         """Until a signal or `stop`.  A second signal ends it at once."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.stop)
-        loop.add_signal_handler(signal.SIGHUP, self._reload_wanted.set)
+        signals = SignalWatch(loop, self.stop, self._reload_wanted.set)
         try:
             await self._start()
             on_ready()
@@ -132,8 +136,7 @@ class Hub:
             await self._serve()
         finally:
             await self._stop()
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                loop.remove_signal_handler(number)
+            signals.close()
 
     def _person_of(self, identity: str) -> str:
         """Whom an identity means, "" where nobody is named for it: who has two devices is not two people.  A desk of
@@ -149,7 +152,7 @@ class Hub:
             raise SystemExit(1)
         self._stopping.set()
 
-    def _stop_once(self) -> None:
+    def stop_once(self) -> None:
         """On a command's wish, however often it is wished."""
         self._stopping.set()
 
@@ -184,9 +187,11 @@ class Hub:
         for link in self.hosts.all():
             link.send("goodbye")
         await self.server.stop()
+        self.rounds.finish()
         await self.later.close()
         await self.queue.close()
         await self.router.stop(timeout_s)
+        self.rounds.finish()
         self.stream.close()
         self.hosts.close()
         self.replies.close()
@@ -212,6 +217,7 @@ class Hub:
 
     async def _apply(self, plan: HubPlan) -> None:
         await self.router.stop(self._plan.settings.graceful_timeout_s)
+        self.rounds.finish()
         self._plan = plan
         self.router.policy = plan.settings.policy
         self.replies.settings = self.sessions.settings = self.desk.settings = plan.settings

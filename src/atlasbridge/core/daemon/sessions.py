@@ -6,7 +6,6 @@ Also what a new hub makes of the sessions and decisions that a former one left.
 from __future__ import annotations
 
 import logging
-import os
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -19,10 +18,15 @@ from atlasbridge.core.kin import own_tool
 from atlasbridge.core.prompt.codec import decode_prompt
 from atlasbridge.core.prompt.model import Answer, PromptRecord, PromptState
 from atlasbridge.core.session.model import SessionRecord, SessionState
+from atlasbridge.core.system import lives
 
 log = logging.getLogger(__name__)
 
+UNRECORDED = ("screen",)  # of what a host says, this changes nothing in the store
+AWAITED = ("typed",)  # and for this, whoever answered still waits
 LOST_POLL_S = 1.0
+_WISHES = ("SIGHUP", "SIGINT", "SIGTERM", "SIGKILL", "SIGQUIT")
+_WISHED = {int(getattr(signal, name)) for name in _WISHES if hasattr(signal, name)}
 REMOTE_LOST_S = 15.0  # who asks over a network connection is back by then, or has gone
 
 
@@ -215,19 +219,10 @@ def _ending(status: int) -> SessionState:
     """A negative status is the signal that ended the tool: on somebody's wish, or by a fault of its own."""
     if status >= 0:
         return SessionState.COMPLETED
-    wished = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGQUIT)
-    return SessionState.TERMINATED if -status in wished else SessionState.CRASHED
+    return SessionState.TERMINATED if -status in _WISHED else SessionState.CRASHED
 
 
 def _alive(pid: int) -> bool:
     if pid == REMOTE_HOST:
         return True  # nobody can look; its time decides
-    if pid < 0:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return lives(pid)

@@ -30,4 +30,5 @@ class HubSettings:
     graceful_timeout_s: float = 5.0
     cleanup_every_s: float = 3600.0
     guests: frozenset[int] = frozenset()  # other users whose sessions may ask here; they may look, never decide
+    transport: str = "auto"  # how peers come in: `core.hub_line` says what it means; taken at the start
     retention: Retention = field(default_factory=Retention)

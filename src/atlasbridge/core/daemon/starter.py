@@ -10,11 +10,14 @@ import os
 import select
 import signal
 import subprocess
+import threading
+import time
 from typing import Any
 
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.lock import is_starting, lock_holder
 from atlasbridge.core.daemon.request import HubClient, connect
+from atlasbridge.core.detached import start_alone
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.own_python import own_environ, own_python
@@ -40,20 +43,12 @@ def ensure_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) 
             raise HubUnavailable(f"no hub listens at {home.socket}", "it is started by the user whose hub it is")
         if _spawn_and_wait(home, max(0.1, deadline - clock.now())):
             return True
-        select.select([], [], [], 0.05)  # another hub holds the lock: it is about to listen, or about to end
+        time.sleep(0.05)  # another hub holds the lock: it is about to listen, or about to end
 
 
 def _spawn_and_wait(home: Home, timeout_s: float) -> bool:
     """True: it listens.  False: another hub holds the lock.  Raises what the new hub says is wrong."""
-    reader, writer = os.pipe()
-    try:
-        process = _spawn(home, writer)
-    finally:
-        os.close(writer)
-    try:
-        verdict = read_verdict(reader, timeout_s)
-    finally:
-        os.close(reader)
+    process, verdict = _start_and_hear(home, timeout_s) if hasattr(select, "poll") else _start_alone(home, timeout_s)
     if verdict.get("ready"):
         process.returncode = 0  # it lives on as a daemon: its exit is nobody's business here
         return True
@@ -65,6 +60,33 @@ def _spawn_and_wait(home: Home, timeout_s: float) -> bool:
         raise HubUnavailable("the hub ended while it started", f"look into {home.log}")
     kind = ConfigError if verdict.get("exit_code") == ConfigError.exit_code else AtlasBridgeError
     raise kind(error, str(verdict.get("hint", "")))
+
+
+def _start_and_hear(home: Home, timeout_s: float) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
+    reader, writer = os.pipe()
+    try:
+        process = _spawn(home, writer)
+    finally:
+        os.close(writer)
+    try:
+        return process, read_verdict(reader, timeout_s)
+    finally:
+        os.close(reader)
+
+
+def _start_alone(home: Home, timeout_s: float) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
+    """Where neither a pipe can be handed over nor waited for (Windows): its first line of output is the verdict."""
+    environ = own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root))
+    process = start_alone(own_python("atlasbridge.core.daemon", "--ready-fd", "1"), environ, answer=True)
+    said: list[bytes] = []
+    pipe = process.stdout
+    assert pipe is not None
+    reading = threading.Thread(target=lambda: said.append(pipe.readline()), daemon=True)
+    reading.start()
+    reading.join(timeout_s)
+    if not reading.is_alive():
+        pipe.close()
+    return process, dict(json.loads(said[0])) if said and said[0] else {}
 
 
 def _spawn(home: Home, ready_fd: int) -> subprocess.Popen[bytes]:
@@ -100,7 +122,7 @@ def await_session(home: Home, session_id: str, patience_s: float, clock: Clock |
             with HubClient(home, timeout_s=left_s + 1.0) as hub:
                 return bool(hub.request("session.wait", session_id=session_id, patience_s=left_s).get("known"))
         except HubUnavailable:
-            select.select([], [], [], 0.02)
+            time.sleep(0.02)
     return False
 
 
@@ -111,12 +133,12 @@ def stop_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) ->
     while not (pid := lock_holder(home.lock)):
         if not is_starting(home.starting) or clock.now() > deadline:
             return False
-        select.select([], [], [], 0.02)
+        time.sleep(0.02)
     _ask_to_stop(home, pid)
     while lock_holder(home.lock) == pid:
         if clock.now() > deadline:
             raise AtlasBridgeError(f"the hub (process {pid}) does not end", f"end it with: kill -9 {pid}")
-        select.select([], [], [], 0.02)
+        time.sleep(0.02)
     return True
 
 

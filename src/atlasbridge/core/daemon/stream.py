@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from atlasbridge.core.clock import Clock, iso
 
 QUEUE_LIMIT = 10_000
 RECENT_LIMIT = 1_000
+Hold = Callable[[Callable[[], None]], None]
 
 
 class EventStream:
-    def __init__(self, clock: Clock) -> None:
+    """`hold`: called with what is to be done once the store has on disk what the news is about."""
+
+    def __init__(self, clock: Clock, hold: Hold = lambda telling: telling()) -> None:
         self._clock = clock
+        self._hold = hold
         self._listeners: set[asyncio.Queue[dict[str, Any] | None]] = set()
         self._recent: deque[dict[str, Any]] = deque(maxlen=RECENT_LIMIT)
 
     def publish(self, event: str, **fields: Any) -> None:
         message = {"event": event, "at": iso(self._clock.wall()), **fields}
+        self._hold(lambda: self._tell(message))
+
+    def _tell(self, message: dict[str, Any]) -> None:
         self._recent.append(message)
         for queue in tuple(self._listeners):
             if queue.qsize() >= QUEUE_LIMIT:

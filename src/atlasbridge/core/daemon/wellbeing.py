@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 
 from atlasbridge.core.daemon.hosts import HostLink
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.system import lives
 
 OK = "ok"
 
@@ -23,18 +23,8 @@ async def look_at_sessions(
 async def _look_at(session: SessionRecord, link: HostLink | None, timeout_s: float) -> str:
     if link is None:
         return "its host is not connected to the hub"
-    if session.pid > 0 and not _lives(session.pid):
+    if session.pid > 0 and not lives(session.pid):
         return "its program has ended"
     if link.tty and await link.capture(False, timeout_s) is None:  # a question of a script has no screen to show
         return "its host does not answer"
     return OK
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True  # another user's: it is there
-    return True

@@ -6,7 +6,6 @@ decision about prompts is left to the detector, every byte to the relays.
 
 from __future__ import annotations
 
-import os
 import select
 import signal
 import socket
@@ -16,7 +15,7 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.clock import Clock
 from atlasbridge.core.host.edges import HostParts
 from atlasbridge.core.host.judgement import Judgement
 from atlasbridge.core.host.logbook import Logbook
@@ -109,36 +108,21 @@ class SessionHost:
         self._seat = Seat(pty, size, self._output, self._keyboard, self._judgement, self._wakeup.set)
 
     def _build_judgement(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
-        from atlasbridge.core.host.hub.hubside import HubSide
-        from atlasbridge.core.host.typing.hook_line import HookLine
-        from atlasbridge.core.host.typing.steps import Walk
-        from atlasbridge.core.host.typing.typist import Typist
-        from atlasbridge.core.host.watchdog import StallWatchdog
-        from atlasbridge.core.prompt.discreet import discreet_words
-        from atlasbridge.core.session.model import SessionRecord
+        from atlasbridge.core.host.slow_half import build_slow_half
 
-        plan, clock, settings = self._plan, self._clock, self._settings
-        detector, probe = self._parts.judge(plan, self._pty, size)
-        watch = StallWatchdog(
-            detector, probe, self._output, self._ring, self._inlet, clock, settings, events, self._pty.unread
+        watch, hub, self._hook = build_slow_half(
+            self._plan,
+            self._pty,
+            size,
+            self._parts,
+            self._settings,
+            self._clock,
+            self._started_at,
+            self._output,
+            self._ring,
+            self._inlet,
+            events,
         )
-        record = SessionRecord(
-            session_id=plan.session_id,
-            tool=plan.tool,
-            command=discreet_words(plan.command, detector.secrets),
-            cwd=plan.cwd,
-            pid=self._pty.pid,
-            host_pid=os.getpid(),
-            started_at=iso(self._started_at),
-            rows=size.rows,
-            cols=size.cols,
-            label=plan.label,
-            channels=plan.channels,
-        )
-        self._hook = hook = HookLine()
-        watch.when_gone = hook.over
-        typist = Typist(Walk(watch, self._inlet, self._pty, clock, settings), self._parts.encode, hook)
-        hub = HubSide(record, self._parts.hub_path, plan.ttl_s, watch, typist, clock, settings, self._parts.start_hub)
         hub.end_tool = self.end_tool
         hub.continue_tool = self.continue_tool
         return watch, hub

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from atlasbridge.core.clock import Clock, iso
+from atlasbridge.core.system import OWN_FILE
 
 _MAX_BYTES = 1_000_000
 
@@ -18,7 +19,7 @@ class Logbook:
         self._fd = -1
         if path is not None:
             try:
-                self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+                self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | OWN_FILE, 0o600)
             except OSError:
                 self._fd = -1
 

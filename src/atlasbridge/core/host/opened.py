@@ -1,4 +1,4 @@
-"""What a session needs of a detector, and the prompt that it has open."""
+"""What a session needs of a detector and of the tool's output, and the prompt that it has open."""
 
 from __future__ import annotations
 
@@ -26,6 +26,18 @@ class DetectorLike(Protocol):
     def reconsider(self) -> None: ...
     def has_left(self, digest: str) -> bool: ...
     def explain(self) -> list[str]: ...
+
+
+class Outflow(Protocol):
+    """What the session must know of the way that the tool's output takes."""
+
+    last_output_at: float
+    finished: bool
+
+    @property
+    def pending(self) -> bool: ...
+    @property
+    def terminal_answers(self) -> bool: ...
 
 
 @frozen

@@ -25,10 +25,9 @@ from atlasbridge.core.detection.events import (
     Resized,
     WakeupDue,
 )
-from atlasbridge.core.host.opened import DetectorLike, Opened
+from atlasbridge.core.host.opened import DetectorLike, Opened, Outflow
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.terminal.inlet import Inlet
-from atlasbridge.core.host.terminal.relay import OutputRelay
 from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.host.typing.typed import Outcome, TypedBook
@@ -58,7 +57,7 @@ class StallWatchdog:
         self,
         detector: DetectorLike,
         probe: WaitingProbe,
-        output: OutputRelay,
+        output: Outflow,
         ring: Ring,
         inlet: Inlet,
         clock: Clock,
@@ -252,7 +251,7 @@ class StallWatchdog:
 
     def _feed_at(self, now: float) -> float:
         output, settings = self._output, self._settings
-        if output.finished or not self._terminal_answers():
+        if output.finished or not self._output.terminal_answers:
             return now
         latest_ms = settings.flood_ms if self._ring.flooded else settings.steady_ms
         quiet_at = output.last_output_at + settings.quiet_ms / 1000
@@ -281,7 +280,7 @@ class StallWatchdog:
                 return
             self._handle(OutputReceived(data), self._output.last_output_at)
             answers = self.screen.take_queries()
-            if answers and not self._terminal_answers():
+            if answers and not self._output.terminal_answers:
                 self._inlet.send(b"".join(answers))
 
     def _next_event(self) -> Event:
@@ -326,10 +325,6 @@ class StallWatchdog:
     def behind(self) -> bool:
         """Is there something that the detector has not seen yet?"""
         return self._output.pending or bool(self._ring.size or self._events)
-
-    def _terminal_answers(self) -> bool:
-        attachment = self._output.attachment
-        return attachment is not None and attachment.is_terminal
 
     def handle(self, event: Event) -> None:
         """At once, by the caller's thread, which holds the lock."""

@@ -89,7 +89,7 @@ class Courier:
             return False
         return True
 
-    def _put_again(self, errand: Errand, why: str) -> None:
+    def put_again(self, errand: Errand, why: str) -> None:
         if errand.wanted():
             errand.attempts += 1
             errand.failed(errand.attempts, why)
@@ -163,12 +163,12 @@ class Courier:
                     await errand.run(channel)
             except TimeoutError:
                 log.warning("channel %s did not take a message in time", self.name)
-                self._put_again(errand, "it did not take the message in time")
+                self.put_again(errand, "it did not take the message in time")
             except AtlasBridgeError as error:
                 log.warning("channel %s: %s", self.name, error)
-                self._put_again(errand, str(error))
+                self.put_again(errand, str(error))
             except Exception as error:  # the channel boundary: the message is kept, then the channel starts anew
-                self._put_again(errand, f"{type(error).__name__}: {error}")
+                self.put_again(errand, f"{type(error).__name__}: {error}")
                 raise
             finally:
                 self._outbox.task_done()

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.policy.attention import Tone, decide_tone
 from atlasbridge.core.policy.ladder import Outlet, Telling
 from atlasbridge.core.ports import Channel
@@ -14,6 +15,7 @@ from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.routing.courier import Courier, Errand
 from atlasbridge.core.routing.policy import Audience, PolicySettings, decide_audience, decide_lane
+from atlasbridge.core.routing.rounds import Rounds
 from atlasbridge.core.routing.unreached import Unreached
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
@@ -29,9 +31,11 @@ Delivered = Callable[[PromptRecord, str], None]
 class PromptRouter:
     """`on_delivered(record, channel)` is called when a channel has shown a prompt."""
 
-    def __init__(self, ledger: Ledger, policy: PolicySettings, on_delivered: Delivered) -> None:
+    def __init__(self, ledger: Ledger, policy: PolicySettings, rounds: Rounds, on_delivered: Delivered) -> None:
         self._ledger = ledger
         self.policy = policy
+        self._rounds = rounds
+        self._recording: dict[tuple[str, str], asyncio.Future[None]] = {}  # by prompt and channel
         self._on_delivered = on_delivered
         self._couriers: dict[str, Courier] = {}
         self._tones: dict[str, dict[str, Tone]] = {}  # by prompt and channel
@@ -81,7 +85,7 @@ class PromptRouter:
             telling, identities, self.policy.attention.people
         )
         if telling.reminder:
-            self._couriers[name].put(Errand(self._editing(name, record, REMINDER, while_open=True)))
+            self._put(name, Errand(self._editing(name, record, REMINDER, while_open=True)))
         else:
             self._ask(name, record, session)
 
@@ -96,9 +100,9 @@ class PromptRouter:
     def update(self, record: PromptRecord, receipt: Receipt, answered_in: str = "") -> None:
         """Edit every message that shows this prompt; `answered_in`: the others hear that it happened elsewhere."""
         elsewhere = replace(receipt, stage="answered_elsewhere")
-        for name, courier in self._couriers.items():
+        for name in self._couriers:
             told = elsewhere if answered_in and name != answered_in else receipt
-            courier.put(Errand(self._editing(name, record, told)))
+            self._put(name, Errand(self._editing(name, record, told)))
 
     def notify(self, message: str, session: SessionRecord | None = None, but: str = "") -> None:
         """Tell every channel but that one."""
@@ -113,15 +117,18 @@ class PromptRouter:
             await target.tell_digest(key, text, loud)
 
         if channel in self._couriers:
-            self._couriers[channel].put(Errand(tell))
+            self._put(channel, Errand(tell))
 
-    def _ask(self, name: str, record: PromptRecord, session: SessionRecord) -> bool:
+    def _put(self, name: str, errand: Errand) -> None:
+        """Once the store has on disk what it is about; a channel may have gone by then."""
+        courier = self._couriers[name]
+        self._ledger.when_durable(lambda: courier.put(errand))
+
+    def _ask(self, name: str, record: PromptRecord, session: SessionRecord) -> None:
         async def send(channel: Channel) -> None:
             message_id = await channel.send_prompt(record, session)
             self._unreached.reached(name, record.prompt_id)
-            shown = self._ledger.deliver_prompt(record.prompt_id, name, message_id)
-            if shown is not None:  # otherwise it ended meanwhile; the edit that says so is next in this lane
-                self._on_delivered(shown, name)
+            self._record_shown(name, record.prompt_id, message_id, errand)
 
         def wanted() -> bool:
             if self._is_open(record.prompt_id):
@@ -133,12 +140,40 @@ class PromptRouter:
             if sentence := self._unreached.failed(name, record, attempts, why):
                 self.notify(sentence, but=name)
 
-        return self._couriers[name].put(Errand(send, wanted=wanted, failed=failed))
+        errand = Errand(send, wanted=wanted, failed=failed)
+        self._put(name, errand)
+
+    def _record_shown(self, name: str, prompt_id: str, message_id: str, errand: Errand) -> None:
+        """With the next round, so that many do not wait for one another.  What cannot be recorded is sent again."""
+        courier, key = self._couriers[name], (prompt_id, name)
+
+        def shown() -> None:
+            record = self._ledger.deliver_prompt(prompt_id, name, message_id)
+            if record is not None:  # otherwise it ended meanwhile; the edit that says so is next in this lane
+                self._on_delivered(record, name)
+
+        def recorded(done: asyncio.Future[None]) -> None:
+            if self._recording.get(key) is done:
+                del self._recording[key]
+            fault = None if done.cancelled() else done.exception()
+            if isinstance(fault, AtlasBridgeError):
+                courier.put_again(errand, str(fault))
+            elif fault is not None:
+                raise fault
+
+        self._recording[key] = self._rounds.start(shown)
+        self._recording[key].add_done_callback(recorded)
+
+    def just_shown(self, prompt_id: str) -> frozenset[str]:
+        """The channels that have shown it, and of which the store does not know that yet."""
+        return frozenset(name for known, name in self._recording if known == prompt_id)
 
     def _editing(
         self, name: str, record: PromptRecord, receipt: Receipt, while_open: bool = False
     ) -> Callable[[Channel], Any]:
         async def edit(channel: Channel) -> None:
+            if (recording := self._recording.get((record.prompt_id, name))) is not None:
+                await asyncio.wait([recording])
             if while_open and not self._is_open(record.prompt_id):
                 return  # it was settled while this waited for its turn
             for message_id in self._ledger.deliveries(record.prompt_id, name):
@@ -150,7 +185,7 @@ class PromptRouter:
         async def tell(channel: Channel) -> None:
             await channel.notify(message, session)
 
-        self._couriers[name].put(Errand(tell))
+        self._put(name, Errand(tell))
 
     def _is_open(self, prompt_id: str) -> bool:
         record = self._ledger.prompt(prompt_id)

@@ -149,8 +149,7 @@ class Archive:
             return notes.get(connection, key, default)
 
     def audit_head(self) -> Head:
-        with self.journal.reading() as connection:
-            return audit_events.head(connection)
+        return self.journal.audit_head()
 
     def audit_entries(
         self,

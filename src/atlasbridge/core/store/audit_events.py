@@ -28,9 +28,14 @@ def holds(connection: sqlite3.Connection, anchor: Head) -> bool:
     return anchor == START or (parse_entry(line or "") or {}).get("hash") == anchor.hash
 
 
-def append(connection: sqlite3.Connection, ts: str, event: str, fields: Mapping[str, Any], exported: int) -> None:
-    line, new = seal_entry(head(connection), ts, event, fields)
+def append(connection: sqlite3.Connection, after: Head, ts: str, event: str, fields: Mapping[str, Any]) -> Head:
+    """The entry that follows on `after`; returns the new head, which is to be put down in the same transaction."""
+    line, new = seal_entry(after, ts, event, fields)
     connection.execute(_INSERT, (new.entries, str(event), fields.get("session_id"), fields.get("prompt_id"), line))
+    return new
+
+
+def put_head(connection: sqlite3.Connection, new: Head, exported: int) -> None:
     connection.execute("UPDATE audit_head SET count = ?, hash = ?, exported = ?", (*new, exported))
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from atlasbridge.core.durable import sync_folder
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.store.fault import store_error
+from atlasbridge.core.system import OWN_FILE
 
 BUSY_TIMEOUT_S: Final = 5.0
 _PRAGMAS: Final = (
@@ -110,7 +111,7 @@ def _create_private(path: Path) -> None:
     """Make the file before SQLite does: mode 0600 (which -wal and -shm inherit), and its name safe on disk."""
     if path.exists():
         return
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | OWN_FILE, 0o600))
     sync_folder(path.parent)
 
 

@@ -2,7 +2,8 @@
 
 An audit entry is a row in the transaction of its decision; only after the commit it is copied to audit.log.
 The table is the truth.  A copy that fails blocks nothing (the decision is already recorded): it raises `alarm`, and the
-same lines are written again with the next commit or by `flush`.
+same lines are written again with the next commit or by `flush`.  Decisions that come together may share a commit
+(`together`): nothing that follows from any of them happens before it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from atlasbridge.core.audit.anchor import NAME as ANCHOR_NAME
 from atlasbridge.core.audit.anchor import Anchor, read_anchor
-from atlasbridge.core.audit.chain import START
+from atlasbridge.core.audit.chain import START, Head
 from atlasbridge.core.audit.events import AuditEvent
 from atlasbridge.core.audit.log import AuditFile
 from atlasbridge.core.clock import Clock, iso
@@ -24,6 +25,7 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.discreet import discreet_data
 from atlasbridge.core.store import audit_events
 from atlasbridge.core.store.database import Database
+from atlasbridge.core.store.group import Group
 from atlasbridge.core.store.reconcile import find_sound_end, read_adoptable
 from atlasbridge.core.values import frozen
 
@@ -37,18 +39,23 @@ class Work:
     connection: sqlite3.Connection
     now: float
     wall: float
-    exported: int  # entries that are certainly in audit.log
+    at: str  # the wall time as it is written down
+    group: Group
     name_of: Callable[[str], str] = lambda identity: ""
-
-    @property
-    def at(self) -> str:
-        return iso(self.wall)
 
     def audit(self, event: str, **fields: Any) -> None:
         """Who decided is written as the identity, and with the one name where the person has one."""
         person = self.name_of(str(fields.get("decided_by") or ""))
         fields |= {"person": person} if person else {}
-        audit_events.append(self.connection, self.at, event, discreet_data(fields), self.exported)
+        self.group.audit(self.at, event, discreet_data(fields))
+
+
+def _follow(consequence: Callable[[], object]) -> None:
+    """What one decision leads to must not keep the others of its group from being carried out: they are on disk."""
+    try:
+        consequence()
+    except Exception:  # the boundary between the decisions of a group
+        log.exception("what follows from something that was recorded failed")
 
 
 class Journal:
@@ -63,18 +70,71 @@ class Journal:
         self._anchor = Anchor(audit_path.with_name(ANCHOR_NAME))
         self._clock = clock
         self._exported: int | None = None  # entries in audit.log; None before it was looked at
+        self._group: Group | None = None  # the writes that are to be committed together, while there are such
+
+    def write(self) -> AbstractContextManager[Work]:
+        """On disk when this ends, or with the commit of the group that it is part of."""
+        return self._write_alone() if self._group is None else self._write_in(self._group)
 
     @contextmanager
-    def write(self) -> Iterator[Work]:
+    def _write_alone(self) -> Iterator[Work]:
+        with self.together() as group, group.write() as connection:
+            yield self._work(connection, group)
+
+    @contextmanager
+    def _write_in(self, group: Group) -> Iterator[Work]:
+        with group.write() as connection:
+            yield self._work(connection, group)
+
+    @contextmanager
+    def together(self) -> Iterator[Group]:
+        """All that is written inside becomes durable by one commit at the end; StoreError: nothing of it did.
+
+        A write that fails inside takes back itself alone.  Nobody may wait inside: no other work comes between.
+        """
+        if self._group is not None:
+            yield self._group  # the one outside commits
+            return
+        group = self._group = Group(self.database, self._exported or 0)
         try:
-            with self.database.transaction() as connection:
-                yield self._work(connection)
-        except StoreError as error:
-            if isinstance(error.__cause__, sqlite3.Error):  # not a wish of the caller's that made no sense
-                self._note_fault(str(error))
-            raise
-        self._note_fault("")
-        self.flush()
+            yield group
+            group.commit()
+        finally:
+            self._group = None
+            group.give_up()
+            if group.refused:
+                self._note_fault(group.refused)
+        if group.begun:
+            self._note_fault(group.refused)
+            self.flush()
+        for consequence in group.consequences:
+            _follow(consequence)
+
+    @contextmanager
+    def _write_unflushed(self) -> Iterator[Work]:
+        """While audit.log is brought in line nothing is copied to it."""
+        group = Group(self.database, self._exported or 0)
+        try:
+            with group.write() as connection:
+                yield self._work(connection, group)
+            group.commit()
+        finally:
+            group.give_up()
+
+    def audit_head(self) -> Head:
+        """With what is not committed yet, where something is under way."""
+        if self._group is not None and self._group.head is not None:
+            return self._group.head
+        with self.database.reading() as connection:
+            return audit_events.head(connection)
+
+    def when_durable(self, consequence: Callable[[], object]) -> None:
+        """Do this when all that was written up to now is on disk: at once, or after the commit that is to come.  If
+        that fails it is not done at all."""
+        if self._group is None:
+            consequence()
+        else:
+            self._group.consequences.append(consequence)
 
     def _note_fault(self, fault: str) -> None:
         if fault != self.fault:
@@ -92,8 +152,9 @@ class Journal:
         if bool(now) != bool(before):
             self.on_alarm(now)
 
-    def _work(self, connection: sqlite3.Connection) -> Work:
-        return Work(connection, self._clock.now(), self._clock.wall(), self._exported or 0, self.name_of)
+    def _work(self, connection: sqlite3.Connection, group: Group) -> Work:
+        wall = self._clock.wall()
+        return Work(connection, self._clock.now(), wall, iso(wall), group, self.name_of)
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         return self.database.reading()
@@ -157,8 +218,8 @@ class Journal:
     def _repair(self, size: int, exported: int, **what: Any) -> None:
         """The file first: while it cannot be written, trying again must not pile up records."""
         self._resume(size, exported)
-        with self.database.transaction() as connection:
-            self._work(connection).audit(AuditEvent.AUDIT_REPAIRED, **what)
+        with self._write_unflushed() as work:
+            work.audit(AuditEvent.AUDIT_REPAIRED, **what)
 
     def _resume(self, size: int, exported: int) -> None:
         self._file.start(size)
@@ -170,17 +231,17 @@ class Journal:
         if not lines:
             return False
         anchored = read_anchor(self._anchor.path) is not None
-        with self.database.transaction() as connection:
-            audit_events.adopt(connection, lines)
-            self._compare_with_anchor(self._work(connection))
-            self._work(connection).audit(AuditEvent.AUDIT_ADOPTED, entries=len(lines), anchored=anchored)
-            end = find_sound_end(connection, self._file.path)
+        with self._write_unflushed() as work:
+            audit_events.adopt(work.connection, lines)
+            self._compare_with_anchor(work)
+            work.audit(AuditEvent.AUDIT_ADOPTED, entries=len(lines), anchored=anchored)
+            end = find_sound_end(work.connection, self._file.path)
         self._resume(end.size, end.seq)
         return True
 
     def _note_a_cut(self) -> None:
-        with self.database.transaction() as connection:
-            self._compare_with_anchor(self._work(connection))
+        with self._write_unflushed() as work:
+            self._compare_with_anchor(work)
 
     def _compare_with_anchor(self, work: Work) -> None:
         """At the start: a store without the very entry that was written down once was shortened or exchanged."""

@@ -7,6 +7,7 @@ that of two who try, one wins, and that what it returned is on disk.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,14 @@ class Ledger(Postponed):
 
     def name_of(self, identity: str) -> str:
         return self.journal.name_of(identity)
+
+    def together(self) -> AbstractContextManager[object]:
+        """What is changed inside shares one commit; StoreError: nothing of it happened."""
+        return self.journal.together()
+
+    def when_durable(self, consequence: Callable[[], object]) -> None:
+        """Do this once everything that was changed up to now is on disk: at once where nothing is under way."""
+        self.journal.when_durable(consequence)
 
     def flush(self) -> bool:
         """Try again to write, and to bring audit.log up to date; for a timer and for who asks while `alarm` is set."""
@@ -337,10 +346,13 @@ class Ledger(Postponed):
                 notices.insert(work.connection, prompt_id, channel, steps, heard, work.at)
             return moves.move(work, prompt_id, PromptMoved.ROUTE)
 
-    def take_back_unshown(self, prompt_id: str) -> frozenset[tuple[int, str]]:
-        """After a restart: what was to be sent and was never shown is to be sent again.  Returns what was taken."""
+    def take_back_unshown(self, prompt_id: str, shown: Iterable[str] = ()) -> frozenset[tuple[int, str]]:
+        """After a restart: what was to be sent and was never shown is to be sent again.  Returns what was taken.
+
+        `shown`: channels that have shown it, which is just being recorded.
+        """
         with self.journal.write() as work:
-            for channel in {name for _, name in notices.taken(work.connection, prompt_id)}:
+            for channel in {name for _, name in notices.taken(work.connection, prompt_id)}.difference(shown):
                 if not deliveries.messages(work.connection, prompt_id, channel):
                     notices.forget(work.connection, prompt_id, channel)
             return notices.taken(work.connection, prompt_id)

@@ -14,6 +14,7 @@ from atlasbridge.core.durable import sync_folder
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.fault import store_error
+from atlasbridge.core.system import OWN_FILE
 from atlasbridge.core.values import frozen
 
 FOLDER = Path(__file__).with_name("migrations")
@@ -100,7 +101,7 @@ def back_up(database: Database, target: Path) -> None:
     draft = target.with_name(target.name + ".new")
     try:
         draft.unlink(missing_ok=True)
-        os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600))
         copy = sqlite3.connect(draft, isolation_level=None)
         try:
             database.connection.backup(copy)
@@ -118,7 +119,7 @@ def back_up(database: Database, target: Path) -> None:
 
 
 def _sync_file(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDWR | OWN_FILE)
     try:
         os.fsync(descriptor)
     finally:

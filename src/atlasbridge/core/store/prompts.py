@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from functools import lru_cache
 from typing import Any, Final
 
 from atlasbridge.core.prompt.codec import decode_prompt, encode_prompt, kept
 from atlasbridge.core.prompt.machine import OPEN, TRANSITIONS, PromptMoved, sources
-from atlasbridge.core.prompt.model import PromptRecord, PromptState
+from atlasbridge.core.prompt.model import Prompt, PromptRecord, PromptState
 
 _COLUMNS: Final = (
     "id, session_id, body, status, nonce, created_at, expires_at, deadline, boot_id, nonce_used,"
@@ -111,11 +112,16 @@ def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
     return connection.execute(f"DELETE FROM prompts WHERE id IN ({doomed})", (moment,)).rowcount
 
 
+@lru_cache(maxsize=256)  # a prompt is read a dozen times in its life, and never changes
+def _decoded(body: str) -> Prompt:
+    return decode_prompt(json.loads(body))
+
+
 def _record(row: tuple[Any, ...]) -> PromptRecord:
     return PromptRecord(
         prompt_id=row[0],
         session_id=row[1],
-        prompt=decode_prompt(json.loads(row[2])),
+        prompt=_decoded(row[2]),
         state=PromptState(row[3]),
         nonce=row[4],
         created_at=row[5],

@@ -5,7 +5,6 @@ The hub may be gone at any time: the host connects again and says everything tha
 
 from __future__ import annotations
 
-import select
 import socket
 import threading
 from collections import deque
@@ -16,6 +15,8 @@ from atlasbridge.core import wire
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.host.terminal.wakeup import Wakeup
+from atlasbridge.core.hub_line import dial
+from atlasbridge.core.readiness import POLLERR, POLLHUP, POLLIN, POLLOUT, make_poller
 from atlasbridge.core.session.settings import SessionSettings
 
 _MAX_OUTBOX = 256
@@ -99,11 +100,9 @@ class HubLink:
                 self._wakeup.wait(delay_s)  # a hub that hangs up at once (its disk is full) is not hammered
 
     def _connect(self) -> socket.socket | None:
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            connection.connect(self._path)
+            connection = dial(self._path)
         except OSError:
-            connection.close()
             if self._may_start_at is not None and self._clock.now() >= self._may_start_at:
                 self._may_start_at = None
                 self._start_hub()
@@ -122,11 +121,11 @@ class HubLink:
         self._serving = connection
         self._greet(self._say_hello)
         buffer = wire.LineBuffer()
-        waiter = select.poll()
-        waiter.register(self._wakeup.fileno(), select.POLLIN)
+        waiter = make_poller()
+        waiter.register(self._wakeup.fileno(), POLLIN)
         while not (self._stopped and not self._outbox and not self._unsent) and not beat.retired:
-            wants_out = select.POLLOUT if self._unsent or self._outbox else 0
-            waiter.register(connection, select.POLLIN | wants_out)
+            wants_out = POLLOUT if self._unsent or self._outbox else 0
+            waiter.register(connection, POLLIN | wants_out)
             beat.rest()
             ready = dict(waiter.poll())
             beat.work()
@@ -134,9 +133,9 @@ class HubLink:
                 self._wakeup.clear()
             events = ready.get(connection.fileno(), 0)
             try:
-                if events & select.POLLOUT:
+                if events & POLLOUT:
                     self._send_some(connection)
-                if events & (select.POLLIN | select.POLLHUP | select.POLLERR) and not self._read(connection, buffer):
+                if events & (POLLIN | POLLHUP | POLLERR) and not self._read(connection, buffer):
                     return
             except (OSError, ValueError):
                 return

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 
-from atlasbridge.core.detached import spawn_shell
+from atlasbridge.core.detached import spawn_shell, start_alone
+from atlasbridge.core.file_lock import try_share
 from atlasbridge.core.home import Home
 from atlasbridge.core.own_python import own_environ, own_python
+from atlasbridge.core.system import OWN_FILE
 
 # The shell ends at once: nobody waits for the hub.  Where the session adopts orphans it is ours then, and reaped by us.
 _SHELL = 'cd / && "$@" </dev/null >/dev/null 2>&1 &'
@@ -18,6 +19,9 @@ _SHELL = 'cd / && "$@" </dev/null >/dev/null 2>&1 &'
 
 def start_hub(home: Home) -> None:
     if not home.may_start_hub:
+        return
+    if not hasattr(os, "posix_spawn"):  # Windows
+        start_alone(own_python("atlasbridge.core.daemon"), own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root)))
         return
     environ = own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root))
     starting = hold_starting(home)
@@ -35,8 +39,10 @@ def start_hub(home: Home) -> None:
 def hold_starting(home: Home) -> int:
     """A descriptor by which everybody sees that a hub is on its way; the hub closes it once it holds its lock."""
     try:
-        fd = os.open(home.starting, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fd = os.open(home.starting, os.O_RDWR | os.O_CREAT | OWN_FILE, 0o600)
+        if not try_share(fd):
+            os.close(fd)
+            return -1
         os.set_inheritable(fd, True)
     except OSError:
         return -1  # a full disk: who wants to stop the hub may come too early, nothing else

@@ -63,6 +63,12 @@ class OutputRelay:
         # In the direction in which it moves, so that nothing slips by: first the terminal, then the way.
         return any(event & select.POLLIN for _, event in waiter.poll(0)) or self._fetching
 
+    @property
+    def terminal_answers(self) -> bool:
+        """Whether a real terminal is there, which answers the tool's queries itself."""
+        attachment = self.attachment
+        return attachment is not None and attachment.is_terminal
+
     def stop(self) -> None:
         self.finished = True
         self._wakeup.set()

@@ -48,3 +48,9 @@ class Wakeup:
         if woken:
             self.clear()
         return woken
+
+
+if not hasattr(select, "poll"):  # Windows
+    from atlasbridge.core.host.terminal import socket_wakeup
+
+    Wakeup = socket_wakeup.SocketWakeup  # type: ignore[assignment, misc]

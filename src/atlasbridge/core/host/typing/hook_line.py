@@ -7,12 +7,14 @@ compared by the typist, as for keys; a hook that is gone leaves the answer to th
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from atlasbridge.core.host.terminal.caller import Caller
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource, digest_text, told_subject
 from atlasbridge.core.visible import visible
+
+if TYPE_CHECKING:
+    from atlasbridge.core.host.terminal.caller import Caller
 
 BY_HOOK = "hook"  # the detail of an answer that a hook has taken
 ALLOW, DENY = "allow", "deny"

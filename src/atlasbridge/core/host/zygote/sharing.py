@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 _IMMORTAL = 1 << 30  # no count of a living object comes near; what is above is never counted
@@ -73,4 +74,12 @@ def _stop_counting() -> None:
         count = count_at(id(item))
         if count.value < _IMMORTAL:
             count.value = never
-            waiting += gc.get_referents(item)
+            waiting += held_by(item)
+
+
+def held_by(item: object) -> list[Any]:
+    """Code keeps its constants and the code of the functions inside it to itself: no collector has to know them."""
+    if isinstance(item, CodeType):
+        names = (item.co_names, item.co_varnames, item.co_freevars, item.co_cellvars)
+        return [item.co_consts, *item.co_consts, *names, item.co_filename, item.co_name, item.co_qualname]
+    return gc.get_referents(item)

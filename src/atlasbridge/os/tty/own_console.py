@@ -1,0 +1,84 @@
+"""The Windows console that a person sits at: its keys as a terminal would send them, its size, what is shown on it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import TracebackType
+from typing import Any
+
+from atlasbridge.core.tty import Size
+
+_OUTPUT, _INTERPRETS = -11, 0x0004  # the standard output's handle; sequences are obeyed, not shown
+_UTF_8 = 65001
+
+
+class OwnConsole:
+    """As a context: sequences and UTF-8 are understood while it lasts, and the console is as before afterwards."""
+
+    def __init__(self) -> None:
+        self.is_terminal = os.isatty(0) and os.isatty(1)
+        self._before: tuple[int, int] | None = None
+
+    def __enter__(self) -> OwnConsole:
+        self._before = _prepare()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
+        if self._before is not None:
+            _restore(*self._before)
+
+    def read_keys(self) -> bytes:
+        """The next key, with the sequence that a terminal would send for a special one; blocks."""
+        import msvcrt
+
+        windows: Any = msvcrt
+        while True:
+            key = str(windows.getwch())
+            if key in ("\x00", "\xe0"):
+                if sent := _SPECIAL.get(str(windows.getwch()), b""):
+                    return sent
+                continue
+            if "\ud800" <= key <= "\udbff":  # half a character
+                key = (key + str(windows.getwch())).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            return key.encode("utf-8", "replace")
+
+    def write(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(1, data) :]
+
+    def size(self) -> Size:
+        try:
+            columns, rows = os.get_terminal_size(1)
+        except OSError:
+            return Size()
+        return Size(rows, columns).or_default()
+
+
+def _prepare() -> tuple[int, int] | None:
+    """What must be put back; None where there is no console of Windows."""
+    if sys.platform != "win32":
+        return None
+    import ctypes
+
+    kernel = ctypes.WinDLL("kernel32")
+    handle, mode = kernel.GetStdHandle(_OUTPUT), ctypes.c_ulong()
+    if not kernel.GetConsoleMode(handle, ctypes.byref(mode)):
+        return None
+    page = int(kernel.GetConsoleOutputCP())
+    kernel.SetConsoleMode(handle, mode.value | _INTERPRETS)
+    kernel.SetConsoleOutputCP(_UTF_8)
+    return mode.value, page
+
+
+def _restore(mode: int, page: int) -> None:
+    if sys.platform == "win32":
+        import ctypes
+
+        kernel = ctypes.WinDLL("kernel32")
+        kernel.SetConsoleMode(kernel.GetStdHandle(_OUTPUT), mode)
+        kernel.SetConsoleOutputCP(page)
+
+
+_SPECIAL = {"H": b"\x1b[A", "P": b"\x1b[B", "M": b"\x1b[C", "K": b"\x1b[D", "G": b"\x1b[H", "O": b"\x1b[F"}
+_SPECIAL |= {"S": b"\x1b[3~", "I": b"\x1b[5~", "Q": b"\x1b[6~"}

@@ -1,0 +1,54 @@
+"""Which modules need Unix.  All others must be importable with what Python has on Windows; the list only shrinks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.support.like_windows import environ_like_windows
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="plays Windows on Unix")
+
+NEEDS_UNIX = {
+    *("adapters.own_child", "adapters.pty", "adapters.stagehand", "adapters.claude_code", "adapters.openai_cli"),
+    *("cli.approvals_watch", "cli.full_screen", "cli.looking_on", "cli.zygote"),
+    *("core.client.client", "core.client.raw_mode", "core.host.bare", "core.host.host", "core.host.launch"),
+    *("core.host.zygote.nursery", "core.host.zygote.takeover", "lab.record"),
+    *("os.tty.attributes", "os.tty.linux", "os.tty.macos", "os.tty.posix"),
+    *(f"core.host.terminal.{name}" for name in ("attachment", "caller", "door", "keyboard", "relay", "seat")),
+    *(f"specification.{name}" for name in ("adapter_interface", "architecture", "claude_adapter", "reliability")),
+}
+LOOK = """
+import importlib, json, pkgutil, atlasbridge
+faults = {}
+for module in pkgutil.walk_packages(atlasbridge.__path__, "atlasbridge."):
+    if module.name.endswith("__main__"):
+        continue
+    try:
+        importlib.import_module(module.name)
+    except (ImportError, AttributeError) as error:
+        faults[module.name.removeprefix("atlasbridge.")] = str(error)
+print(json.dumps(faults))
+"""
+
+
+def test_what_needs_unix_is_known_and_everything_else_is_there() -> None:
+    environ = {**os.environ, **environ_like_windows()}
+    done = subprocess.run([sys.executable, "-P", "-c", LOOK], env=environ, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    faults = json.loads(done.stdout)
+    of_tools = {name for name in faults if name.startswith("adapters.") and name.endswith(".adapter")}
+    assert {name: fault for name, fault in faults.items() if name not in NEEDS_UNIX | of_tools} == {}
+    assert faults.keys() >= NEEDS_UNIX, "these no longer need it"
+
+
+@pytest.mark.parametrize("words", [["attach"], ["version"], ["--help"], ["adapters", "list"], ["policy", "check"]])
+def test_a_command_answers_or_says_why_it_cannot(words: list[str], tmp_path: object) -> None:
+    environ = {**os.environ, **environ_like_windows(), "ATLASBRIDGE_HOME": str(tmp_path)}
+    command = [sys.executable, "-P", "-m", "atlasbridge", *words]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120)
+    assert done.returncode == (1 if words == ["attach"] else 0), done.stderr
+    assert "internal error" not in done.stderr and "Traceback" not in done.stderr

@@ -1,0 +1,99 @@
+"""A whole session on a real console of Windows: asked by the program, answered by a command, typed once.
+
+The person's console is a pseudo-console, too.  The job on Windows runs this.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.waiting import wait_for
+
+from atlasbridge.core.daemon.lock import HubLock, lock_holder
+from atlasbridge.core.system import lives
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "win32", reason="ConPTY is there on Windows only; the Windows job runs this"
+)
+ASK = "a = input('Overwrite the file? [y/N] '); print('got=' + a); b = input('Your name: '); print('then=' + b)"
+
+
+class Place:
+    def __init__(self, home: Path) -> None:
+        self.environ = {**os.environ, "ATLASBRIDGE_HOME": str(home), "ATLASBRIDGE_CHANNELS_WEB_ENABLED": "false"}
+        self.home = home
+
+    def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "atlasbridge", *words]
+        return subprocess.run(command, env=self.environ, capture_output=True, text=True, encoding="utf-8", timeout=120)
+
+    def json(self, *words: str) -> Any:
+        done = self.cli(*words, "--json")
+        return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else None
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path / "home")
+    yield made
+    made.cli("hub", "stop")
+
+
+def test_the_hub_starts_answers_and_stops(place: Place) -> None:
+    started = place.cli("hub", "start")
+    assert started.returncode == 0, started
+    assert place.json("hub", "status")["pid"] > 0
+    assert (place.home / "hub.tcp").exists()
+    assert place.cli("hub", "stop").returncode == 0
+    assert not (place.home / "hub.tcp").exists()
+
+
+def test_a_lock_is_held_by_one_and_its_file_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "hub.lock"
+    first, second = HubLock(path), HubLock(path)
+    assert first.acquire() and not second.acquire()
+    assert lock_holder(path) == os.getpid()
+    first.release()
+    assert lock_holder(path) is None and second.acquire()
+    second.release()
+
+
+def test_a_process_lives_until_it_has_ended() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert lives(os.getpid()) and lives(child.pid)
+    child.communicate(b"\n")
+    assert not lives(child.pid)
+
+
+def test_a_question_is_raised_answered_elsewhere_and_typed_once(place: Place) -> None:
+    import winpty
+
+    words = [sys.executable, "-m", "atlasbridge", "run", "--backend", "conpty", "--", sys.executable, "-c", ASK]
+    console = winpty.PtyProcess.spawn(words, env=place.environ, dimensions=(24, 100))
+    shown: list[str] = []
+
+    def watch() -> None:
+        try:
+            while True:
+                shown.append(console.read(4096))
+        except EOFError:
+            return
+
+    threading.Thread(target=watch, daemon=True).start()
+    (prompt,) = wait_for(lambda: place.json("approvals"), "a question", 90)
+    assert prompt["type"] == "yes_no" and "Overwrite the file?" in prompt["excerpt"]
+    done = place.cli("reply", prompt["prompt_id"], "y")
+    assert done.returncode == 0, done
+    wait_for(lambda: "got=y" in "".join(shown), "the answer to be taken", 60)
+    assert place.cli("reply", prompt["prompt_id"], "y").returncode == 3
+    console.write("Ada\r")
+    wait_for(lambda: "then=Ada" in "".join(shown), "what was typed here", 60)
+    wait_for(lambda: not console.isalive(), "the end", 60)

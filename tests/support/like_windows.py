@@ -1,0 +1,49 @@
+"""Processes of AtlasBridge that find what Python offers on Windows, and no more; a Unix terminal plays pywinpty."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.support.operator import Operator
+from tests.support.terminal import ATLASBRIDGE, Terminal
+
+from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.errors import HubUnavailable
+from atlasbridge.core.home import Home
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = Path(__file__).with_name("windows_stand_in")
+
+
+def environ_like_windows() -> dict[str, str]:
+    more = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    return {"PYTHONPATH": os.pathsep.join([str(FOLDER), str(ROOT), *more])}
+
+
+class OperatorLikeWindows(Operator):
+    """What is only looked at again and again is asked without a new process."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self._environ |= environ_like_windows()
+
+    def approvals(self) -> list[dict[str, Any]]:
+        return self._ask("prompts")
+
+    def sessions(self) -> list[dict[str, Any]]:
+        return self._ask("sessions")
+
+    def _ask(self, what: str) -> list[dict[str, Any]]:
+        try:
+            with HubClient(Home(self._home)) as hub:
+                return list(hub.ask(what)[what])
+        except HubUnavailable:
+            return []
+
+
+def run_on_console(home: Path, *command: str, options: Sequence[str] = (), **more: Any) -> Terminal:
+    words = (*ATLASBRIDGE, "run", "--backend", "conpty", *options, "--", *command)
+    return Terminal(words, home, env=environ_like_windows(), **more)
