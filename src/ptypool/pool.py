@@ -70,6 +70,11 @@ class PtyPool:
         return Count(self.max_ptys - len(self._held) - self._promised)
 
     @property
+    def waiting(self) -> int:
+        """How many acquire() calls wait for a slot."""
+        return len(self._waiting)
+
+    @property
     def handles(self) -> tuple[PtyHandle, ...]:
         """The handles that hold a slot, oldest first."""
         with self._counting:

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import AsyncIterator
 from typing import Any
 
-from tests.support.bare_desk import BareDesk
+from tests.support.kept_answers import KeptAnswers
 
 from atlasbridge.core.clock import Clock, SystemClock, iso
 from atlasbridge.core.errors import ChannelError
@@ -26,9 +26,9 @@ from atlasbridge.core.values import replace
 UPDATE_TRIES = 100
 
 
-class MiniHub(BareDesk):
+class MiniHub(KeptAnswers):
     def __init__(self, clock: Clock | None = None) -> None:
-        self.clock = clock or SystemClock()
+        super().__init__(clock or SystemClock())
         self.records: dict[str, PromptRecord] = {}
         self.session_records: dict[str, SessionRecord] = {}
         self.shown: dict[tuple[str, str], list[str]] = {}
@@ -44,9 +44,7 @@ class MiniHub(BareDesk):
         self.names: dict[str, str] = {}
         self.tones: dict[str, Tone] = {}
         self.away: list[float | None] = []
-        self.kept: list[tuple[InboundReply, str]] = []
         self.queue: list[tuple[str, InboundReply]] = []
-        self.snoozed: list[tuple[InboundReply, float]] = []
         self._pids = itertools.count(4001)
 
     # what tests do
@@ -117,43 +115,6 @@ class MiniHub(BareDesk):
         return Receipt("received", f"Received: {reply.value}", reply.identity)
 
     # core.ports.Desk
-
-    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
-        if when not in ("06:00", "in 2h", "limit-resets"):
-            return Reject(Refusal.BAD_VALUE, "Say when: 06:00.")
-        self.kept.append((reply, when))
-        return Receipt("postponed", f"{reply.identity} answers {reply.value!r} at {when} (1a2b3c4d).", reply.identity)
-
-    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
-        self.snoozed.append((reply, for_s))
-        return Receipt("snoozed", f"{reply.identity} wants to be asked again.", reply.identity)
-
-    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
-        if later_id != "1a2b3c4d" or not self.kept:
-            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such answer.")
-        self.kept.clear()
-        return Receipt("revoked", "Taken back.", reply.identity)
-
-    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
-        return [
-            {
-                "later_id": "1a2b3c4d" * 4,
-                "prompt_id": reply.prompt_id,
-                "kind": "answer",
-                "due_at": iso(self.clock.wall() + 60),
-                "value": reply.value,
-                "place": reply.place,
-                "created_at": iso(self.clock.wall()),
-                "by": reply.identity,
-                "by_name": "Ada",
-                "when": when,
-                "session_id": reply.session_id,
-                "name": "project",
-                "excerpt": "?",
-            }
-            for reply, when in self.kept
-            if prompt_id in ("", reply.prompt_id)
-        ]
 
     def sessions(self, include_ended: bool = False) -> list[SessionRecord]:
         return list(self.session_records.values())

@@ -40,7 +40,7 @@ async def test_an_answer_at_the_machine_wins_and_the_late_decision_is_refused_an
     await until(lambda: sitter.orders)
     told = await alice.decide(shown, "y")
     assert not told["accepted"] if told["status"] == 200 else told["reason"] == "not_open"
-    sitter._type(prompt_id, {"kind": "no", "value": ""}, machine.hub)
+    sitter.type_answer(prompt_id, {"kind": "no", "value": ""}, machine.hub)
     await answering
     assert sitter.typed[prompt_id]["kind"] == "no"
     await machine.stop()

@@ -14,7 +14,7 @@ import pytest
 from tests.doors.conftest import Desk
 from tests.support.hubs import HubProcess, free_port, hub_process, with_page
 from tests.support.person import Person
-from tests.support.waiting import wait_for
+from tests.support.waiting import written
 
 from atlasbridge.client import AsyncClient, Client, Question, Refused
 from atlasbridge.core.errors import ConfigError, HubUnavailable
@@ -29,8 +29,7 @@ def desk() -> Iterator[Desk]:
 
 
 def address(hub: HubProcess) -> str:
-    wait_for((hub.home.root / "web.json").exists)
-    return str(json.loads((hub.home.root / "web.json").read_text())["url"])
+    return str(json.loads(written(hub.home.root / "web.json"))["url"])
 
 
 class Credentials(TypedDict):

@@ -33,6 +33,7 @@ async def asked(live: LiveHub, prompt: Prompt = YES_NO) -> tuple[FakeHost, str]:
     host = await in_thread(FakeHost, live.home)
     prompt_id = host.raise_prompt(prompt)
     await until(lambda: live.hub.ledger.prompt(prompt_id) is not None)
+    await until(lambda: record_of(live, prompt_id).state is PromptState.AWAITING_REPLY)
     return host, prompt_id
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.hubs import NO_WEB, HubProcess, hub_process, wait_until
+from tests.support.hubs import NO_WEB, HubProcess, hub_process
 from tests.support.operator import Operator
 from tests.support.sessions import end_sessions
 from tests.support.terminal import run_in
@@ -105,7 +105,7 @@ def test_after_kill_9_a_stranger_at_the_old_port_is_passed_by(hub: HubProcess) -
 def test_programs_ask_and_answer_over_the_port(hub: HubProcess) -> None:
     client = Client(hub.home.root)
     asking = hub.popen("ask", "Deploy?")
-    wait_until(hub.is_asked)
+    wait_for(hub.is_asked, "the question")
     (prompt,) = client.prompts()
     assert "Deploy?" in prompt["excerpt"]
     with pytest.raises(Refused):

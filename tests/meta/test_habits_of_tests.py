@@ -31,22 +31,14 @@ INSIDE: dict[str, int] = {
     "core/policy/test_plain.py": 1,
     "core/scheduler/test_deadlines.py": 1,
     "core/screen/test_screen_beside.py": 3,
-    "core/screen/test_screen_style.py": 1,
     "core/test_patterns.py": 1,
-    "desk/test_desk_path.py": 1,
     "doors/test_client_http.py": 1,
     "fire/test_between_the_keys.py": 2,
     "os/test_probe_macos.py": 3,
-    "property/test_screen_fuzz.py": 3,
     "ptypool/integration/test_ptypool_cleanup.py": 1,
     "ptypool/integration/test_ptypool_session.py": 1,
-    "ptypool/integration/test_ptypool_threads.py": 1,
     "ptypool/test_specification_examples.py": 1,
-    "support/fleet.py": 4,
     "support/hostile_streams.py": 1,
-    "support/member.py": 1,
-    "trust/test_not_by_the_one_who_asks.py": 1,
-    "trust/test_the_desk_refuses.py": 1,
 }
 
 
@@ -82,6 +74,41 @@ def is_private(name: str) -> bool:
 def test_tests_wait_for_conditions() -> None:
     found = {name_of(path): len(list(pauses(ast.parse(path.read_text("utf-8"))))) for path in FILES}
     assert {name: count for name, count in found.items() if count} == PAUSES
+
+
+def read_before_written(tree: ast.AST) -> Iterator[int]:
+    """Where a test waits for a file to be there and then reads it: a file is there before its words are."""
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+        waits = [
+            call for call in calls if ast.unparse(call.func).rpartition(".")[2] in ("wait_for", "wait_until", "until")
+        ]
+        awaited = {}
+        for call in waits:
+            for looked in _attributes(call, "exists", "is_file"):
+                if not any(ast.unparse(read.value) == looked for read in _reads(call)):
+                    awaited[looked] = call.lineno
+        yield from (
+            read.lineno for read in _reads(function) if read.lineno > awaited.get(ast.unparse(read.value), read.lineno)
+        )
+
+
+def _attributes(node: ast.AST, *names: str) -> Iterator[str]:
+    found = (one for one in ast.walk(node) if isinstance(one, ast.Attribute) and one.attr in names)
+    return (ast.unparse(one.value) for one in found)
+
+
+def _reads(node: ast.AST) -> Iterator[ast.Attribute]:
+    read = ("read_text", "read_bytes")
+    return (one for one in ast.walk(node) if isinstance(one, ast.Attribute) and one.attr in read)
+
+
+def test_nothing_is_read_before_it_is_written() -> None:
+    """`written` of tests/support/waiting.py waits for the words."""
+    found = {name_of(path): list(read_before_written(ast.parse(path.read_text("utf-8")))) for path in FILES}
+    assert {name: lines for name, lines in found.items() if lines} == {}
 
 
 def test_tests_look_at_what_is_shown_to_everybody() -> None:

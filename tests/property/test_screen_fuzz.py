@@ -69,7 +69,7 @@ def _check_shape(screen: Screen) -> None:
     row, col = screen.cursor
     assert 0 <= row < screen.rows
     assert 0 <= col < screen.cols
-    terminal = screen._terminal
+    terminal = screen.terminal
     assert len(terminal.lines) == screen.rows
     assert all(len(line[0]) == len(line[1]) == screen.cols for line in terminal.lines)
     assert all(line[0][0] != "\0" for line in terminal.lines)
@@ -137,7 +137,7 @@ def test_a_screen_of_distinct_clusters_stays_bounded() -> None:
     screen = Screen(10, 20)
     for number in range(40000):
         screen.feed(f"{chr(0x4E00 + number % 20000)}{chr(0x300 + number // 20000)}".encode())
-    assert len(screen._terminal.clusters._texts) <= 16384
+    assert len(screen.terminal.clusters) <= 16384
     assert screen.line(9).endswith("\u0301")
 
 

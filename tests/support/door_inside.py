@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tests.support.hubs import wait_until
 from tests.support.self_answer import MANNERS, leave
+from tests.support.waiting import written
 
 from atlasbridge.client import Client, Refused
 
@@ -36,8 +36,7 @@ def try_to_answer(client: Client, prompt_id: str) -> str:
 
 
 def main(folder: Path, manner: str) -> None:
-    wait_until((folder / "way.json").exists)
-    way: dict[str, Any] = json.loads((folder / "way.json").read_text())
+    way: dict[str, Any] = json.loads(written(folder / "way.json"))
     here = Client(way["home"], label=f"script {manner}")
     web = Client(label=f"program {manner}", url=way["url"], token=way["token"])
     with ThreadPoolExecutor() as pool:

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from tests.support.bare_desk import BareDesk
+from tests.support.kept_answers import KeptAnswers
 
 from atlasbridge.channels.web import WebChannel
 from atlasbridge.core.clock import Clock, SystemClock, iso
@@ -24,10 +24,10 @@ from atlasbridge.core.session.model import SessionRecord, SessionState
 from atlasbridge.core.values import replace
 
 
-class FakeDesk(BareDesk):
+class FakeDesk(KeptAnswers):
     def __init__(self, home: Path, clock: Clock) -> None:
         self._home = home
-        self.clock = clock
+        super().__init__(clock)
         self.all_sessions: dict[str, SessionRecord] = {}
         self.all_prompts: dict[str, PromptRecord] = {}
         self.notes: dict[str, str] = {}
@@ -46,10 +46,8 @@ class FakeDesk(BareDesk):
         self.holds: list[float] = []
         self.sleepers: set[str] = set()
         self.departed: list[str] = []
-        self.kept: list[tuple[InboundReply, str]] = []
         self.queue: list[tuple[str, InboundReply]] = []
         self.resumed: list[str] = []
-        self.snoozed: list[tuple[InboundReply, float]] = []
         self.offers: dict[str, Any] = {}
         self.grants: list[dict[str, Any]] = []
         self._queues: list[asyncio.Queue[dict[str, Any]]] = []
@@ -255,43 +253,6 @@ class FakeDesk(BareDesk):
     def ask_again(self, prompt_id: str) -> bool:
         self.asked_again.append(prompt_id)
         return any(item.prompt_id == prompt_id for item in self.still_waiting())
-
-    def postpone(self, reply: InboundReply, when: str) -> Receipt | Reject:
-        if when not in ("06:00", "in 2h", "limit-resets"):
-            return Reject(Refusal.BAD_VALUE, "Say when: 06:00.")
-        self.kept.append((reply, when))
-        return Receipt("postponed", f"{reply.identity} answers {reply.value!r} at {when} (1a2b3c4d).", reply.identity)
-
-    def snooze(self, reply: InboundReply, for_s: float) -> Receipt | Reject:
-        self.snoozed.append((reply, for_s))
-        return Receipt("snoozed", f"{reply.identity} wants to be asked again.", reply.identity)
-
-    def revoke_later(self, reply: InboundReply, later_id: str) -> Receipt | Reject:
-        if later_id != "1a2b3c4d" or not self.kept:
-            return Reject(Refusal.UNKNOWN_PROMPT, "There is no such answer.")
-        self.kept.clear()
-        return Receipt("revoked", "Taken back.", reply.identity)
-
-    def later(self, prompt_id: str = "") -> list[dict[str, Any]]:
-        return [
-            {
-                "later_id": "1a2b3c4d" * 4,
-                "prompt_id": reply.prompt_id,
-                "kind": "answer",
-                "due_at": iso(self.clock.wall() + 60),
-                "value": reply.value,
-                "place": reply.place,
-                "created_at": iso(self.clock.wall()),
-                "by": reply.identity,
-                "by_name": "Ada",
-                "when": when,
-                "session_id": reply.session_id,
-                "name": "project",
-                "excerpt": "?",
-            }
-            for reply, when in self.kept
-            if prompt_id in ("", reply.prompt_id)
-        ]
 
     def tell(self, message: str) -> None:
         self.told.append(message)

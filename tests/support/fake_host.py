@@ -39,7 +39,7 @@ class FakeHost:
     def __init__(self, home: Home, tool: str = "bash", ttl_s: float | None = None, **session: Any) -> None:
         self._home = home
         self._ttl_s = ttl_s
-        self._hatch, theirs = socket.socketpair()
+        self.hatch, theirs = socket.socketpair()
         with theirs:
             self.process = subprocess.Popen(
                 [sys.executable, "-ISE", str(Path(__file__).with_name("connector.py")), str(theirs.fileno())],
@@ -87,7 +87,7 @@ class FakeHost:
         assert self.process.stdin is not None
         self.process.stdin.write(f"{self._home.socket}\n")
         self.process.stdin.flush()
-        _, (fd,), _, _ = socket.recv_fds(self._hatch, 1, 1)
+        _, (fd,), _, _ = socket.recv_fds(self.hatch, 1, 1)
         self._socket = socket.socket(fileno=fd)
         self._socket.settimeout(60)
         self.say("hello", session=self.record.to_wire(), open=self.open, typed=self.typed, ttl_s=self._ttl_s)
@@ -105,7 +105,7 @@ class FakeHost:
         """As after kill -9 of a host."""
         self.process.kill()
         self.process.communicate()
-        self._hatch.close()
+        self.hatch.close()
         self._socket.close()
 
     def __del__(self) -> None:

@@ -38,7 +38,7 @@ from atlasbridge.desk.chats.service import Chats
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.office import Office
 from atlasbridge.desk.schema import migrate
-from atlasbridge.desk.serving import Address, _listen, _Server, _settings
+from atlasbridge.desk.serving import Address, DeskServer, listen_at, server_settings
 from atlasbridge.fleet.belonging import Belonging, write_belonging
 from atlasbridge.fleet.joining import join
 from atlasbridge.fleet.with_desk import with_desk
@@ -126,13 +126,13 @@ async def start_desk(url: str, clock: Clock | None = None, port: int = 0, chats:
     database = Database(url, clock)
     await database.open()
     await migrate(database)
-    listener = _listen(Address(port=port))
+    listener = listen_at(Address(port=port))
     address = Address(port=listener.getsockname()[1])
     office = Office(database, address.known_as)
     await office.open()
     if chats is not None:
         office.chats = Chats(office, partial(plan_desk_chats, chats, {}), clock)
-    server = _Server(_settings(office, address))
+    server = DeskServer(server_settings(office, address))
     tasks = [asyncio.create_task(server.serve(sockets=[listener])), asyncio.create_task(office.run())]
     await until(lambda: server.started)
     return Desk(office, server, tasks)
@@ -214,9 +214,9 @@ class Sitter:
         if kind == "type":
             self.orders.append(fields["prompt_id"])
             if self.types:
-                self._loop.call_soon(self._type, fields["prompt_id"], fields["answer"], self._hub)
+                self._loop.call_soon(self.type_answer, fields["prompt_id"], fields["answer"], self._hub)
 
-    def _type(self, prompt_id: str, answer: dict[str, str], hub: Hub) -> None:
+    def type_answer(self, prompt_id: str, answer: dict[str, str], hub: Hub) -> None:
         """Once for each id, and only what stands there."""
         if prompt_id not in self.typed:
             if self.open is None or self.open["prompt_id"] != prompt_id:
@@ -278,7 +278,7 @@ class Machine:
 
     async def stop(self) -> None:
         if self._running is not None and self._ledger is not None:
-            self.hub._stop_once()
+            self.hub.stop_once()
             await self._running
             self._ledger.close()
             self._running = None

@@ -7,6 +7,7 @@ Where the system does not show another process's environment none is found.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import time
@@ -24,6 +25,7 @@ def mark() -> str:
 
 
 def end_and_name() -> list[str]:
+    gc.collect()  # some end with the object that stands for them, and that may be part of a circle
     give_up_at = time.monotonic() + GRACE_S
     while (left := _left()) and time.monotonic() < give_up_at:
         time.sleep(LOOK_EVERY_S)

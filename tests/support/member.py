@@ -64,11 +64,11 @@ class Driven(Sitter):
             asyncio.get_running_loop().call_soon(self.ask_next)
         super().send(kind, **fields)
 
-    def _type(self, prompt_id: str, answer: dict[str, str], hub: Hub) -> None:
+    def type_answer(self, prompt_id: str, answer: dict[str, str], hub: Hub) -> None:
         fresh = prompt_id not in self.typed and self.open is not None and self.open["prompt_id"] == prompt_id
         if fresh:
             self._log.write("T", self.session_id, prompt_id, answer["kind"])
-        super()._type(prompt_id, answer, hub)
+        super().type_answer(prompt_id, answer, hub)
         if fresh:
             self._later()
 

@@ -15,7 +15,7 @@ from atlasbridge.core.home import Home
 
 class Person:
     def __init__(self) -> None:
-        self._hatch, theirs = socket.socketpair()
+        self.hatch, theirs = socket.socketpair()
         connector = str(Path(__file__).with_name("connector.py"))
         with theirs:
             self._process = subprocess.Popen(
@@ -31,7 +31,7 @@ class Person:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{home.socket}\n")
         self._process.stdin.flush()
-        _, (fd,), _, _ = socket.recv_fds(self._hatch, 1, 1)
+        _, (fd,), _, _ = socket.recv_fds(self.hatch, 1, 1)
         with socket.socket(fileno=fd) as link, link.makefile("rb") as lines:
             link.settimeout(60)
             link.sendall(wire.encode({"op": op, **fields}))
@@ -41,4 +41,4 @@ class Person:
     def close(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._hatch.close()
+        self.hatch.close()

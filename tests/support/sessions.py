@@ -11,6 +11,8 @@ from pathlib import Path
 
 from tests.support.waiting import wait_for
 
+from atlasbridge.core.kin import MARK
+
 
 def host_pids(home: Path) -> list[int]:
     """The processes that hold the doors of this home's sessions open."""
@@ -35,9 +37,12 @@ def end_sessions(home: Path) -> None:
 
 def end_all(home: Path) -> None:
     """Whatever was started for this home, a hub that is just coming up included: its environment says whose it is."""
-    mark = f"ATLASBRIDGE_HOME={home}\0".encode()
+    marks = [f"ATLASBRIDGE_HOME={home}\0".encode()]
+    marks += [
+        f"{MARK}={path.stem}".encode() for path in (home / "sessions").glob("*.sock")
+    ]  # tools, and what they left
     end_sessions(home)
-    while pids := [pid for pid in _processes() if mark in _environ(pid) + b"\0"]:
+    while pids := [pid for pid in _processes() if any(mark in _environ(pid) + b"\0" for mark in marks)]:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -14,7 +14,7 @@ import pytest
 from tests.support import door_inside, false_host, self_answer
 from tests.support.fake_host import FakeHost
 from tests.support.hubs import hub_process, live_hub
-from tests.support.waiting import wait_for
+from tests.support.waiting import wait_for, written
 
 from atlasbridge.core.daemon.kin_tcp import Socket, find_socket, parse_address
 from atlasbridge.core.daemon.kinship import NOBODY_S
@@ -29,10 +29,9 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A real session whose tool asked by socket and by HTTP in every manner, and tried to answer all of it."""
     folder = tmp_path_factory.mktemp("inside")
     with hub_process("[channels.web]\nport = 0\n") as hub:
-        wait_for((hub.home.root / "web.json").exists)
         token = hub.cli("token", "create", "found", "--scope", "answer").stdout.strip()
         way = {"home": str(hub.home.root), "token": token}
-        way["url"] = json.loads((hub.home.root / "web.json").read_text())["url"]
+        way["url"] = json.loads(written(hub.home.root / "web.json"))["url"]
         hub.environ |= {self_answer.HOME: way["home"], "PYTHONPATH": str(ROOT)}
         outside = hub.popen("ask", "Outside?", "--label", "a cron job", "--ttl", "5m")
         program = (sys.executable, "-P", door_inside.__file__, str(folder))

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 from tests.support.fake_host import YES_NO
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
+from tests.support.waiting import wait_for
 from tests.trust.test_words_that_nobody_can_keep import say_hello
 
 from atlasbridge.core.daemon.logfile import JsonLines, Readable, open_log
@@ -96,7 +97,7 @@ def test_names_that_are_forged_lines_stay_names_everywhere(hub: HubProcess) -> N
     session = {"tool": NASTY, "label": NASTY, "cwd": f"/{NASTY}", "command": [NASTY, NASTY]}
     asked = {**encode_prompt(YES_NO), "choices": [{"value": "1", "label": NASTY}], "says": NASTY, "question": NASTY}
     with say_hello(hub, session, {**asked, "excerpt": NASTY, "screen": NASTY}):
-        wait_until(lambda: hub.ask("status")["open_prompts"] == 1)
+        wait_for(lambda: hub.ask("status")["open_prompts"] == 1)
         for words in (
             ("ps",),
             ("prompts",),

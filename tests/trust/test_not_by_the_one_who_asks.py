@@ -14,7 +14,7 @@ import pytest
 from tests.support import self_answer
 from tests.support.fake_host import FakeHost
 from tests.support.hubs import NO_WEB, HubProcess, hub_process, live_hub
-from tests.support.waiting import wait_for
+from tests.support.waiting import wait_for, written
 
 from atlasbridge.core import wire
 from atlasbridge.core.daemon.kinship import Kinship
@@ -117,7 +117,7 @@ def test_a_connection_whose_maker_has_left_decides_nothing() -> None:
         assert messenger.process.stdin is not None
         messenger.process.stdin.write(f"{hub.home.socket}\n")
         messenger.process.stdin.flush()
-        _, (fd,), _, _ = socket.recv_fds(messenger._hatch, 1, 1)
+        _, (fd,), _, _ = socket.recv_fds(messenger.hatch, 1, 1)
         messenger.die()
         with socket.socket(fileno=fd) as link:
             link.sendall(wire.encode({"op": "reply", "prompt_id": prompt_id, "value": "y"}))
@@ -140,8 +140,7 @@ def test_nobody_speaks_for_a_session_that_another_host_runs() -> None:
 
 def test_nothing_on_disk_opens_the_page() -> None:
     with hub_process(WEB) as hub:
-        wait_for((hub.home.root / "web.json").exists)
-        record = json.loads((hub.home.root / "web.json").read_text())
+        record = json.loads(written(hub.home.root / "web.json"))
         assert "key" not in record
         link = hub.json("web", "--no-open")
         assert link["links"]["local"].startswith(record["url"])

@@ -15,7 +15,7 @@ from tests.support.fake_host import SECRET, FakeHost
 from tests.support.hubs import HubProcess, hub_process
 from tests.support.page_client import API, LinkLogin, enter, enter_now, greet, signer
 from tests.support.sample_prompt import MENU, YES_NO
-from tests.support.waiting import until, wait_for
+from tests.support.waiting import until, wait_for, written
 
 from atlasbridge.channels.web import channel as channel_module
 from atlasbridge.channels.web.proof import proof
@@ -255,15 +255,14 @@ def test_a_password_prompt_whose_time_is_over_is_asked_again(real: HubProcess) -
     with httpx.Client(base_url=shown["url"], timeout=30) as client, FakeHost(real.home, ttl_s=0.2) as host:
         enter_now(client, shown["links"]["local"])
         prompt_id = host.raise_prompt(SECRET)
-        wait_for(lambda: client.get(f"{API}/prompts/{prompt_id}").json()["state"] == "expired")
+        wait_for(lambda: client.get(f"{API}/prompts/{prompt_id}").json().get("state") == "expired")
         again = client.post(f"{API}/prompts/{prompt_id}/again")
         assert again.status_code == 200, again.text
         assert host.hear("renew")["prompt_id"] == prompt_id
 
 
 def test_a_password_is_not_given_to_whoever_has_a_dead_hubs_port(real: HubProcess) -> None:
-    wait_for(lambda: (real.home.root / "web.json").exists())
-    record = json.loads((real.home.root / "web.json").read_text())
+    record = json.loads(written(real.home.root / "web.json"))
     real.kill_9()
     with squat(record["port"]) as stranger:
         stranger.settimeout(0.5)

@@ -124,7 +124,7 @@ async def test_a_hub_cannot_speak_for_another(desk: Desk, root: Path) -> None:
     await say(link, "outcome", id=decision["id"], ok=True, stage="typed", sentence="done")
     await until(lambda: _noted(desk, "FORGED"))
     assert not deciding.done()
-    sitter._type(prompt_id, {"kind": "yes", "value": ""}, honest.hub)
+    sitter.type_answer(prompt_id, {"kind": "yes", "value": ""}, honest.hub)
     assert (await deciding)["accepted"]
     await link.close()
     await honest.stop()

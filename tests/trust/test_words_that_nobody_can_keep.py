@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.hubs import HubProcess, hub_process, wait_until
+from tests.support.hubs import HubProcess, hub_process
+from tests.support.waiting import wait_for
 
 from atlasbridge.core import wire
 from atlasbridge.core.ids import new_id
@@ -56,7 +57,7 @@ def test_a_host_whose_words_are_no_text_keeps_nobody_from_looking(
     hub: HubProcess, session: dict[str, Any], prompt: dict[str, Any]
 ) -> None:
     with say_hello(hub, session, prompt):
-        wait_until(lambda: hub.ask("status")["open_prompts"] == 1)
+        wait_for(lambda: hub.ask("status")["open_prompts"] == 1)
         assert len(hub.ask("sessions")["sessions"]) == len(hub.ask("prompts")["prompts"]) == 1
         for words in (("ps",), ("ps", "--json"), ("approvals", "--json"), ("audit", "export")):
             done = hub.cli(*words)
@@ -77,11 +78,11 @@ def test_a_session_in_a_folder_whose_name_is_no_text_is_asked_about(hub: HubProc
     ]
     done = subprocess.run(words, cwd=folder, env=hub.environ, capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    wait_until(lambda: len(hub.ask("prompts")["prompts"]) == 1)
+    wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 1)
     (prompt,) = hub.ask("prompts")["prompts"]
     assert "odd" in prompt["cwd"]
     assert hub.cli("reply", prompt["prompt_id"], "y").returncode == 0
-    wait_until(lambda: os.path.exists(folder + b"/said"))
+    wait_for(lambda: os.path.exists(folder + b"/said"))
     assert hub.cli("ps", "--json").returncode == 0
     hub.cli("kill", prompt["session_id"])
 
@@ -95,7 +96,7 @@ def test_what_is_nested_without_end_is_no_message(text: str) -> None:
 def test_nonsense_at_a_sessions_door_ends_the_caller_and_not_the_session(hub: HubProcess) -> None:
     done = hub.cli("run", "--detach", "--", "bash", "-c", "read -p 'Go? (y/n) ' x; exec sleep 600")
     assert done.returncode == 0, done.stderr
-    wait_until(lambda: len(hub.ask("prompts")["prompts"]) == 1)
+    wait_for(lambda: len(hub.ask("prompts")["prompts"]) == 1)
     (session,) = hub.ask("sessions")["sessions"]
     doors = [path for path in hub.home.root.rglob("*") if path.is_socket() and path != hub.home.socket]
     assert len(doors) == 1, doors
@@ -119,5 +120,5 @@ def test_a_name_that_no_file_can_have_loses_no_question(hub: HubProcess, kind: s
     """A hook tells where a command runs and which file is changed; a model may have written both."""
     words = {"kind": kind, "text": "a\x00b", "folder": "/x\x00y", "source": "hook", "complete": True, "shown": "a"}
     with say_hello(hub, {}, {"subject": {**words, "target": "/c\x00d", "digest": ""}}):
-        wait_until(lambda: hub.ask("status")["open_prompts"] == 1)
+        wait_for(lambda: hub.ask("status")["open_prompts"] == 1)
     assert hub.json("audit", "verify")["ok"]

@@ -35,6 +35,7 @@ options:
   -h, --help             show this and exit
 """
 HUB_PATIENCE_S = 10.0
+OUTER_S = 2.0  # a session that runs without a hub is never known to one
 _WITH_VALUE = ("--name", "--label", "--channel", "--ttl", "--dialect", "--backend")
 _SWITCHES = ("--detach", "--no-hub")
 
@@ -206,11 +207,16 @@ def outer_session() -> str:
     if not mark or not os.isatty(0) or not hasattr(os, "getsid"):
         return ""
     from atlasbridge.core.daemon.request import HubClient
+    from atlasbridge.core.daemon.starter import await_session
     from atlasbridge.core.errors import HubUnavailable
     from atlasbridge.core.home import Home
+    from atlasbridge.core.ids import short_id
 
+    home = Home.find(os.environ)
+    if (home.sessions / f"{short_id(mark)}.sock").exists():
+        await_session(home, mark, OUTER_S)  # it may have started a moment ago: the hub would not know it yet
     try:
-        with HubClient(Home.find(os.environ), timeout_s=2.0) as hub:
+        with HubClient(home, timeout_s=2.0) as hub:
             sessions = hub.ask("sessions")["sessions"]
     except HubUnavailable:
         return ""

@@ -60,7 +60,7 @@ async def serve(
     await database.open()
     try:
         await migrate(database)
-        listener = _listen(place)
+        listener = listen_at(place)
         place = Address(
             **{name: getattr(place, name) for name in Address.__match_args__} | {"port": listener.getsockname()[1]}
         )
@@ -70,7 +70,7 @@ async def serve(
             read_plan((await load_crowd(database)).by_channel())  # what is wrong with it is said now
             office.chats = Chats(office, read_plan)
         working = asyncio.create_task(office.run(), name="office")
-        server = _Server(_settings(office, place))
+        server = DeskServer(server_settings(office, place))
         stop_on_signals(server)
         serving = asyncio.create_task(server.serve(sockets=[listener]), name="listener")
         ready(place.known_as)
@@ -85,7 +85,7 @@ async def serve(
         await database.close()
 
 
-def _listen(place: Address) -> socket.socket:
+def listen_at(place: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -99,7 +99,7 @@ def _listen(place: Address) -> socket.socket:
     return listener
 
 
-def _settings(office: Office, place: Address) -> uvicorn.Config:
+def server_settings(office: Office, place: Address) -> uvicorn.Config:
     return uvicorn.Config(
         build_application(office, place.metrics_token),
         lifespan="off",
@@ -115,7 +115,7 @@ def _settings(office: Office, place: Address) -> uvicorn.Config:
     )
 
 
-class _Server(uvicorn.Server):
+class DeskServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self):  # type: ignore[no-untyped-def]
         """Ours: see `stop_on_signals`."""

@@ -255,19 +255,22 @@ KIMI = (
     ),
     Walk("trust: n", (Dialog("trust: n", "", ("n",), ends=True),), first_run="folder"),
 )
+QUESTIONS = (
+    Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
+    Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
+    Dialog("question: n", "ask", ("n",)),
+    Dialog("two questions", "asktwo", ("2", "1"), hears="Red"),
+    Dialog("two questions: n to the second", "asktwo", ("2", "n")),
+    *QUIET,
+    TWO_LINES,
+    RUNNING,
+)
 COPILOT = (
     Walk(
         "main",
         (
             *permissions(many="of many", secret="/page"),
-            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
-            Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
-            Dialog("question: n", "ask", ("n",)),
-            Dialog("two questions", "asktwo", ("2", "1"), hears="Red"),
-            Dialog("two questions: n to the second", "asktwo", ("2", "n")),
-            *QUIET,
-            TWO_LINES,
-            RUNNING,
+            *QUESTIONS,
         ),
     ),
     Walk("trust: y", (Dialog("trust: y", "", ("y",)),), first_run="folder"),
@@ -278,14 +281,7 @@ VIBE = (
         "main",
         (
             *permissions(many="of many"),
-            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
-            Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
-            Dialog("question: n", "ask", ("n",)),
-            Dialog("two questions", "asktwo", ("2", "1"), hears="Red"),
-            Dialog("two questions: n to the second", "asktwo", ("2", "n")),
-            *QUIET,
-            TWO_LINES,
-            RUNNING,
+            *QUESTIONS,
         ),
     ),
 )

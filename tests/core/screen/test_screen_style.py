@@ -108,7 +108,7 @@ def test_styles_survive_a_flood_of_other_colours() -> None:
         screen.feed(b"\x1b[2;1H\x1b[38;2;%d;%d;7mx" % divmod(number, 256))
     assert foreground(screen.style(0, 0)) == "#090909"
     assert foreground(screen.style(1, 0)) == f"#{(MAX_INKS + 49) // 256:02x}{(MAX_INKS + 49) % 256:02x}07"
-    assert len(screen._terminal.inks.styles) < MAX_INKS + 2
+    assert len(screen.terminal.inks.styles) < MAX_INKS + 2
 
 
 def test_more_live_colours_than_are_kept_lose_their_colour_not_their_flags() -> None:

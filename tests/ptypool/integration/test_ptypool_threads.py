@@ -62,7 +62,7 @@ def test_one_who_waits_in_another_thread_is_served() -> None:
     async def first() -> None:
         handle = await pool.spawn("cat")
         waiting.set()
-        while not pool._waiting:
+        while not pool.waiting:
             await asyncio.sleep(0.01)
         await pool.kill(handle.id)
 

@@ -113,7 +113,7 @@ class Hub:
             clock,
             self.kinship,
             self.request_reload,
-            self._stop_once,
+            self.stop_once,
             self.rule_operations,
         )
         entrance = make_entrance(
@@ -152,7 +152,7 @@ class Hub:
             raise SystemExit(1)
         self._stopping.set()
 
-    def _stop_once(self) -> None:
+    def stop_once(self) -> None:
         """On a command's wish, however often it is wished."""
         self._stopping.set()
 

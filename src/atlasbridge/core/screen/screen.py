@@ -48,11 +48,11 @@ Drawn = tuple[str, tuple[int, ...]]
 class Screen:
     """Rows and columns count from 0.  A wide character takes two columns but is one character of `line`."""
 
-    __slots__ = ("_drawn", "_epoch", "_seen", "_stream", "_terminal", "_version")
+    __slots__ = ("_drawn", "_epoch", "_seen", "_stream", "_version", "terminal")
 
     def __init__(self, rows: int, cols: int, history_lines: int = HISTORY_LINES) -> None:
-        self._terminal = Terminal(rows, cols, history_lines)
-        self._stream = Stream(self._terminal)
+        self.terminal = Terminal(rows, cols, history_lines)
+        self._stream = Stream(self.terminal)
         self._version = 0
         self._drawn: dict[Line, Drawn] = {}  # of the rows at the last look: most of them are there at the next
         self._epoch = 0
@@ -64,17 +64,17 @@ class Screen:
 
     def resize(self, rows: int, cols: int) -> None:
         """Lines of the main screen are wrapped anew; the alternate screen is cut or padded, since tools redraw it."""
-        self._terminal.resize(rows, cols)
+        self.terminal.resize(rows, cols)
 
     # Text
 
     @property
     def rows(self) -> int:
-        return self._terminal.rows
+        return self.terminal.rows
 
     @property
     def cols(self) -> int:
-        return self._terminal.cols
+        return self.terminal.cols
 
     def lines(self) -> list[str]:
         """Every row's text without trailing spaces."""
@@ -84,7 +84,7 @@ class Screen:
         """Every row's text without trailing spaces, and the styles of its columns; empty rows have none.
 
         A line that has not changed since the last look is the same object then."""
-        terminal = self._terminal
+        terminal = self.terminal
         old = self._drawn if self._epoch == terminal.epoch else {}
         new: dict[Line, Drawn] = {}
         for line in terminal.lines:
@@ -94,8 +94,8 @@ class Screen:
         return [new[line] for line in terminal.lines]
 
     def _draw(self, line: Line) -> Drawn:
-        text = self._terminal.clusters.plain(line[0]).rstrip(" ")
-        styles = self._terminal.inks.styles
+        text = self.terminal.clusters.plain(line[0]).rstrip(" ")
+        styles = self.terminal.inks.styles
         return text, tuple([styles[ord(ink)] for ink in line[1]]) if text else ()
 
     def line(self, row: int) -> str:
@@ -103,61 +103,61 @@ class Screen:
 
     def text(self, row: int, start: int = 0, end: int | None = None) -> str:
         """The text of some columns of a row, trailing spaces included."""
-        return self._terminal.clusters.plain(self._terminal.lines[row][0][start:end])
+        return self.terminal.clusters.plain(self.terminal.lines[row][0][start:end])
 
     def wrapped(self, row: int) -> bool:
         """Whether the row goes on in the next one because the text was too long."""
-        return bool(self._terminal.lines[row][2] & SOFT)
+        return bool(self.terminal.lines[row][2] & SOFT)
 
     def wrapped_text(self, row: int) -> str:
         """The text of a row that goes on in the next one, with the blanks at its end that belong to it."""
-        cells, _, marks = self._terminal.lines[row]
-        return self._terminal.clusters.plain(cells[:-1] if marks & FILLED else cells)
+        cells, _, marks = self.terminal.lines[row]
+        return self.terminal.clusters.plain(cells[:-1] if marks & FILLED else cells)
 
     def cut(self, row: int) -> bool:
         """Whether text that belonged to this row is gone: what is left must not be taken for the whole."""
-        return bool(self._terminal.lines[row][2] & CUT)
+        return bool(self.terminal.lines[row][2] & CUT)
 
     @property
     def history(self) -> list[str]:
         """Lines that scrolled off the top of the main screen, oldest first."""
-        plain = self._terminal.clusters.plain
-        return [plain(line[0]).rstrip(" ") for line in self._terminal.history]
+        plain = self.terminal.clusters.plain
+        return [plain(line[0]).rstrip(" ") for line in self.terminal.history]
 
     @property
     def scrolled(self) -> int:
         """How far the first row is from the first line there was; with it a row's number tells one line from a later
         one.  A resize keeps the number of the cursor's line."""
-        return self._terminal.scrolled
+        return self.terminal.scrolled
 
     # Looks
 
     def style(self, row: int, col: int) -> int:
         """Flags in the low byte; `foreground(style)` and `background(style)` give the colours."""
-        return self._terminal.inks.style(self._terminal.lines[row][1][col])
+        return self.terminal.inks.style(self.terminal.lines[row][1][col])
 
     def styles(self, row: int) -> list[int]:
-        styles = self._terminal.inks.styles
-        return [styles[ord(ink)] for ink in self._terminal.lines[row][1]]
+        styles = self.terminal.inks.styles
+        return [styles[ord(ink)] for ink in self.terminal.lines[row][1]]
 
     def spans(self, row: int) -> list[tuple[int, int, int]]:
         """The row as (first column, column after the last, style), left to right."""
-        style = self._terminal.inks.style
-        return [(run.start(), run.end(), style(run[1])) for run in _runs(self._terminal.lines[row][1])]
+        style = self.terminal.inks.style
+        return [(run.start(), run.end(), style(run[1])) for run in _runs(self.terminal.lines[row][1])]
 
     def is_reverse(self, row: int, col: int) -> bool:
         return bool(self.style(row, col) & REVERSE)
 
     def styled(self) -> list[list[Run]]:
         """Rows of runs [text, foreground, background, flags], ready for JSON; plain blanks at the end are left out."""
-        return [self._styled_line(line) for line in self._terminal.lines]
+        return [self._styled_line(line) for line in self.terminal.lines]
 
     def styled_past(self) -> list[list[Run]]:
         """The same of the lines that scrolled off the top of the main screen, oldest first."""
-        return [self._styled_line(line) for line in self._terminal.history]
+        return [self._styled_line(line) for line in self.terminal.history]
 
     def _styled_line(self, line: Line) -> list[Run]:
-        plain, style = self._terminal.clusters.plain, self._terminal.inks.style
+        plain, style = self.terminal.clusters.plain, self.terminal.inks.style
         runs: list[Run] = []
         for run in _runs(line[1]):
             look = style(run[1])
@@ -173,43 +173,43 @@ class Screen:
     @property
     def cursor(self) -> tuple[int, int]:
         """Row and column; after the last column of a full row the cursor stays on it."""
-        return self._terminal.y, self._terminal.x
+        return self.terminal.y, self.terminal.x
 
     def cursor_text(self) -> str:
         """The cursor's row up to the cursor; a full row is all of it, although the cursor stands on its last cell."""
-        terminal = self._terminal
+        terminal = self.terminal
         return self.text(terminal.y, 0, terminal.x + terminal.wrap_due)
 
     @property
     def cursor_visible(self) -> bool:
-        return 25 in self._terminal.modes
+        return 25 in self.terminal.modes
 
     @property
     def modes(self) -> Set[int]:
         """DEC private modes that are on: 1 application cursor keys, 1000 and up mouse, 2004 bracketed paste, ..."""
-        return self._terminal.modes
+        return self.terminal.modes
 
     @property
     def application_keypad(self) -> bool:
-        return self._terminal.application_keypad
+        return self.terminal.application_keypad
 
     @property
     def kitty_flags(self) -> int:
         """Flags of the progressive keyboard protocol the tool has pushed; 0: the plain keyboard."""
-        return self._terminal.kitty_flags
+        return self.terminal.kitty_flags
 
     @property
     def alternate(self) -> bool:
-        return self._terminal.main is not None
+        return self.terminal.main is not None
 
     @property
     def synchronized(self) -> bool:
         """Whether the tool is in the middle of a frame (mode 2026)."""
-        return 2026 in self._terminal.modes
+        return 2026 in self.terminal.modes
 
     @property
     def title(self) -> str:
-        return self._terminal.title
+        return self.terminal.title
 
     @property
     def version(self) -> int:
@@ -221,17 +221,17 @@ class Screen:
         return self._version
 
     def _state(self) -> tuple[object, ...]:
-        terminal = self._terminal
+        terminal = self.terminal
         return list(terminal.lines), terminal.y, terminal.x, self.cursor_visible, terminal.scrolled
 
     # What goes beside the screen
 
     def take_notices(self) -> list[Notice]:
         """Titles, bells and notifications since the last call, in order."""
-        taken, self._terminal.notices = self._terminal.notices, []
+        taken, self.terminal.notices = self.terminal.notices, []
         return taken
 
     def take_queries(self) -> list[bytes]:
         """An xterm's answers to what the tool asked since the last call, in the order asked."""
-        taken, self._terminal.answers = self._terminal.answers, []
+        taken, self.terminal.answers = self.terminal.answers, []
         return taken

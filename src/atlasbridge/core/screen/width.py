@@ -89,6 +89,9 @@ class Clusters:
         self._texts: list[str] = []
         self._chars: dict[str, str] = {}
 
+    def __len__(self) -> int:
+        return len(self._texts)
+
     def expand(self, cell: str) -> str:
         code = ord(cell) - _FIRST
         return self._texts[code] if code >= 0 else cell

@@ -4,32 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 
 import pytest
 from selenium import webdriver
-from tests.support.browser import complaints, find, open_browser, wait, wait_text
-from tests.support.hubs import HubProcess, hub_process
-from tests.support.sessions import end_sessions
+from tests.support.browser import complaints, find, wait, wait_text
+from tests.support.hubs import HubProcess
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
-
-
-@pytest.fixture
-def hub() -> Iterator[HubProcess]:
-    with hub_process("[channels.web]\nport = 0\n") as running:
-        yield running
-        end_sessions(running.home.root)
-
-
-@pytest.fixture
-def browser(hub: HubProcess) -> Iterator[webdriver.Chrome]:
-    running = open_browser()
-    running.get(hub.json("web", "--no-open", "--scope", "admin")["links"]["local"])
-    wait_text(running, "#link", "live")
-    yield running
-    running.quit()
 
 
 def test_instructions_are_queued_and_taken_back_and_a_stopped_session_goes_on(

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import pty
 import time
-from collections.abc import Iterator
 
 import pytest
 from selenium import webdriver
-from tests.support.browser import complaints, find, open_browser, phone, text_of, wait, wait_text
-from tests.support.hubs import HubProcess, hub_process
-from tests.support.sessions import end_sessions
+from tests.support.browser import complaints, find, phone, text_of, wait, wait_text
+from tests.support.hubs import HubProcess
 from tests.support.terminal import is_readable
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
@@ -23,22 +21,6 @@ read -p "Project name: " c; echo "three:$c"
 read -s -p "Password: " d; echo; echo "four:${#d}"
 read -p "Press Enter to continue" e; echo "five"; sleep 600
 """
-
-
-@pytest.fixture
-def hub() -> Iterator[HubProcess]:
-    with hub_process("[channels.web]\nport = 0\n") as running:
-        yield running
-        end_sessions(running.home.root)
-
-
-@pytest.fixture
-def browser(hub: HubProcess) -> Iterator[webdriver.Chrome]:
-    running = open_browser()
-    running.get(hub.json("web", "--no-open")["links"]["local"])
-    wait_text(running, "#link", "live")
-    yield running
-    running.quit()
 
 
 def start(hub: HubProcess, script: str) -> int:
