@@ -109,10 +109,10 @@ Not used, and why:
   file unmade.  A refusal opens a field for words there, which is sent empty.  Its server's and plugins'
   ways are not used.
 - OpenHands 1.16.0 (Python 3.12) has rules for its input box and its permissions; no version was walked whole.  Seen: a
-  command with its choices, allowed, and the file made.  A refusal does not get through yet: the highlight is led to "No",
-  and as that cannot be told for certain beside the arrows of its history, Enter is not pressed; the dialog stays, the
-  file is not made, and the reply is told to have failed.  What it would do stands in one row above the list, several
-  actions are confirmed at once: never taken for whole.
+  command with its choices, allowed, and the file made.  A refusal does not get through yet: the highlight is led to
+  "No", and as that cannot be told for certain beside the arrows of its history, Enter is not pressed; the dialog stays,
+  the file is not made, and the reply is told to have failed.  What it would do stands in one row above the list,
+  several actions are confirmed at once: never taken for whole.
 - Droid: `droid` 0.215.0 and `@factory/cli` 0.225.1 have no program for arm64 in the registry; 0.225.2 for x64 says its
   version in an emulator, and was too slow there to be walked.  The rules for programs in general serve it.
 - Copilot asks for an address inside a command before it asks for the command: two prompts.
