@@ -106,8 +106,8 @@ Not used, and why:
 - Kilo 7.7.9 asks as OpenCode does, and has OpenCode's rules and a few of its own; no version was walked whole, so `run`
   says that it was never walked.  There is no program for arm64; the one for x64 was made to run with a runtime and
   libraries for arm64, and on it were seen: the input box, a command with its three choices, and a refusal that left the
-  file unmade.  A refusal opens a field for words there, which is sent empty.  Its server's and plugins'
-  ways are not used.
+  file unmade.  The refusal opened a field for words; that the rules now send it empty was not tried.  Its server's and
+  plugins' ways are not used.
 - OpenHands 1.16.0 (Python 3.12) has rules for its input box and its permissions; no version was walked whole.  Seen: a
   command with its choices, allowed, and the file made.  A refusal does not get through yet: the highlight is led to
   "No", and as that cannot be told for certain beside the arrows of its history, Enter is not pressed; the dialog stays,
