@@ -5,13 +5,15 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from atlasbridge.cli.lab_canary import render_page
 from atlasbridge.cli.lab_sizes import render_sizes
 from atlasbridge.cli.lab_truth import TITLE, render_truth, truth_section, with_truth
-from atlasbridge.lab.canary import Result
+from atlasbridge.lab import canary
+from atlasbridge.lab.canary import Result, version_of
 from atlasbridge.lab.dialogs import WALKS
 from atlasbridge.lab.draft import draft_change
 from atlasbridge.lab.mockmodel.nasty import ALL, Nasty
@@ -106,3 +108,19 @@ def test_every_tool_has_a_walk_for_every_size(tool: str, size: tuple[int, int]) 
     walk = sized_walk(tool, size)
     assert {dialog.kind for dialog in walk.dialogs} == {"answered", "refused", "silent"}
     assert any(dialog.resize != (0, 0) for dialog in walk.dialogs)
+
+
+def test_a_tool_that_does_not_say_its_version_in_time_has_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "hermes" / "bin" / "hermes"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho 1.2.3\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("ATLASBRIDGE_TOOLS", str(tmp_path))
+    monkeypatch.setattr(canary, "VERSION_S", 0.2)
+    assert version_of("hermes") == ""
+
+
+def test_in_every_size_a_tool_is_asked_its_own_first_questions_and_nothing_that_has_to_be_typed_for() -> None:
+    for tool in WALKS:
+        for size in SIZES:
+            assert not [dialog.name for dialog in sized_walk(tool, size).dialogs if not dialog.scene and dialog.says]

@@ -20,6 +20,7 @@ from atlasbridge.lab.realtool import find_tool, tool_path
 from atlasbridge.lab.stage import Stage, StageError
 
 START_S = 300.0
+VERSION_S = 300.0  # some look for their services first
 SETTLE_S = 2.0  # a tool draws itself anew in a window of another size
 USUAL_SIZE = (120, 40)
 FILES = ("made-by-bash.txt", "made-by-bash-2.txt", "written.txt", "fetched.html", "read-answer.txt")
@@ -50,9 +51,11 @@ def version_of(tool: str) -> str:
     if binary is None:
         return ""
     environ = {**os.environ, "PATH": tool_path(binary)}
-    done = subprocess.run(
-        (str(binary), "--version"), capture_output=True, text=True, check=False, timeout=120, env=environ
-    )
+    command = (str(binary), "--version")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=VERSION_S, env=environ)
+    except subprocess.TimeoutExpired:
+        return ""
     found = _VERSION.search(done.stdout + done.stderr)
     return found[0] if found else ""
 
