@@ -122,7 +122,7 @@ async def test_the_whole_command_is_quoted_verbatim_and_not_its_beginning(chat: 
         record = await on.ask(replace(prompts.YES_NO, excerpt="Run this command?", subject=subject), label="web-api")
         shown = text_of(on.message_of(record))
         assert NASTY in shown and "Run this command?" in shown and "characters;" not in shown
-        assert shown.split("\n")[0] == "❓ Run “echo 0 | grep -v '`x`' && git push --force *_[a](b)_* <b>” · web-api"
+        assert shown.split("\n")[0] == "❓ Run “echo 0 | grep -v '`x`' && git push --force *_[a](b)_* <b> …” · web-api"
         assert "mrkdwn" not in json.dumps(on.message_of(record))
 
 

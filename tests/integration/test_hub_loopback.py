@@ -105,7 +105,7 @@ def test_after_kill_9_a_stranger_at_the_old_port_is_passed_by(hub: HubProcess) -
 def test_programs_ask_and_answer_over_the_port(hub: HubProcess) -> None:
     client = Client(hub.home.root)
     asking = hub.popen("ask", "Deploy?")
-    wait_for(hub.is_asked)
+    wait_for(hub.is_asked, "the question")
     (prompt,) = client.prompts()
     assert "Deploy?" in prompt["excerpt"]
     with pytest.raises(Refused):

@@ -57,6 +57,9 @@ class BareDesk:
         """Everybody may see everything here."""
         return self
 
+    def sent_away(self, identity: str) -> None:
+        """Nobody has left anything to be answered later here."""
+
     def readers(self, session_id: str, channel: str) -> frozenset[str] | None:
         return None
 

@@ -126,7 +126,7 @@ class Answering:
 class AskDoor:
     """`atlasbridge ask`."""
 
-    victims = ("hub", "hub twice", "caller", "none")
+    victims: tuple[str, ...] = ("hub", "hub twice", "caller", "none")
     moments: tuple[str, ...] = ("before", "asked", "answering", "answering")
 
     def __init__(self, hub: HubProcess, number: int, folder: Path) -> None:

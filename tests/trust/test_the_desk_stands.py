@@ -18,10 +18,14 @@ from tests.support.fleet import Desk, desk_on, new_machine, until
 from tests.support.postgres import Postgres
 from tests.trust.test_the_desk_refuses import dial, hears, say
 
-from atlasbridge.core.fleet_wire import PATH, decode_message, from_text, to_text
+from atlasbridge.core.errors import ChannelError, ConfigError
+from atlasbridge.core.fleet_wire import PATH, Invitation, decode_message, from_text, parse_invitation, to_text
 from atlasbridge.desk import machines, people
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.proving import verify_all
+from atlasbridge.fleet.belonging import Belonging
+from atlasbridge.fleet.joining import join, leave
+from atlasbridge.fleet.own_key import new_key
 from atlasbridge.fleet.websocket import WebSocket
 
 __all__ = ["database", "desk", "root", "server"]
@@ -317,3 +321,14 @@ async def test_a_number_without_end_stops_nobodys_chat(server: Postgres, root: P
             await sees(ada, "Continue?")
             await link.close()
             await honest.stop()
+
+
+@pytest.mark.parametrize("url", ["http://desk.example", "http://10.0.0.7:8460", "http://127.0.0.1.evil.example/"])
+async def test_nothing_is_said_to_a_desk_in_the_clear(url: str) -> None:
+    """Who sits in between could read the token, and decide in everybody's name."""
+    with pytest.raises(ConfigError, match="in the clear"):
+        parse_invitation(f"{url}#token.key")
+    with pytest.raises(ChannelError, match="in the clear"):
+        await join(Invitation(url, "token", "key"), "box", ca="", screens=True, rules="tighten", ephemeral=False)
+    with pytest.raises(ChannelError, match="in the clear"):
+        await leave(Belonging(url, "m", "box", new_key(), "key"))

@@ -36,7 +36,7 @@ def say_hello(hub: HubProcess, session: dict[str, Any], prompt: dict[str, Any]) 
     link.connect(str(hub.home.socket))
     record = {"session_id": new_id(), "tool": "bash", "command": ["bash"], "cwd": "/x", "pid": os.getpid()}
     record |= {"host_pid": os.getpid(), "started_at": "2026-01-01T00:00:00.000000+00:00", **session}
-    hello = {"m": "hello", "session": record, "open": None, "typed": []}
+    hello: dict[str, Any] = {"m": "hello", "session": record, "open": None, "typed": []}
     for message in (hello, {"m": "raise", "prompt_id": new_id(), "prompt": {**ASKED, **prompt}}):
         link.sendall(json.dumps(message).encode() + b"\n")
     return link

@@ -249,7 +249,7 @@ def check_config_mode(home: Home) -> Check:
 
 
 def check_socket(home: Home) -> Check:
-    if len(os.fsencode(home.sessions / "01234567.sock")) > MAX_SOCKET_PATH:
+    if has_unix_sockets() and len(os.fsencode(home.sessions / "01234567.sock")) > MAX_SOCKET_PATH:
         return Check("socket", "fault", "the home folder's path is too long", "set ATLASBRIDGE_HOME to a shorter path")
     address = left_address(home.socket)
     if address is not None and lock_holder(home.lock) is None:
@@ -329,7 +329,8 @@ def check_ancestry() -> Check:
     """Without it nobody may decide at the hub's socket: a person could not be told from a session's tool."""
     line = trace_line(os.getpid(), look_at)
     if not line:
-        return Check("ancestry", "fault", "the system does not tell where a command comes from", "mount /proc")
+        hint = "mount /proc" if sys.platform == "linux" else "answer on the page or in a chat"
+        return Check("ancestry", "fault", "the system does not tell where a command comes from", hint)
     if line[-1].pid > 1 and line[-1].started == 0 and sys.platform == "linux":
         return Check("ancestry", "warning", "processes of other users are hidden (hidepid)", "see SECURITY.md")
     return Check("ancestry", "ok", "a command of a session's tool is told from a person's")

@@ -39,7 +39,7 @@ and your own settings, hooks and plugins stay in force.
 | aider | nothing | it says nothing |
 | qwen | PermissionRequest hook (a file of defaults for this run) | the whole command, diff or question; the folder |
 | vibe | OSC 7501 | that it waits, the moment it does |
-| cn, kimi, copilot, grok, cline, gptme, goose | nothing | their screens decide |
+| cn, kimi, copilot, grok, cline, gptme, goose, hermes, kilo, openhands | nothing | their screens decide |
 
 Claude Code's hook and OpenCode's plugin wait while their dialog stands there.  An answer that allows once or refuses
 goes to them: claimed, compared with the screen, recorded and watched as if it were typed; the event `prompt.injected`
@@ -97,10 +97,22 @@ Not used, and why:
 - goose: walked as `goose session` in the mode `approve`, on arm64 through an emulator because there was no program for
   that kind of machine.  Not walked: `goose configure`, other modes, MCP extensions.
 - Not walked in them: signing in, plan modes, a very first start without settings, MCP.
-- Kilo: no program for arm64 could be had.  7.0.33 was made to run here, but without a part of its text, so nothing is
-  said about it; the rules for programs in general found its buttons (allow once, allow always, reject).
-- Hermes has no rules of its own: the rules for programs in general serve it.  Not tried: OpenHands, which needs
-  Python 3.12, and Droid, for which no program for arm64 could be had.
+- Hermes asks only for commands that it takes for dangerous (`rm -r`, a script from the network ...): files are written
+  and changed without asking.  It hides what it takes for a secret and breaks lines as it likes, so what is read from
+  its screen is for people.  Its dialogs end by themselves: a permission as refused, a question with a guess of the
+  model's; `approvals.timeout` and `clarify.timeout` in its settings say when.  Its question knows no refusal but
+  Ctrl-C, which stops the run: `n` is refused with the list of choices.  Words beside a refusal: it takes none.  Not
+  walked: its passwords (`sudo`, keys for skills; they are asked as secrets), its model list, `hermes --tui`, its setup.
+- Kilo 7.7.9 asks as OpenCode does, and has OpenCode's rules and a few of its own; no version was walked whole, so `run`
+  says that it was never walked.  There is no program for arm64; the one for x64 was made to run with a runtime and
+  libraries for arm64, and on it were seen: the input box, a command with its three choices, and a refusal that left the
+  file unmade.  A refusal opens a field for words there, which is sent empty.  Its server's and plugins'
+  ways are not used.
+- OpenHands 1.16.0 (Python 3.12) has rules for its input box and its permissions; no version was walked whole.  Seen: a
+  command with its choices, allowed, and the file made; that a refusal refuses was not shown to its end.  What it would
+  do stands in one row above the list, several actions are confirmed at once: never taken for whole.
+- Droid: `droid` 0.215.0 and `@factory/cli` 0.225.1 have no program for arm64 in the registry; 0.225.2 for x64 says its
+  version in an emulator.  It wants an account of its service before it works; not walked, the general rules serve it.
 - Copilot asks for an address inside a command before it asks for the command: two prompts.
 - A tool without a dialect whose list stands right above an input box is raised as `unknown`: who gets the keys cannot
   be seen, and a wrong guess would press Enter on "Yes".

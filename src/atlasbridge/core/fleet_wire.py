@@ -64,9 +64,19 @@ def parse_invitation(url: str, token: str = "") -> Invitation:
     secret, dot, desk_key = given.partition(".")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(f"{url!r} is no address of a desk", "write it as https://desk.example.org")
+    if crosses_in_the_clear(url if "//" in url else f"https://{url}"):
+        raise ConfigError(
+            f"{parts.netloc} would be spoken to in the clear", "write it as https://…; see: desk serve --cert"
+        )
     if not (dot and secret and desk_key):
         raise ConfigError("there is no token, or it is not whole", "make one at the desk: atlasbridge desk invite")
     return Invitation(f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", secret, desk_key)
+
+
+def crosses_in_the_clear(url: str) -> bool:
+    """Whether whoever sits between could read the token, and put decisions of their own into what the desk says."""
+    parts = urlsplit(url)
+    return parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "::1", "localhost")
 
 
 def signing_text(purpose: str, nonce: str, *about: str) -> bytes:

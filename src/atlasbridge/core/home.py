@@ -63,7 +63,7 @@ class Home:
 
     def prepare(self) -> None:
         """Make the folders, for this user alone.  A folder that exists keeps its mode only if it is private."""
-        if len(os.fsencode(self.sessions / "01234567.sock")) > MAX_SOCKET_PATH:
+        if os.name != "nt" and len(os.fsencode(self.sessions / "01234567.sock")) > MAX_SOCKET_PATH:
             raise AtlasBridgeError(
                 f"the home folder's path is too long for a socket: {self.root}",
                 "set ATLASBRIDGE_HOME to a shorter path",

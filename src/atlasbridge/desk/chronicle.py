@@ -52,7 +52,7 @@ async def note(connection: Connection, at: datetime, event: str, **fields: Any) 
 
 
 async def note_stranger(database: Database, connection: Connection, event: str, **fields: Any) -> None:
-    """What anybody can cause: see `sparing_log.py`."""
+    """What anybody can cause: see `sparing.py`."""
     now = database.now()
     if database.strangers.is_recorded(event, now):
         await note(connection, now, event, **fields)

@@ -15,7 +15,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.errors import ConfigError, StoreError
-from atlasbridge.desk.sparing_log import Strangers
+from atlasbridge.desk.sparing import Strangers
 
 log = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from atlasbridge.core.fleet_wire import (
     DEAD_S,
     PATH,
     Invitation,
+    crosses_in_the_clear,
     decode_message,
     encode_message,
     signing_text,
@@ -23,7 +24,7 @@ from atlasbridge.fleet.websocket import WebSocket
 async def join(invitation: Invitation, name: str, *, ca: str, screens: bool, rules: str, ephemeral: bool) -> Belonging:
     """The token is spent when this returns.  ChannelError: the desk refused, or is not the one that invited."""
     key, nonce = new_key(), new_nonce()
-    link = await WebSocket.dial(invitation.url, PATH, ca)
+    link = await dial(invitation.url, ca)
     try:
         challenge = await hear(link, "challenge")
         public = public_of(key)
@@ -49,6 +50,13 @@ async def join(invitation: Invitation, name: str, *, ca: str, screens: bool, rul
     return Belonging(invitation.url, machine_id, told, key, invitation.desk_key, ca, screens, rules, ephemeral)
 
 
+async def dial(url: str, ca: str) -> WebSocket:
+    """Nothing is said to a desk where somebody in between could answer for it."""
+    if crosses_in_the_clear(url):
+        raise ChannelError(f"{url} would be spoken to in the clear", "join it again by its https address")
+    return await WebSocket.dial(url, PATH, ca)
+
+
 async def enter(link: WebSocket, belonging: Belonging, **about: Any) -> dict[str, Any]:
     """Both prove who they are; what the desk says to begin with."""
     nonce = new_nonce()
@@ -67,7 +75,7 @@ async def enter(link: WebSocket, belonging: Belonging, **about: Any) -> dict[str
 
 async def leave(belonging: Belonging) -> None:
     """Say good-bye; ChannelError: the desk was not reached, or had sent this machine away already."""
-    link = await WebSocket.dial(belonging.url, PATH, belonging.ca)
+    link = await dial(belonging.url, belonging.ca)
     try:
         await enter(link, belonging, leaving=True)
         await link.send(encode_message("leave"))

@@ -15,10 +15,10 @@ from typing import Any
 
 from atlasbridge import __version__
 from atlasbridge.core.errors import ChannelError, StoreError
-from atlasbridge.core.fleet_wire import BATCH, BEAT_S, DEAD_S, PATH, decode_message, encode_message
+from atlasbridge.core.fleet_wire import BATCH, BEAT_S, DEAD_S, decode_message, encode_message
 from atlasbridge.core.ports import LinkDesk
 from atlasbridge.fleet.belonging import Belonging
-from atlasbridge.fleet.joining import RefusedByDesk, enter
+from atlasbridge.fleet.joining import RefusedByDesk, dial, enter
 from atlasbridge.fleet.websocket import WebSocket
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class FleetLink:
             delay_s = min(delay_s * 2, LAST_RETRY_S)
 
     async def _live(self) -> None:
-        socket = await WebSocket.dial(self._belonging.url, PATH, self._belonging.ca)
+        socket = await dial(self._belonging.url, self._belonging.ca)
         try:
             welcome = await self._enter(socket)
             self._socket, self.fault = socket, ""

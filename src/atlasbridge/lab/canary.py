@@ -19,7 +19,7 @@ from atlasbridge.lab.mockmodel.scene import LEAK
 from atlasbridge.lab.realtool import find_tool, tool_path
 from atlasbridge.lab.stage import Stage, StageError
 
-START_S = 180.0
+START_S = 300.0
 SETTLE_S = 2.0  # a tool draws itself anew in a window of another size
 USUAL_SIZE = (120, 40)
 FILES = ("made-by-bash.txt", "made-by-bash-2.txt", "written.txt", "fetched.html", "read-answer.txt")

@@ -334,6 +334,28 @@ GOOSE = (
         ),
     ),
 )
+HERMES = (
+    Walk(
+        "main",
+        (
+            *(one for one in permissions(many="rm -r", secret="Bearer") if one.scene not in ("write", "edit")),
+            Dialog("write: silent", "write", made=(WRITTEN,)),
+            Dialog("edit: silent", "edit", made=("blue",)),
+            Dialog("question: by label", "ask", ("SQLite",), hears="SQLite"),
+            Dialog("question: own words", "ask", (WORDS,), hears="my own words"),
+            Dialog("question without choices", "askopen", (WORDS,), hears="my own words"),
+            *QUIET,
+            RUNNING,
+            Dialog("bash at once: y n", "bashboth", ("y", "n"), made=(BASH,), unmade=(SECOND,)),
+            Dialog("new conversation: n", "", ("n",), says="/new"),
+            Dialog("bash: for the session, by number", "bash", ("2",), made=(BASH,)),
+        ),
+    ),
+    Walk(
+        "first start: n", (Dialog("first start: n", "", ("n",), asks="Run setup now?", ends=True),), first_run="virgin"
+    ),
+)
+OPENHANDS = (Walk("main", (*permissions(edit_reads=True, many="rm -rf"), *QUIET, RUNNING)),)
 WALKS: dict[str, tuple[Walk, ...]] = {
     "claude": CLAUDE,
     "claude-2.1.197": CLAUDE_BEFORE,
@@ -350,4 +372,7 @@ WALKS: dict[str, tuple[Walk, ...]] = {
     "cline": CLINE,
     "gptme": GPTME,
     "goose": GOOSE,
+    "hermes": HERMES,
+    "kilo": (OPENCODE[0],),
+    "openhands": OPENHANDS,
 }

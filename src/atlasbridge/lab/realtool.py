@@ -29,6 +29,9 @@ BINARIES = {
     "cline": "node_modules/.bin/cline",
     "goose": "bin/goose",
     "gptme": "bin/gptme",
+    "hermes": "bin/hermes",
+    "kilo": "node_modules/.bin/kilo",
+    "openhands": "bin/openhands",
 }
 
 

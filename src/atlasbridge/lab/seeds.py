@@ -99,6 +99,13 @@ def _opencode(binary: Path, home: Path, folder: Path, address: str, first_run: s
     return (), dict.fromkeys((*off, "OPENCODE_DISABLE_SHARE"), "1")
 
 
+def _kilo(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    (home / ".config" / "kilo").mkdir(parents=True, exist_ok=True)
+    (home / ".config" / "kilo" / "kilo.json").write_text(json.dumps(_open_code_settings(address)))
+    off = ("KILO_DISABLE_AUTOUPDATE", "KILO_DISABLE_MODELS_FETCH", "KILO_DISABLE_LSP_DOWNLOAD", "KILO_DISABLE_SHARE")
+    return (), dict.fromkeys(off, "1")
+
+
 def _aider(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
     env = {"OPENAI_API_BASE": f"{address}/v1", "OPENAI_API_KEY": "none"}
     quiet = ("--no-check-update", "--analytics-disable", "--no-show-release-notes", "--no-show-model-warnings")
@@ -220,12 +227,34 @@ def _gptme(binary: Path, home: Path, folder: Path, address: str, first_run: str)
     return ("-m", "local/lab-model", "--tool-format", "tool", "-t", "+choice"), env
 
 
+def _hermes(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    if first_run == "virgin":
+        return ("chat",), {}
+    settings = {
+        "model": {"provider": "custom", "default": "lab-model", "base_url": f"{address}/v1", "api_key": "none"},
+        "approvals": {"mode": "manual", "timeout": 300},
+    }
+    (home / ".hermes").mkdir(exist_ok=True)
+    (home / ".hermes" / "config.yaml").write_text(json.dumps(settings))  # JSON is YAML
+    tools = ("-t", "terminal,file,clarify")  # with all of them it looks for their services for a minute
+    return ("chat", *tools), {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "none"}
+
+
+def _openhands(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
+    quiet = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENHANDS_SUPPRESS_BANNER": "1", "DO_NOT_TRACK": "1"}
+    if first_run == "virgin":
+        return (), quiet
+    env = {"LLM_MODEL": "openai/lab-model", "LLM_BASE_URL": f"{address}/v1", "LLM_API_KEY": "none"}
+    return ("--override-with-envs",), env | quiet
+
+
 SEEDS: dict[str, Callable[[Path, Path, Path, str, str], Seeded]] = {
     "claude": _claude,
     "claude-2.1.197": _claude,
     "codex": _codex,
     "gemini": _gemini,
     "opencode": _opencode,
+    "kilo": _kilo,
     "aider": _aider,
     "qwen": _qwen,
     "cn": _cn,
@@ -236,4 +265,6 @@ SEEDS: dict[str, Callable[[Path, Path, Path, str, str], Seeded]] = {
     "cline": _cline,
     "goose": _goose,
     "gptme": _gptme,
+    "hermes": _hermes,
+    "openhands": _openhands,
 }

@@ -22,7 +22,7 @@ _ASKED = ("question: by label", "question: by number", "question: n")
 def sized_walk(tool: str, size: tuple[int, int]) -> Walk:
     """Its own first questions, if it has any; then what all tools are asked; then its own way of asking a question."""
     main = WALKS[tool][0]
-    first = tuple(dialog for dialog in main.dialogs if not dialog.scene and not dialog.replies[0].startswith("idle:"))
+    first = tuple(one for one in main.dialogs if not (one.scene or one.says) and not one.replies[0].startswith("idle:"))
     named = {dialog.name: dialog for dialog in main.dialogs}
     asked = tuple(replace(named[name], asks="") for name in _ASKED if name in named)
     quiet = tuple(named[name] for name in _SILENT if name in named)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+_COUNTER = r"SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management\PrefetchParameters"
 
 
 def boot_id() -> str:
-    """What tells one boot of this machine from another."""
+    """What tells one boot of this machine from another; "" where nothing does."""
+    if sys.platform == "win32":
+        return _count_of_boots()
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -14,3 +19,16 @@ def boot_id() -> str:
 
         done = subprocess.run(["sysctl", "-n", "kern.boottime"], capture_output=True, text=True, check=False)
         return done.stdout.strip()
+
+
+def _count_of_boots() -> str:
+    """Windows counts them."""
+    if sys.platform != "win32":
+        return ""
+    import winreg
+
+    try:
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, _COUNTER) as key:
+            return str(winreg.QueryValueEx(key, "BootId")[0])
+    except OSError:
+        return ""

@@ -140,6 +140,10 @@ QUESTIONS = [
     pytest.param("Run it? [y/n] (y): ", "yes_no", id="spectre"),
     pytest.param(" Do you wish to continue? (yes/no) [no]:\n > ", "yes_no", id="symfony"),
     pytest.param("? 是否继续？(y/N) ", "yes_no", id="inquirer, Chinese"),
+    pytest.param("Allow it? Use 't' to trust it. [y/n/t]:\n\n> ", "multiple_choice", id="keys and a mark"),
+    pytest.param("rm -rf build\n[E]xecute, [D]escribe, [A]bort: ", "multiple_choice", id="letters in words"),
+    pytest.param("Deseja continuar? [S/n] ", "yes_no", id="Portuguese"),
+    pytest.param("계속하시겠습니까? (y/N) ", "yes_no", id="Korean"),
     pytest.param("? Description [Enter to launch editor] ", "confirm_enter", id="survey, editor"),
     pytest.param(f"{HIDE}┃ Your name?\n┃ > {field('Kim')}\n\n{grey('enter submit')}", "free_text", id="huh"),
     pytest.param(HIDE + boxed("What is your name?", field("E.g. Kim")), "free_text", id="laravel"),
@@ -194,6 +198,10 @@ RESTING = [
     pytest.param(f"完成。\n\n> {true_grey('输入消息，按 Enter 发送')}\x1b[3G", id="Chinese"),
     pytest.param(f"Fertig.\n\n> {grey('Nachricht eingeben')}\x1b[3G", id="German"),
     pytest.param(f"{HIDE}Done.\n\n> {field('Ask anything')}", id="with a drawn caret"),
+    pytest.param(
+        f"{HIDE}Done.\n\n╭{'─' * 78}╮\n│ {CARET}{grey('Type @ for files')}\x1b[80G│\n╰{'─' * 78}╯\n  gpt",
+        id="in a frame, behind a drawn caret",
+    ),
     pytest.param(f"{PASTE}Assistant: All done.\n\nYou: ", id="a chat"),
     pytest.param(f"{PASTE}· Using model: small\nUser: ", id="a chat that has not begun"),
     pytest.param(f"{PASTE}Assistent: Fertig.\n\nDu: ", id="a German chat"),
@@ -245,6 +253,11 @@ SILENT = [
     pytest.param(f"{HIDE}{boxed('make', 'checking for gcc... yes ' + CARET)}\n {{}} Working", id="a command's words"),
     pytest.param(f"{FULL}  PID  CMD\n\x1b[7m    1  init   \x1b[m\n   20  bash\n{{}} live", id="a table"),
     pytest.param("\nuser: kim\nhost: dev\nConnecting {}", id="facts"),
+    pytest.param(f"{FULL}{boxed('CPU', '{}')}\n{boxed('services', '> web  up', '  db   up')}\n q quit", id="dashboard"),
+    pytest.param(f"{FULL}├── src {{}}\n\x1b[7m├── a\x1b[m\n└── b", id="a tree that moves"),
+    pytest.param(f"{HIDE}● Todos\n  ☒ read\n  ☐ write\n\n{{}} Working (esc to interrupt)\n{BELOW}", id="a to-do list"),
+    pytest.param(f"{HIDE}● Say:\n  ❯ Yes\n    No\n\n{{}} Thinking… (esc to interrupt)\n{BELOW}", id="a quoted list"),
+    pytest.param(f"{HIDE}Building {{}}\n\n{on(4, ' Accept ')}  {on(237, ' Cancel 3 ')}", id="a coloured status"),
     pytest.param(f"{HIDE}* All of it\n\n{{}} Pondering… (esc to interrupt)\n{BELOW}", id="an agent at work"),
 ]
 

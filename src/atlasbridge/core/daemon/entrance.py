@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
@@ -97,7 +98,7 @@ class LoopbackEntrance:
         self._path.unlink(missing_ok=True)
         self._socket.unlink(missing_ok=True)
         try:
-            server = await asyncio.start_server(connected, HOST, 0, limit=wire.MAX_LINE, backlog=_WAITING)
+            server = await asyncio.start_server(connected, sock=_own_port(), limit=wire.MAX_LINE, backlog=_WAITING)
             self._pass = Pass(int(server.sockets[0].getsockname()[1]), self._pass.key)
             write_pass(self._path, self._pass)
         except OSError as error:
@@ -134,6 +135,20 @@ class LoopbackEntrance:
 
     def close(self) -> None:
         self._path.unlink(missing_ok=True)
+
+
+def _own_port() -> socket.socket:
+    """Any that is free, and nobody else's: Windows would let another program listen at the same one, and stand between
+    the hub and who comes to it."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        listener.bind((HOST, 0))
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 def make_entrance(

@@ -138,10 +138,26 @@ class RemoteDoors:
         if session_id in self._outcomes:
             return self._outcomes[session_id]
         session = self._hub.ledger.session(session_id)
-        if session is None or session.state is SessionState.ACTIVE:
-            return None
         last = self._hub.ledger.last_prompt(session_id)
-        return _over("withdrawn") if last is None else self._past(last, prompt)
+        if session is None or (session.state is SessionState.ACTIVE and not self._was_handed(last)):
+            return None
+        if last is None:
+            return _over("withdrawn")
+        self._finish(session, last)
+        return self._past(last, prompt)
+
+    def _was_handed(self, last: PromptRecord | None) -> bool:
+        """Whether its answer was on its way to the asker when the hub died: it waits for nothing else."""
+        given = self._hub.ledger.reply(last.prompt_id) if last is not None else None
+        return given is not None and bool(given.injected_at)
+
+    def _finish(self, session: SessionRecord, last: PromptRecord) -> None:
+        """What a hub that died over it had no time to write down."""
+        link = DoorLink(session.session_id)
+        if last.state is PromptState.INJECTED:
+            self._sessions.handle(link, {"m": "effect", "prompt_id": last.prompt_id, "outcome": "taken"})
+        if session.state is SessionState.ACTIVE:
+            self._sessions.handle(link, {"m": "end", "exit_code": 0, "status": 0})
 
     def _past(self, last: PromptRecord, prompt: Prompt) -> Told:
         """As the store has it.  A secret's value is not there: then nobody knows it any more, and it is asked anew."""

@@ -23,6 +23,7 @@ from atlasbridge.core.rate import RateWindow
 from atlasbridge.core.routing.policy import decide_allowed, is_listed
 from atlasbridge.core.routing.router import LOCAL
 from atlasbridge.core.store.moves import Decider
+from atlasbridge.core.store.requests import RequestRecord
 from atlasbridge.core.visible import visible
 
 log = logging.getLogger(__name__)
@@ -42,20 +43,23 @@ class ReplyDesk:
     async def reply(self, reply: InboundReply) -> Receipt | Reject:
         """Returns when the keys are typed, or with the reason why they are not."""
         record = await self._find(reply)
-        if reply.request_key and (known := self.hub.ledger.request(_request(reply))) is not None:
-            return known.refusal or await self._outcome_again(record, reply, known.prompt_id)
         try:
             outcome = await self.hub.rounds.take(lambda: self._act(reply), urgent=True)
         except StoreError as error:
             return self._refused(record, reply, Reject(Refusal.UNAVAILABLE, _NOT_RECORDED.format(error)))
-        if isinstance(outcome, Receipt | Reject):
-            return outcome
+        match outcome:
+            case Receipt() | Reject():
+                return outcome
+            case RequestRecord():
+                return await self._outcome_again(self.hub.ledger.prompt(reply.prompt_id), reply, outcome.prompt_id)
         typed = await self._await_typed(reply.prompt_id, outcome)
         return self._refused(record, reply, typed) if isinstance(typed, Reject) else typed
 
-    def _act(self, reply: InboundReply) -> asyncio.Future[Receipt | Reject] | Receipt | Reject:
+    def _act(self, reply: InboundReply) -> asyncio.Future[Receipt | Reject] | RequestRecord | Receipt | Reject:
         """From the gate to the order, without waiting: no other reply can come in between.  The order goes out when
-        the claim is on disk; what the host will say of it is returned."""
+        the claim is on disk; what the host will say of it is returned, or what an equal request has done before."""
+        if reply.request_key and (known := self.hub.ledger.request(_request(reply))) is not None:
+            return known.refusal or known
         record = self.hub.ledger.prompt(reply.prompt_id)
         outcome = self._claim(record, reply)
         if record is None or isinstance(outcome, Reject):

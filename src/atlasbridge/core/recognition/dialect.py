@@ -92,11 +92,9 @@ class SubjectRule:
     gutter: str = ""  # a bar that the tool draws in front of every row when there are several
     until: str = ""  # it ends above the last row like this; "": above the menu
     indent: int = 0  # columns that the tool leaves free on either side
-    margin: int = 0  # and more of them on the right
     boxed: bool = False
     target: str = ""  # group 1: the file or the address
     elsewhere: bool = False  # the dialog only names it: what it is stands further up, or nowhere
-    draws_all: bool = False  # measured: tabs and control characters, too, can be told from what the tool draws
 
 
 @frozen
@@ -231,14 +229,8 @@ class _Reader:
         self.trusted = trusted
 
     def fail(self, needle: str, reason: str, skip: int = 0) -> DialectError:
-        line = 0
-        for number, content in enumerate(self.source, 1):
-            if content.lstrip().startswith(needle):
-                line = number
-                if skip == 0:
-                    break
-                skip -= 1
-        place = f"{self.where}, line {line}" if line else self.where
+        lines = [at for at, content in enumerate(self.source, 1) if content.lstrip().startswith(needle)]
+        place = f"{self.where}, line {lines[: skip + 1][-1]}" if lines else self.where
         return DialectError(f"{place}: {reason}", "Correct the file, or remove it to use the packaged rules.")
 
     def dialect(self, data: dict[str, Any]) -> Dialect:
@@ -256,9 +248,7 @@ class _Reader:
             values[key] = self._patterns(self._typed(words, key, tuple), key)
         for key in ("counting", "noise", "passing"):
             self._patterns(values.get(key, ()), key)
-        busy = self._tables(data, "busy", Mark)
-        titles = self._tables(data, "title", Mark, region="title")
-        values["marks"] = (*busy, *titles)
+        values["marks"] = (*self._tables(data, "busy", Mark), *self._tables(data, "title", Mark, region="title"))
         values["rules"] = self._tables(data, "rule", Rule)
         values["menus"] = self._tables(data, "menu", MenuRule)
         values["subjects"] = self._tables(data, "subject", SubjectRule)

@@ -24,7 +24,6 @@ BAR_MARGIN = 4  # a bar across the screen may leave so many columns free on eith
 OWN_WORDS = 2  # letters; a marker such as `>` has none, and what it asks stands above it
 TAIL_ROWS = 10  # the region "tail" of a dialect's rule
 FOOTER_ROWS = 5  # the region "footer" of a dialect's rule
-WIDEST = 2  # columns of the widest character: a row with less room than that may have been wrapped
 
 # Lists.
 MOST_ITEMS = 60  # rows of the largest terminals people use

@@ -8,10 +8,12 @@ import re
 from atlasbridge.core.patterns import lazy
 
 FOCUS_GAINED, FOCUS_LOST = b"\x1b[I", b"\x1b[O"
+# no key has a private mark (`?`, `>`, `=`) before its numbers: whatever has is an answer, and a tool can have it sent
+# as often as it likes
 _ANSWERS = lazy(
-    rb"\x1b\[\?[\d;:]*(?:\$y|[cnu])|\x1b\[[\d;]*(?:\$y|[cRnt])|\x1b\[>[\d;]*c|\x1b[\]P_][^\x07\x1b]*(?:\x07|\x1b\\)"
+    rb"\x1b\[[?>=][\d;:]*[ -/]*[@-~]|\x1b\[[\d;]*(?:\$y|[cRntx])|\x1b[\]P_X^][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b/Z"
 )
-_GESTURES = lazy(rb"\x1b\[<[\d;]*[mM]|\x1b\[M...|\x1b\[[IO]", re.DOTALL)
+_GESTURES = lazy(rb"\x1b\[<[\d;]*[mM]|\x1b\[M...|\x1b\[[\d;]*&w|\x1b\[[IO]", re.DOTALL)
 
 
 def part_answers(data: bytes) -> tuple[bytes, bytes]:

@@ -167,16 +167,15 @@ class View:
 
 
 def _caret(styles: tuple[int, ...], line: str) -> int:
-    """The column of the only cell of a row that is reversed or has a background, if it is blank and nothing but a frame
-    stands behind it, or the first of faded words that say what may be typed."""
+    """The column of the only cell of a row that is reversed or has a background, if nothing but a frame stands behind
+    it, or faded words that say what may be typed."""
     lit = [col for col, style in enumerate(styles) if style & REVERSE or style >> BACKGROUND]
     if len(lit) != 1:
         return -1
     at = lit[0]
     behind = [col for col in range(at + 1, len(line)) if line[col] not in _SIDES]
-    if line[at : at + 1].strip():
-        return at if behind and all(col < len(styles) and is_faded(styles[col]) for col in behind) else -1
-    return at if not behind else -1
+    faded = all(col < len(styles) and is_faded(styles[col]) for col in behind)
+    return at if faded and (behind or not line[at : at + 1].strip()) else -1
 
 
 @lru_cache(maxsize=256)

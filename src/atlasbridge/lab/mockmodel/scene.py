@@ -182,6 +182,7 @@ def scenes(folder: str, address: str, plan: str) -> dict[str, list[Move]]:
         "edit": [read(f"{folder}/seed.txt"), edit(f"{folder}/seed.txt")],
         "fetch": [fetch(page)],
         "ask": [ask([("Which database should the service use?", "Database", DATABASES)])],
+        "askopen": [{"clarify": {"question": "What should the new module be called?"}}],
         "askmulti": [ask([("Which database should the service use?", "Database", DATABASES)], multi=True)],
         "askmixed": [
             ask(
@@ -217,6 +218,8 @@ def shell(command: str) -> Spellings:
         "run_shell_command": {"command": command, "description": note},
         "bash": {"command": command, "description": note},
         "run_commands": {"commands": [command]},
+        # Hermes asks only for what it thinks dangerous, and OpenHands wants to be told how dangerous it is.
+        "terminal": {"command": f"rm -rf ./none; {command}", "security_risk": "HIGH", "summary": note},
     }
 
 
@@ -230,6 +233,7 @@ def write(path: str, content: str, patch: str) -> Spellings:
         "create_file": {"path": path, "content": content},
         "editor": {"path": path, "new_text": content},
         "save": {"path": path, "content": content},
+        "file_editor": {"command": "create", "path": path, "file_text": content, "security_risk": "HIGH"},
         "exec_command": {"cmd": f"apply_patch <<'END'\n{patch}END"},
     }
 
@@ -240,6 +244,7 @@ def read(path: str) -> Spellings:
         "read_file": {"file_path": path, "path": path},
         "read": {"filePath": path},
         "view": {"path": path},
+        "file_editor": {"command": "view", "path": path, "security_risk": "LOW"},
         "view_file": {"path": path},
         "read_files": {"files": [{"path": path}]},
         "exec_command": {"cmd": "cat seed.txt"},
@@ -268,8 +273,21 @@ def edit(path: str) -> Spellings:
             "after": new,
         },
         "str_replace_editor": {"path": path, "old_str": old, "new_str": new},
+        "file_editor": {
+            "command": "str_replace",
+            "path": path,
+            "old_str": old,
+            "new_str": new,
+            "security_risk": "HIGH",
+        },
         "editor": {"path": path, "old_text": old, "new_text": new},
-        "patch": {"path": path, "patch": f"<<<<<<< ORIGINAL\n{old}\n=======\n{new}\n>>>>>>> UPDATED"},
+        "patch": {
+            "mode": "replace",
+            "path": path,
+            "old_string": old,
+            "new_string": new,
+            "patch": f"<<<<<<< ORIGINAL\n{old}\n=======\n{new}\n>>>>>>> UPDATED",
+        },
         "exec_command": {"cmd": f"apply_patch <<'END'\n{CHANGE_FILE}END"},
     }
 
@@ -302,6 +320,7 @@ def ask(questions: list[tuple[str, str, list[dict[str, str]]]], multi: bool = Fa
         },
         "question": {"questions": [{**q, "multiple": multi} for q in plain]},
         "choice": {"question": words, "options": "\n".join(labels)},
+        "clarify": {"question": words, "choices": labels},
     }
 
 

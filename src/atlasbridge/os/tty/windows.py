@@ -37,7 +37,7 @@ class WindowsPTY(BasePTY):
     def __init__(self, process: Any, faults: tuple[type[Exception], ...] = (EOFError,)) -> None:
         self.process = process
         self.pid = int(process.pid)
-        self._faults = (OSError, *faults)
+        self._faults: tuple[type[Exception], ...] = (OSError, *faults)
         self._typed = codecs.getincrementaldecoder("utf-8")("replace")  # what is typed may end within a character
 
     @classmethod

@@ -46,7 +46,11 @@ class Caller:
             return None  # not one of ours
 
     def _keep(self, payload: bytes) -> None:
+        """A terminal is two descriptors: whoever sends more and never attaches must not use up ours."""
         for fd in unpack_fds(payload):
+            if len(self._fds) >= _MAX_FDS:
+                os.close(fd)
+                continue
             os.set_inheritable(fd, False)
             self._fds.append(fd)
 

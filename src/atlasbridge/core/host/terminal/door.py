@@ -15,6 +15,8 @@ from typing import Any
 from atlasbridge.core.host.terminal.caller import Caller
 from atlasbridge.core.peer import Peer, read_peer
 
+_MOST_CALLERS = 64  # terminals and hooks that are inside at a time; each takes a descriptor of the host
+
 
 class Door:
     def __init__(self, greeting: dict[str, Any]) -> None:
@@ -62,7 +64,8 @@ class Door:
         except OSError:
             return  # gone again
         peer = read_peer(connection)
-        if peer.uid == os.getuid():  # root is another user, and one that the system does not name is none
+        crowded = len(self._callers) >= _MOST_CALLERS
+        if peer.uid == os.getuid() and not crowded:  # root is another user, and who is not named by the system is none
             self.admit(connection, peer)
         else:
             connection.close()

@@ -46,8 +46,7 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if listed is not None and not (field and view.row not in {item.row for item in listed.items}):
         return replace(menu_finding(view, listed, BOX_LIST, Asked(text, frame.top), dialect), score=numbers.SURE)
     if sheet:
-        kind, text = PromptType.TYPE_UNKNOWN, text or words
-        return boxed_finding("box-sheet", kind, text, frame)
+        return boxed_finding("box-sheet", PromptType.TYPE_UNKNOWN, text or words, frame)
     if buttons and asks_for_secret(words, dialect) and (field or not says_yes_or_no(buttons)):
         return input_finding(text, frame, {"secret": True})
     if len(buttons) >= 2 and field:
@@ -56,8 +55,7 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if len(buttons) >= 2:
         return buttons_finding(view, buttons, text, frame, dialect)
     if len(buttons) == 1:
-        kind = PromptType.TYPE_CONFIRM_ENTER
-        return boxed_finding("box-message", kind, text, frame)
+        return boxed_finding("box-message", PromptType.TYPE_CONFIRM_ENTER, text, frame)
     return None
 
 

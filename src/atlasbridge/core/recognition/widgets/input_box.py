@@ -73,7 +73,8 @@ def _with_placeholder(view: View, drawn_by_the_terminal: bool) -> bool:
     if not is_faded(view.style(row, view.lines[row].find(words) + 1)):
         return False
     above = view.lines[row - 1].rstrip() if row else ""
-    apart = row > 0 and drawn_by_the_terminal and not any(map(str.isalnum, above))
+    sure = drawn_by_the_terminal or len(above.strip()) >= view.cols - numbers.BOX_MARGIN
+    apart = row > 0 and sure and not any(map(str.isalnum, above))
     told = any(any(map(str.isalnum, line)) for line in view.lines[row + 1 : row + 1 + numbers.BELOW_BOX_ROWS])
     asked = above.endswith(("?", ":", "？", "：")) or vocabulary.speaks("instruct", "unless", words)
     return (apart and told) or (not asked and vocabulary.speaks("instruct", "asks", words))
@@ -129,9 +130,9 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
     menu = find_menu(view, dialect.pointers)
     if menu and box.top < menu.top:
         return None  # the "box" is a list
-    inner_question = recognise_inner_question(view, facts, dialect)
-    if inner_question:
-        return inner_question
+    asked = recognise_inner_question(view, facts, dialect)
+    if asked:
+        return asked
     said = block(_said(view, box.top))
     if menu and menu.how == "pointer" and 0 <= box.top - menu.bottom <= numbers.ABOVE_BOX_ROWS:
         return replace(_to_be_looked_at("list-above-box", said, said, menu.top), score=numbers.LOOK, structural=False)

@@ -61,8 +61,7 @@ def keyed(word: str, as_written: bool = False, cased: bool = False) -> tuple[str
     """`(D)on't ask` -> d, Don't ask; a plain word is its own key.  `cased`: small and capital letters differ here."""
     marked = re.search(r"[\[(](\w)[\])]", word)
     if marked and len(word) > 3:
-        return marked[1] if cased else marked[1].lower(), word if as_written else re.sub(
-            r"[\[(](\w)[\])]", r"\1", word
-        ).strip()
+        label = word if as_written else word.replace(marked[0], marked[1]).strip()
+        return marked[1] if cased else marked[1].lower(), label
     plain = word.strip("[]() ")
     return plain, plain

@@ -1,32 +1,23 @@
 """A dialog of the tool's own, which one of its dialect's `[[menu]]` entries knows, and what it is about.
 
 The dialect's `[[subject]]` entries say where the command, the file or the page stands in it, row by row as it is drawn.
-It is complete only where nothing can have been left out: one row that ends before its room does, of a tool that draws
-all characters.  Of several rows nobody can tell a line break from one that the tool made, or from blanks to the edge.
+What the screen says of it is never complete: nobody can tell a line break or a blank from one that the tool made.
 """
 
 from __future__ import annotations
 
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import (
-    HIDDEN,
-    Asked,
-    dialog_above,
-    dialog_top,
-    logical_rows,
-    own_box,
-    question_above,
-)
+from atlasbridge.core.recognition.asked import Asked, dialog_above, dialog_top, logical_rows, own_box, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, SubjectRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across
-from atlasbridge.core.screen.frames import columns_of, inside, peeled, unframed
+from atlasbridge.core.screen.frames import inside, peeled, unframed
 from atlasbridge.core.screen.view import View
-from atlasbridge.core.values import frozen, replace
+from atlasbridge.core.values import replace
 
 
 def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -52,16 +43,8 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         about = subject_on_screen(view, menu.top, asked, rule, dialect)
         clipped = found.whole and 0 < rule.most_rows <= menu.top - asked.row
         whole = found.whole and shows_subject(asked, rule, dialect) and not clipped
-        about = replace(about, complete=False) if about and clipped else about
-        return replace(
-            found,
-            own=dialect.idles,
-            permission=rule.permission,
-            deaf_s=rule.deaf_s,
-            subject=about,
-            whole=whole,
-            clipped=clipped,
-        )
+        found = replace(found, own=dialect.idles, permission=rule.permission, deaf_s=rule.deaf_s)
+        return replace(found, subject=about, whole=whole, clipped=clipped)
     return None
 
 
@@ -73,19 +56,10 @@ def _surrounds(view: View, menu: Menu, rule: MenuRule) -> bool:
     return not rule.needs or compiled(rule.needs).search(around) is not None
 
 
-@frozen
-class _Rows:
-    """`room` is the number of columns a row may take; `told`: where it begins and ends is beyond doubt."""
-
-    rows: tuple[str, ...]
-    room: int
-    told: bool = True
-
-
 def subject_on_screen(view: View, end: int, asked: Asked, menu: MenuRule, dialect: Dialect) -> Subject | None:
     rule = _rule_for(asked, menu, dialect)
     found = (_boxed(view, asked, end) if rule.boxed else _between(view, asked, end, rule)) if rule else None
-    return _subject(found, asked, rule) if rule and found and any(row.strip() for row in found.rows) else None
+    return _subject(found, asked, rule) if rule and found and any(row.strip() for row in found) else None
 
 
 def shows_subject(asked: Asked, menu: MenuRule, dialect: Dialect) -> bool:
@@ -101,20 +75,18 @@ def _rule_for(asked: Asked, menu: MenuRule, dialect: Dialect) -> SubjectRule | N
     return None
 
 
-def _subject(found: _Rows, asked: Asked, rule: SubjectRule) -> Subject:
-    text = "\n".join(found.rows)
+def _subject(found: list[str], asked: Asked, rule: SubjectRule) -> Subject:
     kind = SubjectKind(rule.kind)
     if rule.elsewhere:
         names = "\n".join(_names(found, rule))
         return Subject(kind, names, source=SubjectSource.SCREEN, target=names)
-    complete = found.told and asked.whole and _is_complete(found, rule)
-    return Subject(kind, text, source=SubjectSource.SCREEN, complete=complete, target=_target(asked.text, rule))
+    return Subject(kind, "\n".join(found), source=SubjectSource.SCREEN, target=_target(asked.text, rule))
 
 
-def _names(found: _Rows, rule: SubjectRule) -> list[str]:
+def _names(found: list[str], rule: SubjectRule) -> list[str]:
     """What the dialog only names: a name per mark, and what a row has no room for goes on below it."""
-    names = [found.rows[0].strip()]
-    for row in found.rows[1:]:
+    names = [found[0].strip()]
+    for row in found[1:]:
         mark = compiled(rule.first).search(row)
         if mark:
             names.append(row[mark.end() :].strip())
@@ -128,20 +100,7 @@ def _target(text: str, rule: SubjectRule) -> str:
     return match[1].strip() if match else ""
 
 
-def _is_complete(found: _Rows, rule: SubjectRule) -> bool:
-    """One row with room for more, and nothing says that something is hidden, or hides it."""
-    row = found.rows[0]
-    if len(found.rows) > 1 or not rule.draws_all or rule.kind == "edit" or _taken(row) > found.room:
-        return False
-    return not ("…" in row or HIDDEN.search(row) or "\t" in row or row.startswith(" ") or row.endswith("\\"))
-
-
-def _taken(row: str) -> int:
-    places = columns_of(row)
-    return places[-1] + numbers.WIDEST if row else 0
-
-
-def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> _Rows | None:
+def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> list[str] | None:
     """From the row below `after`, or from the row with `first`, to the last row before `until`."""
     rows = logical_rows(view, peeled(view.lines, end), asked.row, end)
     begins = [at for at, row in enumerate(rows) if compiled(rule.after or rule.first).search(row)]
@@ -160,10 +119,7 @@ def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> _Rows | N
         taken = _past_gutter([_set_back(row, min(margin, rule.indent)) for row in taken], rule.gutter)
     while taken and not taken[-1].strip():
         taken.pop()
-    told = (not rule.first or len(begins) == 1) and (not rule.until or bool(ends))
-    return (
-        _Rows(tuple(row.rstrip() for row in taken), view.cols - 2 * rule.indent - rule.margin, told) if taken else None
-    )
+    return [row.rstrip() for row in taken] or None
 
 
 def _past_gutter(rows: list[str], gutter: str) -> list[str]:
@@ -179,10 +135,9 @@ def _set_back(row: str, columns: int) -> str:
     return row[columns:] if not row[:columns].strip() else row.lstrip(" ")
 
 
-def _boxed(view: View, asked: Asked, end: int) -> _Rows | None:
+def _boxed(view: View, asked: Asked, end: int) -> list[str] | None:
     rows = peeled(view.lines, end)
     frame = own_box(rows, asked.row, end)
     if frame is None:
         return None
-    taken = [row[1:] if row[:1] == " " else row for row in inside(rows, frame)]
-    return _Rows(tuple(row.rstrip() for row in taken), frame.right - frame.left - 3)
+    return [row.removeprefix(" ").rstrip() for row in inside(rows, frame)]

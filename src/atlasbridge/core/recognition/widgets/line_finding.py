@@ -47,10 +47,8 @@ def line_finding(view: View, line: Line, facts: Facts, rule: str, kind: PromptTy
     row = view.line_start(view.row) if line.detached else line.row
     asked = context_above(view, line.row, line.text)
     found = Finding(rule, kind, score, compact(asked.near), line.text, row, question=asked.text, whole=asked.whole)
-    found = replace(found, alone=stands_alone(view, line.row), bare=is_bare(line.text))
-    found = replace(
-        found, line_mode=facts.canonical is not False, constraints=limits(line.text), detached=line.detached
-    )
+    found = replace(found, alone=stands_alone(view, line.row), bare=is_bare(line.text), detached=line.detached)
+    found = replace(found, line_mode=facts.canonical is not False, constraints=limits(line.text))
     if line.filled:
         found = replace(found, filled=line.filled, text_steps=(Step(BACKSPACE * len(line.filled), When.DRAINED),))
     return found
@@ -124,7 +122,8 @@ def asking_line(view: View, facts: Facts) -> Line | None:
         if above.endswith(("?", ":")) and before.strip()[-1] not in ":?>])…%#$":
             return Line(above, start - 1, before.strip())  # a field of its own below the question
         return _below_its_question(view, before, start, facts) or Line(before.strip(), start)
-    return _last_words(view, view.row)
+    told = view.after_cursor()  # a field and nothing else: what it says may be typed is all that is asked
+    return _last_words(view, view.row) or (Line(told, view.row) if told else None)
 
 
 def _prefilled(text: str) -> Mapping[str, str] | None:

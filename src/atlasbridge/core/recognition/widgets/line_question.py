@@ -15,6 +15,7 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, Facts, Finding
 from atlasbridge.core.recognition.kinds import asks_for_secret, confirms_in
+from atlasbridge.core.recognition.widgets.inline_choices import inline_choices
 from atlasbridge.core.recognition.widgets.key_question import coded_finding, offered_finding, spelled_out
 from atlasbridge.core.recognition.widgets.line_finding import (
     Line,
@@ -82,15 +83,16 @@ def _is_more_than_a_line(view: View, line: Line) -> bool:
 
 
 def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line:
-    """A marker alone in its line (`>`) below a yes-or-no question: together they ask."""
-    above = line.row - 1
+    """A marker alone in its line (`>`) below a question that names its answers: together they ask."""
+    above = next((at for at in (line.row - 1, line.row - 2) if at >= 0 and view.lines[at].strip()), -1)
     if line.detached or not _MARKER.match(line.text) or above < 0 or view.is_answered(above):
         return line
     start = view.line_start(above)
-    question = view.joined_text(start, line.row).strip()
+    question = view.joined_text(start, above + 1).strip()
     asked = by_rule(view, Line(f"{question} >", start), facts, dialect)
     yes_no = asked is not None and asked.type is PromptType.TYPE_YES_NO and asked.score > numbers.KNOWN_WORDS
-    return Line(f"{question} {line.text}", start) if yes_no else line
+    names = yes_no or (question.endswith((":", "?")) and len(inline_choices(question)) > 1)
+    return Line(f"{question} {line.text}", start) if names else line
 
 
 def _on_full_screen(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:

@@ -198,6 +198,9 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
     if not asked.text:
         asked = Asked(block(unframed(view.lines)[menu.bottom + 1 :]), asked.row)
     found = menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect)
+    if view.alternate and not asked.text.endswith(("?", ":", "？", "：")) and not _HINT.search(_beside(view, menu)):
+        decides = any(choice.refuses for choice in found.choices)
+        found = replace(found, structural=decides)  # a live display has a row to point at, too
     sends = way_out(view, menu.bottom) if view.alternate and found.constraints.get("multi_select") else ""
     if not sends:
         return found
@@ -207,16 +210,22 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
 
 def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     """A menu of no known tool: the end of the screen, or a hint that arrows choose (`hinted`: it must have one)."""
-    around = "\n".join(" ".join(line.split()) for line in view.lines[max(0, menu.top - 4) : view.bottom() + 1])
     if hinted:
-        return bool(ARROWS.search(around))
+        return bool(ARROWS.search(_beside(view, menu)))
     explains = menu.items[-1].detail.split("\n")
     said = [line.strip() for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
     below = [line for line in said if line not in explains]
     at_the_end = view.bottom() - menu.bottom <= 2 or (menu.how == "pointer" and len(below) <= numbers.STATUS_ROWS)
     low = menu.numbered or (not view.cursor_visible and len(below) <= numbers.ASKED_STATUS_ROWS)
     counted = menu.how == "pointer" and low and question_above(view, menu.top).text.endswith("?")
-    return menu.upwards or bool(_HINT.search(around)) or at_the_end or counted or _asked_right_above(view, menu)
+    near = menu.upwards or at_the_end or counted or _asked_right_above(view, menu)
+    return near or _HINT.search(_beside(view, menu)) is not None
+
+
+def _beside(view: View, menu: Menu) -> str:
+    """The rows above and below a list in which a tool says how it is answered."""
+    rows = (*view.lines[max(0, menu.top - 4) : menu.top], *view.lines[menu.bottom + 1 : view.bottom() + 1])
+    return "\n".join(" ".join(row.split()) for row in rows)
 
 
 def _asked_right_above(view: View, menu: Menu) -> bool:

@@ -11,7 +11,6 @@ from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, cut
-from atlasbridge.core.recognition.kinds import asks_for_secret
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE, Line, line_finding
 from atlasbridge.core.screen.frames import is_drawn
 from atlasbridge.core.screen.style import REVERSE
@@ -51,12 +50,9 @@ def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     if asked is None:
         return None
     filled = asked["filled"] or ""
-    found = line_finding(
-        view, Line(asked["ask"].strip(), view.row), facts, "footer", PromptType.TYPE_FREE_TEXT, numbers.LIKELY
-    )
+    line = Line(asked["ask"].strip(), view.row)
+    found = line_finding(view, line, facts, "footer", PromptType.TYPE_FREE_TEXT, numbers.LIKELY)
     clear = (Step(BACKSPACE * len(filled), When.REDRAWN),) if filled else ()
-    if asks_for_secret(found.core, dialect):
-        found = replace(found, constraints={**found.constraints, "secret": True})
     return replace(found, excerpt=found.core, question=found.core, line_mode=False, filled=filled, text_steps=clear)
 
 

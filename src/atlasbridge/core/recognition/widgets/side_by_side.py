@@ -25,6 +25,7 @@ _LIT_RUN = lazy(r"^\s*+(?:\S++(?:\s{1,10}(?=\S))?)+")
 _APART = lazy(r"\S++(?: \S++)*+")
 _TOGGLE = lazy(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
 _SWITCH = lazy(r"^\?\s.*\s(Yes)\s?/\s?(No)\s*$", re.IGNORECASE)  # one of them is lit, and no cursor is shown
+_WHEEL = lazy("[⠁-⣿]")  # turns beside what a tool does, not in what it asks
 _ROW_RULE = MenuRule("side-by-side", across=True)
 
 
@@ -98,7 +99,8 @@ def recognise_side_by_side(view: View, facts: Facts, dialect: Dialect) -> Findin
     if menu is None:
         lit = find_lit_words(view)
         asked = question_above(view, lit.top) if lit and _decides(lit, dialect) else None
-        return menu_finding(view, lit, _ROW_RULE, asked, dialect) if lit and asked and asked.text else None
+        asks = asked and asked.text and not _WHEEL.search(asked.text)
+        return menu_finding(view, lit, _ROW_RULE, asked, dialect) if lit and asked and asks else None
     asked = question_above(view, menu.top)
     if menu.how == "colour":  # the question stands in the same row
         asked = Asked(view.lines[menu.top].strip(), menu.top)
