@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from atlasbridge.core.tty import Ending, Pty, Size
 
 
+CAPTURE = "ATLASBRIDGE_CAPTURE_PROMPTS"
+
+
 def channel_names() -> list[str]:
     from atlasbridge.channels.registry import ChannelRegistry
 
@@ -193,12 +196,11 @@ def run_console_session(plan: Plan) -> Ending:
 
     refuse_on_console(plan)
     home, settings, detection = settle_session(plan)
-    parts = host_parts(home, detection)
 
     def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
         return make_detector(home, plan, size, detector_settings(detection, plan.environ)), NoProbe()
 
-    return run_on_console(plan, home, replace(parts, judge=judge), settings)
+    return run_on_console(plan, home, replace(host_parts(home, detection), judge=judge), settings)
 
 
 def host_session(plan: Plan, client: socket.socket) -> NoReturn:
@@ -264,7 +266,7 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
         start = starts[plan.session_id]
         settings = replace(detector_settings(detection, plan.environ), folder=plan.cwd, hook_s=start.hook_s)
         detector = make_detector(home, plan, size, settings)
-        if start.outside and not captures_prompts(plan):
+        if start.outside and plan.environ.get(CAPTURE) != "1":
             from atlasbridge.adapters.told import ToldDetector
 
             return ToldDetector(detector), _probe(pty)
@@ -283,15 +285,11 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
     return HostParts(spawn, judge, encode, start_hub, str(home.socket))
 
 
-def captures_prompts(plan: Plan) -> bool:
-    return plan.environ.get("ATLASBRIDGE_CAPTURE_PROMPTS") == "1"
-
-
 def make_detector(home: Home, plan: Plan, size: Size, settings: DetectorSettings) -> Detector:
     from atlasbridge.core.detection.detector import Detector
 
     dialect = find_dialect(home, plan.dialect, plan.command[0])
-    if captures_prompts(plan):
+    if plan.environ.get(CAPTURE) == "1":
         from atlasbridge.lab.capture import FOLDER, CapturingDetector
 
         return CapturingDetector(dialect, size.rows, size.cols, settings, home.root / FOLDER, plan.tool)
