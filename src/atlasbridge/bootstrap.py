@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -33,29 +32,6 @@ if TYPE_CHECKING:
     from atlasbridge.core.session.settings import SessionSettings
     from atlasbridge.core.tty import Ending, Pty, Size
 
-CHANNEL_SETTINGS = {
-    "web": "atlasbridge.channels.web.settings:WebSettings",
-    "telegram": "atlasbridge.channels.telegram.settings:TelegramSettings",
-    "slack": "atlasbridge.channels.slack.settings:SlackSettings",
-    "ntfy": "atlasbridge.channels.ntfy.settings:NtfySettings",
-    "matrix": "atlasbridge.channels.matrix.settings:MatrixSettings",
-    "tell": "atlasbridge.channels.tell.settings:TellSettings",
-    "desktop": "atlasbridge.channels.desktop.settings:DesktopSettings",
-}
-
-
-def channel_settings(name: str) -> type | None:
-    """The class that checks a channel's table; a channel of another package may have one as `settings_model`."""
-    if name in CHANNEL_SETTINGS:
-        module, _, attribute = CHANNEL_SETTINGS[name].partition(":")
-        found: type = getattr(import_module(module), attribute)
-        return found
-    if name in ("local", "memory"):
-        return None
-    from atlasbridge.channels.registry import ChannelRegistry
-
-    return getattr(ChannelRegistry.get(name), "settings_model", None)
-
 
 def channel_names() -> list[str]:
     from atlasbridge.channels.registry import ChannelRegistry
@@ -69,10 +45,10 @@ def load_configuration(home: Home, environ: Mapping[str, str]) -> Configuration:
 
 def check_configuration(path: Path, environ: Mapping[str, str]) -> Configuration:
     """The same for a file that has not taken its place yet."""
-    from atlasbridge.channels.registry import ChannelRegistry
+    from atlasbridge.channels.settings_classes import channel_settings
     from atlasbridge.config.load import load_config
 
-    return load_config(path, environ, channel_settings, ChannelRegistry.names())
+    return load_config(path, environ, channel_settings, channel_names())
 
 
 def how_to_start(channel: str) -> str:
@@ -126,6 +102,7 @@ def plan_channels(config: Configuration) -> tuple[ChannelPlan, ...]:
 def plan_desk_chats(path: Path, environ: Mapping[str, str], identities: Mapping[str, tuple[str, ...]]) -> ChatPlan:
     """The channels that a desk of many machines carries, by its file and for who takes part.  Raises ConfigError."""
     from atlasbridge.channels.registry import ChannelRegistry
+    from atlasbridge.channels.settings_classes import channel_settings
     from atlasbridge.config.desk import load_desk_config, plan_chats
     from atlasbridge.core.routing.chat_plan import ChatLane
 

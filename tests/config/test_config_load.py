@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.bootstrap import channel_settings, load_configuration, plan_hub
+from atlasbridge.bootstrap import load_configuration, plan_hub
 from atlasbridge.channels.registry import ChannelRegistry
+from atlasbridge.channels.settings_classes import channel_settings
 from atlasbridge.config.environment import setting_paths, variable
 from atlasbridge.config.load import Configuration
 from atlasbridge.config.model import AtlasBridgeConfig

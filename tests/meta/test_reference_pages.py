@@ -10,7 +10,7 @@ import pytest
 from tools.gen_docs import PAGES, REFERENCE, explain_event
 from tools.gen_map import PICTURE, render_map
 
-from atlasbridge.bootstrap import CHANNEL_SETTINGS
+from atlasbridge.channels.settings_classes import CHANNEL_SETTINGS
 from atlasbridge.cli.catalogue import COMMANDS, render_help
 from atlasbridge.cli.main import cli
 from atlasbridge.config.environment import setting_paths
