@@ -6,10 +6,10 @@ from atlasbridge.core.clock import Clock
 from atlasbridge.core.daemon.hosts import HostBook
 from atlasbridge.core.daemon.rule_desk import RuleDesk
 from atlasbridge.core.daemon.stream import EventStream
-from atlasbridge.core.routing.rounds import Rounds
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.store.rounds import Rounds
 from atlasbridge.core.values import frozen
 
 

@@ -15,7 +15,7 @@ from atlasbridge.core.daemon.kinship import Kinship
 from atlasbridge.core.daemon.sessions import AWAITED, UNRECORDED, SessionLife
 from atlasbridge.core.kin import look_at, own_tool, started_at
 from atlasbridge.core.peer import Peer
-from atlasbridge.core.routing.rounds import Rounds
+from atlasbridge.core.store.rounds import Rounds
 from atlasbridge.core.values import replace
 
 log = logging.getLogger(__name__)

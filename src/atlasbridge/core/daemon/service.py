@@ -35,11 +35,11 @@ from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.ports import Channel, Desk
 from atlasbridge.core.routing.courier import Courier
-from atlasbridge.core.routing.rounds import Rounds
 from atlasbridge.core.routing.router import PromptRouter
 from atlasbridge.core.scheduler.service import Scheduler
 from atlasbridge.core.session.plan import SETTINGS_SUFFIX
 from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.store.rounds import Rounds
 from atlasbridge.core.values import field, frozen
 
 log = logging.getLogger(__name__)

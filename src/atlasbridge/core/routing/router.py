@@ -15,10 +15,10 @@ from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.routing.courier import Courier, Errand
 from atlasbridge.core.routing.policy import Audience, PolicySettings, decide_audience, decide_lane
-from atlasbridge.core.routing.rounds import Rounds
 from atlasbridge.core.routing.unreached import Unreached
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.store.rounds import Rounds
 from atlasbridge.core.values import replace
 
 LOCAL = "local"  # there even when no courier serves it: the hub's own socket

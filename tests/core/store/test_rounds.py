@@ -11,8 +11,8 @@ from tests.support.ledgers import ME, YES, ask, open_ledger
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.model import PromptRecord, PromptState, Reject
-from atlasbridge.core.routing.rounds import ALWAYS, MOST_AT_ONCE, Rounds
 from atlasbridge.core.store.ledger import Ledger
+from atlasbridge.core.store.rounds import ALWAYS, MOST_AT_ONCE, Rounds
 
 
 @pytest.fixture
