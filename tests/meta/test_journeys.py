@@ -56,6 +56,7 @@ BESIDE = (
     *("core/host/terminal/relay.py", "core/host/terminal/ring.py", "core/host/terminal/wakeup.py"),
     "core/host/typing/hook_line.py",  # a hook that waits takes the answer instead of the keys: another journey
 )
+PASSAGES = ("core/store/rounds.py",)  # decisions that share a commit are made by whoever brought them
 BETWEEN = {
     "core/host/hub/link.py",
     "core/host/hub/hubside.py",
@@ -135,7 +136,7 @@ async def through_the_page(folder: Path) -> set[str]:
         record = await hub.raise_prompt(hub.desk.add_session(), MENU)
         async with httpx.AsyncClient(base_url=hub.channel.url, timeout=30) as client:
             await log_in(hub, client)
-            with followed(KEYS_FACES) as seen:
+            with followed(KEYS_FACES, PASSAGES) as seen:
                 answer = await client.post(f"/api/v1/prompts/{record.prompt_id}/reply", json={"value": "1"})
         assert answer.status_code == 200, answer.text
         return set(seen)
@@ -147,7 +148,7 @@ async def through_the_hub() -> set[str]:
     async with live_hub() as live:
         host, _ = await ask(live)
         await live.person.until(lambda: live.person.shown)
-        with followed(KEYS_FACES) as seen:
+        with followed(KEYS_FACES, PASSAGES) as seen:
             live.person.say(live.person.shown[0], "y", identity="memory:anna")
             await in_thread(host.answer_typing)
         host.close()
@@ -159,6 +160,6 @@ def through_the_host() -> set[str]:
         wait_for(lambda: session.opened, "the prompt")
         opened = session.opened
         assert opened is not None
-        with followed(KEYS_FACES) as seen:
+        with followed(KEYS_FACES, PASSAGES) as seen:
             assert session.type(opened.prompt_id, Answer(AnswerKind.NO)).outcome == "typed"
         return set(seen)

@@ -1,13 +1,14 @@
 """Which modules a run goes through: what a reader has to open to follow it.
 
-A room with a face is followed to its face and no further: what its own functions call is read for its own sake.
+A room with a face is followed to its face and no further: what its own functions call is read for its own sake.  A
+passage belongs to such a room, but calls what others gave it: that is followed.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -18,7 +19,7 @@ ROOT = str(Path(atlasbridge.__file__).parent) + "/"
 
 
 @contextmanager
-def followed(faces: Mapping[str, str]) -> Iterator[set[str]]:
+def followed(faces: Mapping[str, str], passages: Collection[str] = ()) -> Iterator[set[str]]:
     """The modules of which a function is called meanwhile; `faces`: the beginning of a room's files, and its face."""
     seen: set[str] = set()
 
@@ -31,7 +32,7 @@ def followed(faces: Mapping[str, str]) -> Iterator[set[str]]:
             return
         caller = frame.f_back
         while caller is not None:
-            if room_of(_module(caller)):
+            if room_of(where := _module(caller)) and where not in passages:
                 return  # behind a face
             caller = caller.f_back
         room = room_of(module)
