@@ -14,7 +14,6 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.model import PromptState, Refusal, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
 from atlasbridge.core.routing.router import LOCAL
-from atlasbridge.core.store.fault import store_error
 
 
 def local(prompt_id: str, value: str) -> InboundReply:
@@ -31,13 +30,22 @@ async def ask(live: LiveHub) -> tuple[FakeHost, str]:
 def fill(live: LiveHub) -> Any:
     """The disk is full from now on; calling what is returned makes room."""
     database = live.hub.ledger.journal.database
-    full = sqlite3.OperationalError("database or disk is full")
+    connection = database.connection
 
-    def refuse() -> Any:
-        raise store_error(full) from full
+    class FullDisk:
+        """The connection, to which nothing can be written."""
 
-    database.transaction = refuse  # type: ignore[method-assign]
-    return lambda: delattr(database, "transaction")
+        def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
+            if sql.startswith(("BEGIN", "COMMIT")):
+                raise sqlite3.OperationalError("database or disk is full")
+            return connection.execute(sql, *given)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(connection, name)
+
+    full = type("FullDatabase", (type(database),), {"connection": FullDisk()})
+    database.__class__, before = full, database.__class__
+    return lambda: setattr(database, "__class__", before)
 
 
 async def test_a_full_disk_is_an_event_and_a_message_and_so_is_its_end() -> None:

@@ -70,9 +70,10 @@ def cells_of(prompt: Prompt, lines: list[str]) -> dict[str, list[Cell]]:
 
 
 def _places(text: str, lines: list[str]) -> list[Cell]:
-    """The lowest place; a text that stands in no line as it is (the tool has wrapped it) has none."""
+    """The lowest place; a text that stands in no line as it is (the tool has wrapped it) has none.  Nor has a row of
+    a frame and blanks: it stands in other places, too, which are nobody's."""
     text = text.strip()
-    for at in range(len(lines) - 1, -1, -1) if len(text) > 1 else ():
+    for at in range(len(lines) - 1, -1, -1) if len(text) > 1 and any(map(str.isalnum, text)) else ():
         if text in lines[at] and is_narrow(lines[at]):
             begin = lines[at].index(text)
             return [(at, col) for col in range(begin, begin + len(text))]

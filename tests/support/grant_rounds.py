@@ -18,7 +18,7 @@ from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 
 BEGINS = "grants.live"  # the question has come, and the hub looks what was granted
-USES, ORDERS = "grants.use", "HostLink.send"  # it takes the use, and then has the host type the answer
+USES, ORDERS = "grants.use", "HostLink._send"  # it takes the use, and then has the host type the answer
 TEXT = "cargo test --workspace"
 ASKED = Prompt(
     PromptType.TYPE_MULTIPLE_CHOICE,

@@ -42,6 +42,7 @@ _NEEDED = (  # all that a session imports while it lives; `tests` compare the li
     "atlasbridge.core.host.hub.hubside",
     "atlasbridge.core.host.hub.start",
     "atlasbridge.core.host.launch",
+    "atlasbridge.core.host.slow_half",
     "atlasbridge.core.host.typing.hook_line",
     "atlasbridge.core.host.typing.steps",
     "atlasbridge.core.host.typing.typist",
