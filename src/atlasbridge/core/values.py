@@ -88,7 +88,7 @@ def as_dict(item: object) -> dict[str, Any]:
     names: tuple[str, ...] = item.__match_args__  # type: ignore[attr-defined]
     if len(names) < 2 or not isinstance(item, _Value):  # a dataclass of the frozen interfaces
         return {name: getattr(item, name) for name in names}
-    return dict(zip(names, item._values(item), strict=True))  # type: ignore[attr-defined]
+    return dict(zip(names, item._values(item), strict=True))
 
 
 def replace(item: T, **changes: Any) -> T:
