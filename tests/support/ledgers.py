@@ -25,6 +25,14 @@ def open_ledger(home: Path, clock: Clock | None = None, boot_id: str = "boot-1")
     return Ledger.open(home, clock or ManualClock(), boot_id)
 
 
+def commits(ledger: Ledger) -> list[str]:
+    """Filled with every commit from now on."""
+    seen: list[str] = []
+    connection = ledger.journal.database.connection
+    connection.set_trace_callback(lambda statement: seen.append(statement) if statement == "COMMIT" else None)
+    return seen
+
+
 def make_session(session_id: str = "", tool: str = "bash") -> SessionRecord:
     return SessionRecord(session_id or new_id(), tool, (tool, "-i"), "/srv", 10, 11, iso(1_700_000_000.0))
 

@@ -78,7 +78,7 @@ PLAIN = [
         "Which code editor?",
         "Max tokens [4096]:",
     ),
-    *("Enter file in which to save the key (/root/.ssh/id_ed25519):", "File to store the API token in [./token]:"),
+    *("Enter file in which to save the key (/home/ada/.ssh/id_ed25519):", "File to store the API token in [./token]:"),
     *("Where should we keep the client secret?", "Folder with your signing keys:", "Where is the service account key:"),
     *("Path to your private key:", "Private key file:", "Key name:", "Token name:", "Postal code:", "Error code:"),
     *("Which password hashing library should we use?", "How should tokens be stored?", "Primary key:", "Sort key:"),

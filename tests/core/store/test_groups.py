@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.ledgers import ME, NO, YES, ask, open_ledger
+from tests.support.ledgers import ME, NO, YES, ask, commits, open_ledger
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.model import PromptRecord, PromptState, Refusal, Reject
@@ -19,14 +19,6 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     ledger = open_ledger(tmp_path)
     yield ledger
     ledger.close()
-
-
-def commits(ledger: Ledger) -> list[str]:
-    """Filled with every commit from now on."""
-    seen: list[str] = []
-    connection = ledger.journal.database.connection
-    connection.set_trace_callback(lambda statement: seen.append(statement) if statement == "COMMIT" else None)
-    return seen
 
 
 def state_on_disk(home: Path, prompt_id: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import select
 import signal
 import socket
-import threading
 import time
 from collections import deque
 from pathlib import Path
@@ -20,7 +19,7 @@ from atlasbridge.core.host.edges import HostParts
 from atlasbridge.core.host.judgement import Judgement
 from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.host.orphans import reap_orphans
-from atlasbridge.core.host.supervisor import Supervisor
+from atlasbridge.core.host.supervisor import Supervisor, end_in_background
 from atlasbridge.core.host.terminal.attachment import Attachment
 from atlasbridge.core.host.terminal.caller import Caller
 from atlasbridge.core.host.terminal.detach_key import DetachKey
@@ -265,14 +264,7 @@ class SessionHost:
 
     def end_tool(self, force: bool = False) -> None:
         """SIGTERM, a grace period, SIGKILL, to everything in the tool's session.  Returns at once."""
-        grace_s = 0.0 if force else self._settings.kill_grace_s
-
-        def walk() -> None:
-            pause = threading.Event()
-            for pause_s in self._pty.end_steps(grace_s):
-                pause.wait(pause_s)
-
-        threading.Thread(target=walk, name="end_tool", daemon=True).start()
+        end_in_background(self._pty, 0.0 if force else self._settings.kill_grace_s)
 
     def _give_up(self) -> None:
         name, self._supervisor.failed = self._supervisor.failed, ""

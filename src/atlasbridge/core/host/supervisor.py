@@ -12,6 +12,7 @@ from collections.abc import Callable
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.tty import Pty
 from atlasbridge.core.values import mutable
 
 
@@ -112,3 +113,14 @@ class Supervisor:
         self._stopping = True
         for task in self._tasks.values():
             task.beat.retired = True
+
+
+def end_in_background(pty: Pty, grace_s: float) -> None:
+    """Politely, a grace period, by force; whoever asks for it does not wait."""
+
+    def walk() -> None:
+        pause = threading.Event()
+        for pause_s in pty.end_steps(grace_s):
+            pause.wait(pause_s)
+
+    threading.Thread(target=walk, name="end_tool", daemon=True).start()

@@ -6,7 +6,6 @@ There is no host to attach to: the session ends with its console.
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from atlasbridge.core.host.console.console_outlet import ConsoleOutlet
 from atlasbridge.core.host.edges import HostParts
 from atlasbridge.core.host.judgement import Judgement
 from atlasbridge.core.host.logbook import Logbook
-from atlasbridge.core.host.supervisor import Beat, Supervisor
+from atlasbridge.core.host.supervisor import Beat, Supervisor, end_in_background
 from atlasbridge.core.host.terminal.ring import Ring
 from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.session.plan import Plan
@@ -104,14 +103,7 @@ class ConsoleSession:
 
     def end_tool(self, force: bool = False) -> None:
         """Politely, a grace period, by force.  Returns at once."""
-        grace_s = 0.0 if force else self._settings.kill_grace_s
-
-        def walk() -> None:
-            pause = threading.Event()
-            for pause_s in self._pty.end_steps(grace_s):
-                pause.wait(pause_s)
-
-        threading.Thread(target=walk, name="end_tool", daemon=True).start()
+        end_in_background(self._pty, 0.0 if force else self._settings.kill_grace_s)
 
     def _relay_keys(self, beat: Beat) -> None:
         beat.rest()
