@@ -19,6 +19,7 @@ from typing import Any
 
 import httpx
 from tests.support.fleet import Visitor, short_root, until
+from tests.support.member import read_lines
 from tests.support.postgres import Postgres, postgres
 
 from atlasbridge.core.audit.chain import Fault
@@ -43,6 +44,7 @@ class Wire:
         self._ports = ports
         self._pairs: set[tuple[asyncio.StreamWriter, asyncio.StreamWriter]] = set()
         self._blocked = False
+        self._late_s = 0.0
         self._flows = asyncio.Event()
         self._flows.set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -79,6 +81,8 @@ class Wire:
         with contextlib.suppress(OSError):
             while data := await reader.read(65_536):
                 await self._flows.wait()  # held back: delivered later, perhaps behind a newer connection's words
+                if self._late_s and writer in {ours for _, ours in self._pairs}:
+                    await asyncio.sleep(self._late_s)
                 writer.write(data)
                 await writer.drain()
         writer.close()
@@ -87,6 +91,14 @@ class Wire:
         for pair in list(self._pairs):
             for writer in pair:
                 writer.transport.abort()
+
+    async def reorder(self, seconds: float) -> None:
+        """What the machine said last comes to the desk behind the words of its next connection."""
+        self._late_s = seconds
+        await asyncio.sleep(random.uniform(0.0, seconds))
+        for theirs, _ in list(self._pairs):
+            theirs.transport.abort()
+        self._late_s = 0.0
 
     async def hold(self, seconds: float) -> None:
         self._flows.clear()
@@ -109,10 +121,12 @@ class Rig:
         self.desks: dict[int, subprocess.Popen[bytes]] = {}
         self.members: dict[str, subprocess.Popen[bytes]] = {}
         self._plans: dict[str, tuple[int, float]] = {}
-        self.wire = Wire([])
+        self.lines: dict[str, Wire] = {}  # each machine has its own, to whichever desk
+        self.machine_ids: dict[str, str] = {}
         self.environ = {**os.environ, "MEMBER_DEAD_S": str(dead_s), "ATLASBRIDGE_LOG_LEVEL": "WARNING"}
         self.chats: Path | None = None  # the file of the desks' channels
         self.decisions: Counter[str] = Counter()
+        self.settled: Counter[str] = Counter()  # by machine
         self.waits_s: list[float] = []
 
     async def open(self, desks: int) -> None:
@@ -122,8 +136,6 @@ class Rig:
             await people.add(self.database, name, "admin", "test")
         for _ in range(desks):
             self.start_desk(free_port())
-        self.wire = Wire(list(self.desks))
-        self.port = await self.wire.start()
         for port in self.desks:
             await self._listens(port)
 
@@ -149,8 +161,10 @@ class Rig:
         token = await machines.invite(self.database, "test")
         async with self.database.transaction() as connection:
             key = (await identity_of(connection)).public_key
-        invitation = Invitation(f"http://127.0.0.1:{self.port}", token, key)
+        self.lines[name] = line = Wire(list(self.desks))
+        invitation = Invitation(f"http://127.0.0.1:{await line.start()}", token, key)
         belonging = await join(invitation, name, ca="", screens=True, rules="none", ephemeral=False)
+        self.machine_ids[name] = belonging.machine_id
         write_belonging(home.root, belonging)
         self._plans[name] = (sessions, pause_s)
         self.start_member(name)
@@ -160,6 +174,13 @@ class Rig:
         words = [sys.executable, "-m", "tests.support.member", str(self.root / name), str(sessions), str(pause_s)]
         with (self.root / f"{name}.log").open("ab") as log:
             self.members[name] = subprocess.Popen(words, cwd=ROOT, env=self.environ, stdout=log, stderr=log)
+
+    def last_words(self, name: str) -> str:
+        """Whether a machine lives, and the end of its log."""
+        log = self.root / f"{name}.log"
+        if name not in self.members or not log.exists():
+            return ""
+        return f"status {self.members[name].poll()}: {log.read_text(errors='replace')[-2000:]}"
 
     def kill_member(self, name: str) -> None:
         self.members[name].kill()
@@ -214,6 +235,7 @@ class Rig:
                 continue
             if told.get("settled"):
                 self.decisions["accepted" if told["accepted"] else f"refused:{told['stage']}"] += 1
+                self.settled[prompt["machine_id"]] += 1
                 self.waits_s.append(asyncio.get_running_loop().time() - began)
                 return
             if told["status"] == 202:
@@ -237,7 +259,7 @@ class Rig:
         opened: dict[str, str] = {}
         for name in self.members:
             sessions: dict[str, str] = {}
-            for line in (self.root / name / "typed.log").read_text().splitlines():
+            for line in read_lines(self.root / name / "typed.log"):
                 kind, session, prompt_id, *rest = line.split()
                 if kind == "R":
                     sessions[session] = prompt_id
@@ -277,7 +299,8 @@ class Rig:
         }
 
     async def close(self) -> None:
-        await self.wire.stop()
+        for line in self.lines.values():
+            await line.stop()
         for process in (*self.members.values(), *self.desks.values()):
             process.kill()
             process.wait()

@@ -8,6 +8,7 @@ would remember it; killed and started again, the sessions go on where they were.
 from __future__ import annotations
 
 import asyncio
+import mmap
 import os
 import random
 import sys
@@ -21,6 +22,7 @@ import atlasbridge.fleet.joining as joining
 import atlasbridge.fleet.link as link
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.daemon.service import Hub
+from atlasbridge.core.errors import StoreError
 from atlasbridge.core.home import Home
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.codec import encode_prompt
@@ -28,24 +30,42 @@ from atlasbridge.core.values import replace
 from atlasbridge.fleet.belonging import read_belonging
 
 
+AGAIN_S = 0.05
+LOG_BYTES = 32 * 1024 * 1024  # most of it is never touched
+
+
 class Driven(Sitter):
     """Asks again and again; remembers in a file."""
 
     def __init__(self, hub: Hub, session_id: str, log: Log, pause_s: float) -> None:
         self._log, self._pause_s = log, pause_s
-        self._known = log.sessions.get(session_id, {})
-        self._name = session_id
+        self._name, self._known = session_id, log.sessions.get(session_id, {})
+        self._greeted = self._greeting = False
         super().__init__(hub)
 
     def connect(self, hub: Hub) -> None:
-        self.record = replace(self.record, session_id=self._name, pid=os.getpid(), host_pid=os.getpid())
-        self.session_id = self._name
-        self.typed = {prompt_id: {} for prompt_id in self._known.get("typed", ())}
-        if prompt_id := self._known.get("open"):
-            self.open = {"prompt_id": prompt_id, "prompt": encode_prompt(self._prompt(prompt_id))}
-        super().connect(hub)
-        if self.open is None:
-            self._later()
+        """Says hello until the hub can write it down."""
+        if not self._greeted:
+            self.record = replace(self.record, session_id=self._name, pid=os.getpid(), host_pid=os.getpid())
+            self.session_id = self._name
+            self.typed = {prompt_id: {} for prompt_id in self._known.get("typed", ())}
+            if prompt_id := self._known.get("open"):
+                self.open = {"prompt_id": prompt_id, "prompt": encode_prompt(self._prompt(prompt_id))}
+            self._greeted = True
+            if self.open is None:
+                self._later()
+        self._greeting = True
+        try:
+            super().connect(hub)
+        except StoreError:
+            asyncio.get_running_loop().call_later(AGAIN_S, self.connect, hub)
+        finally:
+            self._greeting = False
+
+    def close(self) -> None:
+        """The hub hangs up, as it does when it cannot write down what it heard: a host comes again."""
+        if not self._greeting:
+            asyncio.get_running_loop().call_later(AGAIN_S, self.connect, self._hub)
 
     def _later(self) -> None:
         asyncio.get_running_loop().call_later(self._pause_s * random.uniform(0.5, 1.5), self.ask_next)
@@ -57,7 +77,10 @@ class Driven(Sitter):
         prompt_id = new_id()
         self.open = {"prompt_id": prompt_id, "prompt": encode_prompt(self._prompt(prompt_id))}
         self._log.write("R", self.session_id, prompt_id)
-        self._hub.sessions.handle(self, {"m": "raise", **self.open})  # type: ignore[arg-type]
+        try:
+            self._hub.sessions.handle(self, {"m": "raise", **self.open})  # type: ignore[arg-type]
+        except StoreError:
+            self.close()
 
     def send(self, kind: str, **fields: Any) -> None:
         if kind == "renew" and self.open is not None and self.open["prompt_id"] == fields["prompt_id"]:
@@ -68,27 +91,42 @@ class Driven(Sitter):
         fresh = prompt_id not in self.typed and self.open is not None and self.open["prompt_id"] == prompt_id
         if fresh:
             self._log.write("T", self.session_id, prompt_id, answer["kind"])
-        super().type_answer(prompt_id, answer, hub)
+        try:
+            super().type_answer(prompt_id, answer, hub)
+        except StoreError:
+            self.close()
         if fresh:
             self._later()
 
 
 class Log:
+    """In mapped memory: it outlives this process, and no full disk stops it, as none stops a host that remembers."""
+
     def __init__(self, path: Path) -> None:
         self.sessions: dict[str, dict[str, Any]] = {}
-        if path.exists():
-            for line in path.read_text().splitlines():
-                kind, session, prompt_id, *_ = line.split()
-                known = self.sessions.setdefault(session, {"typed": [], "open": None})
-                if kind == "R":
-                    known["open"] = prompt_id
-                else:
-                    known["typed"].append(prompt_id)
-                    known["open"] = None
-        self._file = path.open("a", buffering=1)
+        lines = read_lines(path) if path.exists() else []
+        for line in lines:
+            kind, session, prompt_id, *_ = line.split()
+            known = self.sessions.setdefault(session, {"typed": [], "open": None})
+            if kind == "R":
+                known["open"] = prompt_id
+            else:
+                known["typed"].append(prompt_id)
+                known["open"] = None
+        with path.open("ab+") as file:
+            file.truncate(LOG_BYTES)
+            self._map = mmap.mmap(file.fileno(), LOG_BYTES)
+        self._end = sum(len(line) + 1 for line in lines)
 
     def write(self, *words: str) -> None:
-        self._file.write(" ".join(words) + "\n")
+        line = " ".join(words).encode() + b"\n"
+        self._map[self._end : self._end + len(line)] = line
+        self._end += len(line)
+
+
+def read_lines(path: Path) -> list[str]:
+    """Whole lines: whoever wrote may have been killed over the next."""
+    return path.read_bytes().rstrip(b"\0").decode().split("\n")[:-1]
 
 
 async def live(root: Path, sessions: int, pause_s: float) -> None:

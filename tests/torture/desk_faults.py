@@ -1,6 +1,6 @@
-"""Lines are cut; desks, hubs and PostgreSQL are killed: `python -m tests.torture desk_faults [--faults N]`.
+"""Lines are cut, held and reordered, disks full, desks, hubs and PostgreSQL killed: `desk_faults [--faults N]`.
 
-Every decision that was accepted is typed exactly once, every other is refused with its reason, and every row ends.
+`python -m tests.torture desk_faults --faults 10000` is the whole attack (an hour on two cores).  Every decision that was accepted is typed exactly once, every other is refused with its reason, and every row ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.support.desk_rounds import fault_rounds
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="desk_faults")
     parser.add_argument("--faults", type=int, default=300)
-    parser.add_argument("--machines", type=int, default=3)
+    parser.add_argument("--machines", type=int, default=8)
     parser.add_argument("--sessions", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(arguments)
