@@ -85,8 +85,8 @@ class Arena:
     def __init__(self, home: Home, config: str = NO_WEB, preload: Path | None = None) -> None:
         self.home = home
         self.witness = home.root / "died"  # which calls hubs died at
-        self._ready = str(home.root / "ready")
-        os.mkfifo(self._ready)
+        self.ready = str(home.root / "ready")
+        os.mkfifo(self.ready)
         home.config.write_text(config)
         home.config.chmod(0o600)
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ATLASBRIDGE_")}
@@ -135,9 +135,9 @@ class Arena:
                 tell=str(tell or ""),
                 place=place,
                 witness=str(self.witness),
-                ready=self._ready,
+                ready=self.ready,
             )
-            with open(self._ready, "rb") as pipe:
+            with open(self.ready, "rb") as pipe:
                 verdict = pipe.readline()  # nothing: it died before it listened
             if ALREADY_RUNNING.encode() not in verdict:
                 return pid

@@ -29,7 +29,6 @@ from atlasbridge.core.prompt.codec import encode_prompt
 from atlasbridge.core.values import replace
 from atlasbridge.fleet.belonging import read_belonging
 
-
 AGAIN_S = 0.05
 LOG_BYTES = 32 * 1024 * 1024  # most of it is never touched
 

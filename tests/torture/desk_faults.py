@@ -1,6 +1,7 @@
 """Lines are cut, held and reordered, disks full, desks, hubs and PostgreSQL killed: `desk_faults [--faults N]`.
 
-`python -m tests.torture desk_faults --faults 10000` is the whole attack (an hour on two cores).  Every decision that was accepted is typed exactly once, every other is refused with its reason, and every row ends.
+`python -m tests.torture desk_faults --faults 10000` is the whole attack, an hour on two cores.  Every decision that was
+accepted is typed exactly once, every other is refused with its reason, and every row ends.
 """
 
 from __future__ import annotations
