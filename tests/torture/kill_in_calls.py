@@ -1,4 +1,4 @@
-"""SIGKILL of the hub at system calls, by strace: `python -m tests.torture kill_in_calls [--deaths N --minutes M]` (Linux)."""
+"""SIGKILL of the hub at system calls, by strace: `python -m tests.torture kill_in_calls [--deaths N --minutes M]`."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from tests.support.ledgers import ME, NO, YES, ask, commits, open_ledger
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.model import PromptRecord, PromptState, Refusal, Reject
+from atlasbridge.core.store.journal import MOST_UNSYNCED
 from atlasbridge.core.store.ledger import Ledger
 
 
@@ -141,3 +142,42 @@ def test_a_group_that_wrote_nothing_commits_nothing(ledger: Ledger) -> None:
     with ledger.together():
         ledger.when_durable(lambda: told.append("said"))
     assert seen == [] and told == ["said"]
+
+
+def test_copies_are_brought_to_disk_with_the_last_of_many_that_come_at_once(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr("atlasbridge.core.audit.log.os.fsync", synced.append)
+    ask(ledger)
+    before = len(synced)
+    for _ in range(MOST_UNSYNCED):
+        with ledger.together(hurry=True):
+            ask(ledger)
+    assert len(synced) == before
+    assert (tmp_path / "audit.log").read_text().count("PROMPT_DETECTED") == MOST_UNSYNCED + 1
+    with ledger.together(hurry=True):
+        ask(ledger)
+    assert len(synced) == before + 1  # nobody can put it off for ever
+    with ledger.together(hurry=True):
+        ask(ledger)
+    ask(ledger)
+    assert len(synced) > before + 1  # the last one brings all of them
+    assert ledger.verify_audit().ok
+
+
+def test_what_was_left_to_the_next_is_written_again_when_that_cannot_be_brought_to_disk(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    with ledger.together(hurry=True):
+        ask(ledger)
+    with monkeypatch.context() as broken:
+        broken.setattr("atlasbridge.core.audit.log.os.fsync", fail)
+        ask(ledger)
+        assert "Input/output error" in ledger.alarm
+    ask(ledger)
+    assert ledger.alarm == "" and ledger.verify_audit().ok
+    assert (tmp_path / "audit.log").read_text().count("PROMPT_DETECTED") == 3

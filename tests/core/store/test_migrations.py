@@ -13,6 +13,7 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.store import migrate as migrating
 from atlasbridge.core.store.database import Database
 from atlasbridge.core.store.migrate import Migration, load_migrations, migrate, schema_version, statements
+from atlasbridge.core.store.sessions import processes
 
 AT = "2026-01-01T00:00:00.000000+00:00"
 NEXT = len(load_migrations()) + 1
@@ -123,3 +124,24 @@ def test_a_script_is_cut_into_statements_with_triggers_whole() -> None:
     assert [statement.split()[1] for statement in statements(script)] == ["TABLE", "TRIGGER", "';';"]
     with pytest.raises(StoreError, match="middle of a statement"):
         list(statements("CREATE TABLE t (x)"))
+
+
+def test_a_store_of_before_finds_processes_without_looking_at_every_session(used_home: Path) -> None:
+    path = used_home / "atlasbridge.db"
+    database = Database.open(path)
+    with database.transaction() as connection:
+        connection.execute("DROP INDEX sessions_by_host")
+        connection.execute("DROP INDEX sessions_by_tool")
+        connection.execute("DELETE FROM schema_version WHERE version = 7")
+    migrate(database, AT)
+    (session_id, host_pid, pid) = processes(database.connection)[0]
+    assert processes(database.connection, [host_pid]) == [(session_id, host_pid, pid)]
+    assert processes(database.connection, [pid], []) == processes(database.connection, [], [session_id])
+    assert processes(database.connection, [host_pid + pid + 1]) == []
+    seen: list[str] = []
+    database.connection.set_trace_callback(seen.append)
+    processes(database.connection, [host_pid], [session_id])
+    database.connection.set_trace_callback(None)
+    plan = database.rows(f"EXPLAIN QUERY PLAN {seen[0]}")
+    assert not [row for row in plan if "sessions_by_status" in row[3] or "SCAN sessions" in row[3]]
+    database.close()

@@ -1,4 +1,4 @@
-"""audit.log: JSON Lines, mode 0600, appended with fsync.  Only bytes and files: the chain is `chain.py`.
+"""audit.log: JSON Lines, mode 0600, appended and brought to disk.  Only bytes and files: the chain is `chain.py`.
 
 After a failed write or fsync the file is cut back to what is known to be on disk, and the same lines are written again:
 the kernel may have dropped the pages of a failed fsync, so a second fsync alone would prove nothing.
@@ -30,7 +30,8 @@ class AuditFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._descriptor: int | None = None
-        self._size: int | None = None  # what is known to be on disk; None before `start`
+        self._size: int | None = None  # what was written; None before `start`
+        self._certain = 0  # what is known to be on disk
 
     def start(self, size: int) -> None:
         """Append after `size` bytes from now on; what stands behind them is cut off."""
@@ -43,10 +44,11 @@ class AuditFile:
         if os.fstat(self._descriptor).st_size > size:
             os.ftruncate(self._descriptor, size)
             os.fsync(self._descriptor)
-        self._size = size
+        self._size = self._certain = size
 
-    def append(self, lines: Sequence[str]) -> None:
-        """All of it on disk, or OSError and nothing counted as written."""
+    def append(self, lines: Sequence[str], sync: bool = True) -> None:
+        """All of it on disk, or OSError and nothing counted as written since it last was.  `sync`: not now, but with
+        one of the next."""
         size = self._size or 0
         if self._descriptor is None:
             self.start(size)
@@ -54,11 +56,14 @@ class AuditFile:
         data = "".join(line + "\n" for line in lines).encode("ascii")
         try:
             _write_all(self._descriptor, data, size)
-            os.fsync(self._descriptor)
+            if sync:
+                os.fsync(self._descriptor)
         except OSError:
             self.close()
+            self._size = self._certain
             raise
         self._size = size + len(data)
+        self._certain = self._size if sync else self._certain
 
     def untouched(self) -> bool:
         """Is the file still what was written?  After a failure of ours it may be longer: the rest is cut off again."""

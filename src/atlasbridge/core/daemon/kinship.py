@@ -72,7 +72,7 @@ class Kinship:
     def _near(self, line: tuple[Process, ...]) -> list[Household]:
         """Those that this line may touch: of a thousand sessions that is one, or none."""
         terminals = {process.tty for process in line if process.tty}
-        here = [link.session_id for link in self._hub.hosts.all() if link.tty in terminals]
+        here = [link.session_id for link in self._hub.hosts.all() if link.tty in terminals] if terminals else []
         return self._with_links(self._hub.ledger.processes([process.pid for process in line], here))
 
     def _households(self) -> list[Household]:

@@ -31,6 +31,8 @@ from atlasbridge.core.values import frozen
 
 log = logging.getLogger(__name__)
 
+MOST_UNSYNCED = 8  # commits in a row whose copies in audit.log are left to the next one
+
 
 @frozen
 class Work:
@@ -70,6 +72,8 @@ class Journal:
         self._anchor = Anchor(audit_path.with_name(ANCHOR_NAME))
         self._clock = clock
         self._exported: int | None = None  # entries in audit.log; None before it was looked at
+        self._certain = 0  # of them on disk
+        self._unsynced = 0  # how many times in a row it was left to the next
         self._group: Group | None = None  # the writes that are to be committed together, while there are such
 
     def write(self) -> AbstractContextManager[Work]:
@@ -87,15 +91,16 @@ class Journal:
             yield self._work(connection, group)
 
     @contextmanager
-    def together(self) -> Iterator[Group]:
+    def together(self, hurry: bool = False) -> Iterator[Group]:
         """All that is written inside becomes durable by one commit at the end; StoreError: nothing of it did.
 
         A write that fails inside takes back itself alone.  Nobody may wait inside: no other work comes between.
+        `hurry`: more comes at once, so that the copy in audit.log need not be on disk before that.
         """
         if self._group is not None:
             yield self._group  # the one outside commits
             return
-        group = self._group = Group(self.database, self._exported or 0)
+        group = self._group = Group(self.database, self._certain)
         try:
             yield group
             group.commit()
@@ -106,14 +111,14 @@ class Journal:
                 self._note_fault(group.refused)
         if group.begun:
             self._note_fault(group.refused)
-            self.flush()
+            self.flush(sync=not hurry or self._unsynced >= MOST_UNSYNCED)
         for consequence in group.consequences:
             _follow(consequence)
 
     @contextmanager
     def _write_unflushed(self) -> Iterator[Work]:
         """While audit.log is brought in line nothing is copied to it."""
-        group = Group(self.database, self._exported or 0)
+        group = Group(self.database, self._certain)
         try:
             with group.write() as connection:
                 yield self._work(connection, group)
@@ -169,12 +174,12 @@ class Journal:
         with self.database.reading() as connection:
             return audit_events.head(connection).entries - (self._exported or 0)
 
-    def flush(self) -> bool:
+    def flush(self, sync: bool = True) -> bool:
         """Copy what is missing to audit.log.  False, with `alarm` set: it did not work, try again later."""
         try:
             if not self._file.untouched():
                 self.reconcile()
-            self._export()
+            self._export(sync)
             self.alarm = ""
         except OSError as error:
             self.alarm = f"audit.log cannot be written ({error.strerror or error})"
@@ -183,14 +188,20 @@ class Journal:
         self._announce()
         return not self.alarm
 
-    def _export(self) -> None:
+    def _export(self, sync: bool) -> None:
         with self.database.reading() as connection:
             done = self._exported or 0
             lines = list(audit_events.lines_after(connection, done))
             head = audit_events.head(connection)
-        if lines:
-            self._file.append(lines)
+        if lines or (sync and self._unsynced):
+            try:
+                self._file.append(lines, sync)
+            except OSError:
+                self._exported = self._certain  # the file was cut back to that, too
+                raise
             self._exported = done + len(lines)
+            self._certain = self._exported if sync else self._certain
+            self._unsynced = 0 if sync else self._unsynced + 1
             self._anchor.write(head)
 
     def reconcile(self) -> None:
@@ -223,7 +234,8 @@ class Journal:
 
     def _resume(self, size: int, exported: int) -> None:
         self._file.start(size)
-        self._exported = exported
+        self._exported = self._certain = exported
+        self._unsynced = 0
 
     def _adopt(self) -> bool:
         """A new store beside an old log (the database was lost): go on with its chain, if the chain is whole."""
@@ -276,7 +288,7 @@ class Journal:
         """Note how far audit.log has come, so that a later change of its last entry is not taken for a crash."""
         try:
             with self.database.transaction() as connection:
-                audit_events.mark_exported(connection, self._exported or 0)
+                audit_events.mark_exported(connection, self._certain)
         except StoreError:
             pass  # only the note is lost: the next start looks at the last entry again
         finally:

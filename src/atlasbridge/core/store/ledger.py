@@ -81,9 +81,9 @@ class Ledger(Postponed):
     def name_of(self, identity: str) -> str:
         return self.journal.name_of(identity)
 
-    def together(self) -> AbstractContextManager[object]:
-        """What is changed inside shares one commit; StoreError: nothing of it happened."""
-        return self.journal.together()
+    def together(self, hurry: bool = False) -> AbstractContextManager[object]:
+        """What is changed inside shares one commit; StoreError: nothing of it happened.  `hurry`: more is to come."""
+        return self.journal.together(hurry)
 
     def when_durable(self, consequence: Callable[[], object]) -> None:
         """Do this once everything that was changed up to now is on disk: at once where nothing is under way."""

@@ -25,6 +25,8 @@ CREATE TABLE sessions (
 );
 
 CREATE INDEX sessions_by_status ON sessions (status, started_at);
+CREATE INDEX sessions_by_host ON sessions (host_pid);
+CREATE INDEX sessions_by_tool ON sessions (pid);
 
 -- the last line of this one stands as SQLite writes it when columns are added
 CREATE TABLE prompts (

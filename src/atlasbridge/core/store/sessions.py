@@ -78,12 +78,12 @@ def processes(
 ) -> list[tuple[str, int, int]]:
     """Of each session that runs its id, its host and its tool; `pids`: only where one of them is among these, or the id
     among `ids`.  Asked for at every reply, and there may be many sessions."""
-    query, parameters = "SELECT id, host_pid, pid FROM sessions WHERE status = 'active'", []
-    if pids is not None:
+    query, parameters = "SELECT id, host_pid, pid FROM sessions WHERE +status = 'active'", []
+    if pids is not None:  # the plus signs: by the processes' own indexes, not through all that run
         query += " AND (host_pid IN (SELECT value FROM json_each(?1)) OR pid IN (SELECT value FROM json_each(?1))"
         query += " OR id IN (SELECT value FROM json_each(?2)))"
         parameters = [json.dumps(list(pids)), json.dumps(list(ids))]
-    return connection.execute(f"{query} ORDER BY started_at, rowid", parameters).fetchall()
+    return connection.execute(f"{query} ORDER BY +started_at, rowid", parameters).fetchall()
 
 
 def delete_ended_before(connection: sqlite3.Connection, moment: str) -> int:
