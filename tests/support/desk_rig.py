@@ -182,6 +182,12 @@ class Rig:
             return ""
         return f"status {self.members[name].poll()}: {log.read_text(errors='replace')[-2000:]}"
 
+    def revive(self) -> None:
+        """Whoever gave up is started again, as the next command on that machine would."""
+        for name, process in list(self.members.items()):
+            if process.poll() is not None:
+                self.start_member(name)
+
     def kill_member(self, name: str) -> None:
         self.members[name].kill()
         self.members[name].wait()

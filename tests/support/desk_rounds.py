@@ -58,6 +58,7 @@ class Faults:
     async def _goes_on(self, machine_id: str | None, ended: int, what: Callable[[], str]) -> None:
         began = time.monotonic()
         while self._ended(machine_id) < ended:
+            self.fleet.revive()
             assert time.monotonic() - began < _GOES_ON_S, f"waited {_GOES_ON_S:g} s for {what()}"
             await asyncio.sleep(0.02)
 
@@ -79,6 +80,7 @@ async def fault_rounds(faults: int, machines: int, sessions: int, seed: int) -> 
         ]
         await until(lambda: sum(fleet.decisions.values()) > 5, deadline_s=60)
         tried = await _hit(Faults(faults, fleet))
+        fleet.revive()
         over.set()
         await asyncio.gather(*people)
         await fleet.settle()
@@ -137,7 +139,7 @@ async def kill_hub(fleet: Rig, name: str) -> None:
 
 
 async def full_disk(fleet: Rig, name: str) -> None:
-    """For a moment no file of this hub's can be written; one that gives up over it is started again."""
+    """For a moment no file of this hub's can be written; one that was just starting gives up, and is started again."""
     process = fleet.members[name]
     if process.poll() is None:
         _, most = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
@@ -145,8 +147,7 @@ async def full_disk(fleet: Rig, name: str) -> None:
         await asyncio.sleep(_FULL_S)
         if process.poll() is None:
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
-    if process.poll() is not None:
-        fleet.start_member(name)
+    fleet.revive()
 
 
 async def kill_desk(fleet: Rig, _name: str) -> None:
