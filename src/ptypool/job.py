@@ -25,15 +25,15 @@ _HEEDED = (
 _IGNORED = tuple(set(signal.valid_signals()) - set(_HEEDED))
 
 
-def hold_job(lifeline: int) -> None:
+def hold_job(lifeline: int) -> int:
     """In the new session's leader, before it executes its program.  The two live until `lifeline`, the reading end of
-    a pipe, comes to its end; neither is a child that the program could see, and they keep no other file open.
+    a pipe, comes to its end; they keep no other file open.  Returns a process that is to be waited for before that:
+    then neither is a child that the program could see.
     """
     leader = os.getpid()
     between = os.fork()
     if between:
-        os.waitpid(between, 0)
-        return
+        return between
     try:
         if os.fork() == 0:
             os.setpgid(0, 0)

@@ -159,8 +159,7 @@ def _become(program: _Program, slave: int, report_out: int) -> NoReturn:
     try:
         gc.disable()  # no finalizer of the parent's objects may run here
         os.setsid()
-        if program.lifeline is not None:
-            hold_job(program.lifeline)
+        between = 0 if program.lifeline is None else hold_job(program.lifeline)
         _take_terminal(slave)
         if program.close_fds:
             report_out = _close_all_but(report_out)
@@ -171,6 +170,8 @@ def _become(program: _Program, slave: int, report_out: int) -> NoReturn:
         for signal_number in _RESETTABLE:
             signal.signal(signal_number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        if between:
+            os.waitpid(between, 0)  # not sooner: it was at work beside us
         number = _exec_first(program)
     except OSError as error:
         number = error.errno or errno.EIO

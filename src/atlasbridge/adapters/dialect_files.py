@@ -6,6 +6,7 @@ may also extend a packaged dialect under a new name, or under the same name.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ TOOLS = Path(__file__).parent
 FILE = "dialect.toml"
 OWN_TOOLS = "adapters"
 FALLBACK = "generic"
+_SUFFIX = ".toml"
 T = TypeVar("T")
 _remembered: dict[tuple[str, str, int, int, int], Any] = {}
 
@@ -35,22 +37,37 @@ def load_dialect(name: str, own_dir: Path | None = None) -> Dialect:
 
 def available(own_dir: Path | None = None) -> list[str]:
     """The names of all dialects, the person's own included."""
-    packaged = {path.parent.name for path in TOOLS.glob(f"*/{FILE}")}
+    packaged = _of_version(_folders_with_a_dialect, TOOLS)
     if own_dir is None:
         return sorted(packaged)
-    in_folders = {path.parent.name for path in own_dir.parent.glob(f"{OWN_TOOLS}/*/{FILE}")}
-    return sorted(packaged | in_folders | {path.stem for path in own_dir.glob("*.toml")})
+    in_folders = _folders_with_a_dialect(own_dir.parent / OWN_TOOLS)
+    own = {name.removesuffix(_SUFFIX) for name in _listed(own_dir) if name.endswith(_SUFFIX)}
+    return sorted(packaged | in_folders | own)
+
+
+def _folders_with_a_dialect(folder: Path) -> frozenset[str]:
+    return frozenset(name for name in _listed(folder) if os.path.isfile(os.path.join(folder, name, FILE)))
+
+
+def _listed(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _own_file(name: str, own_dir: Path | None) -> Path | None:
     """`own_dir` is the home folder's `dialects`; a tool's whole folder stands beside it."""
-    places = () if own_dir is None else (own_dir / f"{name}.toml", own_dir.parent / OWN_TOOLS / name / FILE)
-    return next((place for place in places if place.is_file()), None)
+    if own_dir is None:
+        return None
+    beside = os.path.join(os.path.dirname(own_dir), OWN_TOOLS, name, FILE)
+    places = (os.path.join(own_dir, name + _SUFFIX), beside)
+    return next((Path(place) for place in places if os.path.isfile(place)), None)
 
 
 def dialect_for(command: str, own_dir: Path | None = None) -> str:
     """The dialect that claims this executable's name; the generic one when none does."""
-    program = Path(command).name.removesuffix(".exe")
+    program = os.path.basename(command).removesuffix(".exe")
     for name in available(own_dir):
         path = _own_file(name, own_dir) or TOOLS / name / FILE
         if program == name or f'"{program}"' in _commands_line(path):

@@ -25,6 +25,7 @@ from atlasbridge.core.host.zygote.nursery import Nursery
 from atlasbridge.core.host.zygote.rehearsal import rehearse
 from atlasbridge.core.host.zygote.sharing import share_everything
 from atlasbridge.core.host.zygote.surroundings import FOLDER, address, read_surroundings
+from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.shield import hide_memory
 
 _NEEDED = (  # all that a session imports while it lives; `tests` compare the list with a real one
@@ -68,7 +69,7 @@ def main() -> int:
     (home.root / FOLDER).mkdir(mode=0o700, exist_ok=True)
     for name in _NEEDED:
         import_module(name)
-    rehearse(bootstrap.find_dialect(home, "", "sh"))
+    rehearse(bootstrap.find_dialect(home, "", "sh"), SessionSettings().detach_key)
     bootstrap.read_announcements()
     is_fresh = watch_sources()
     clock = SystemClock()

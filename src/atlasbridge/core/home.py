@@ -70,9 +70,10 @@ class Home:
             )
         for folder in (self.root, self.sessions):
             try:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if folder.stat().st_mode & 0o077:
-                    folder.chmod(0o700)
+                if not os.path.isdir(folder):
+                    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if os.stat(folder).st_mode & 0o077:
+                    os.chmod(folder, 0o700)
             except OSError as error:
                 raise AtlasBridgeError(
                     f"cannot use the home folder {folder}: {error.strerror}", "set ATLASBRIDGE_HOME to a folder you own"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import socket
 import sys
 from typing import Any, NoReturn
@@ -20,6 +19,7 @@ from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.host.terminal.lending import fill_standard_streams
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.kin import HOST_NAME
+from atlasbridge.core.lean import signal
 from atlasbridge.core.session.plan import SETTINGS_SUFFIX, Plan
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.shield import adopt_orphans, call_self, hide_memory
@@ -35,6 +35,7 @@ _IGNORED = (
     signal.SIGTSTP,
 )
 _M_ARENA_MAX = -8  # as malloc.h of glibc has it
+_one_heap = False
 _SWITCH_INTERVAL_S = 0.00002  # a relay needs the interpreter several times a chunk, and must not wait for the judge
 
 
@@ -160,7 +161,12 @@ def _leave_tool() -> None:
 
 
 def keep_one_heap() -> None:
-    """The C library gives every thread a heap of its own, and a flood leaves each of them large."""
+    """The C library gives every thread a heap of its own, and a flood leaves each of them large.  Once is enough, also
+    for what is forked afterwards."""
+    global _one_heap
+    if _one_heap:
+        return
+    _one_heap = True
     try:
         import ctypes
 

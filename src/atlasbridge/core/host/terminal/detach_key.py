@@ -13,6 +13,8 @@ from atlasbridge.core.patterns import lazy
 
 _KITTY = rb"\x1b\[%d(?::\d*)*;%s(?::[12])?(?:;[\d:]*)?u"
 _OTHER_KEYS = rb"\x1b\[27;%s;%d~"
+_NOISE = lazy(rb"(?:\x1b\[[\d:]*;\d+:3[\d:;]*u|\x1b\[574[45]\d[\d:;]*u)+")  # releases, modifiers
+_known: dict[tuple[bytes, bytes], tuple[re.Pattern[bytes], re.Pattern[bytes]]] = {}
 
 
 class DetachKey:
@@ -21,16 +23,7 @@ class DetachKey:
     def __init__(self, spec: str) -> None:
         self.prefix, self._letter = _parse(spec)
         self._pending = b""
-        number = ord(self.prefix) ^ 0x40 if ord(self.prefix) < 0x20 else ord(self.prefix)
-        forms = [re.escape(self.prefix)]
-        for code in {number, ord(chr(number).lower())}:
-            forms += [_KITTY % (code, rb"5"), _OTHER_KEYS % (rb"5", code)]
-        self._is_prefix = lazy(b"|".join(forms))
-        letter = ord(self._letter)
-        self._is_letter = lazy(
-            re.escape(self._letter) + b"|" + _KITTY % (letter, rb"1?") + rb"|\x1b\[%d(?::\d*)*u" % letter
-        )
-        self._is_noise = lazy(rb"(?:\x1b\[[\d:]*;\d+:3[\d:;]*u|\x1b\[574[45]\d[\d:;]*u)+")  # releases, modifiers
+        self._is_prefix, self._is_letter = _patterns(self.prefix, self._letter)
 
     @property
     def pending(self) -> bool:
@@ -60,7 +53,7 @@ class DetachKey:
         return self.prefix not in data and b"\x1b[" not in data
 
     def _after_prefix(self, out: bytes, data: bytes) -> tuple[bytes, bytes, bool]:
-        if noise := self._is_noise.match(data):
+        if noise := _NOISE.match(data):
             return out + noise.group(), data[noise.end() :], False
         pending, self._pending = self._pending, b""
         if letter := self._is_letter.match(data):
@@ -74,6 +67,19 @@ class DetachKey:
         """As a person would read it."""
         code = ord(self.prefix)
         return (f"Ctrl-{chr(code ^ 0x40)}" if code < 0x20 else self.prefix.decode()) + f" {self._letter.decode()}"
+
+
+def _patterns(prefix: bytes, letter: bytes) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Of the prefix and of the letter, in all their forms; made once: whoever forks hosts has made them for all."""
+    if (prefix, letter) not in _known:
+        number = ord(prefix) ^ 0x40 if ord(prefix) < 0x20 else ord(prefix)
+        forms = [re.escape(prefix)]
+        for code in {number, ord(chr(number).lower())}:
+            forms += [_KITTY % (code, rb"5"), _OTHER_KEYS % (rb"5", code)]
+        small = ord(letter)
+        letters = re.escape(letter) + b"|" + _KITTY % (small, rb"1?") + rb"|\x1b\[%d(?::\d*)*u" % small
+        _known[prefix, letter] = lazy(b"|".join(forms)), lazy(letters)
+    return _known[prefix, letter]
 
 
 def _parse(spec: str) -> tuple[bytes, bytes]:

@@ -20,6 +20,7 @@ from atlasbridge.core.detection.events import (
     ReplyTyped,
     WakeupDue,
 )
+from atlasbridge.core.host.terminal.detach_key import DetachKey
 from atlasbridge.core.patterns import compile_next
 from atlasbridge.core.prompt.answer import encode_answer
 from atlasbridge.core.prompt.codec import encode_prompt
@@ -40,8 +41,9 @@ _DIALOGS = (
 _READING = ProbeAnswer(ProbeState.READING, "rehearsed", echo=True, canonical=True)
 
 
-def rehearse(dialect: Dialect) -> None:
+def rehearse(dialect: Dialect, detach_key: str) -> None:
     compile_initialisers()
+    DetachKey(detach_key)
     while compile_next():
         pass
     for _ in range(_TIMES):
