@@ -58,10 +58,8 @@ def main(arguments: list[str]) -> int:
         print(f"many_sessions: FAILED: {fault}")
     took_s, answers = time.monotonic() - began, given.sessions * given.questions
     print(f"many_sessions: {given.sessions} sessions, {answers} answers, {len(crowd.refused)} refused, {took_s:.0f} s")
-    print(
-        f"many_sessions: question on the screen to raised: {percentiles(crowd.raise_s)}{_judged(crowd.raise_s, RAISED_S)}"
-    )
-    print(f"many_sessions: reply sent to typed: {percentiles(crowd.reply_s)}{_judged(crowd.reply_s, TYPED_S)}")
+    print(f"many_sessions: question on the screen to raised: {_judged(crowd.raise_s, RAISED_S)}")
+    print(f"many_sessions: reply sent to typed: {_judged(crowd.reply_s, TYPED_S)}")
     print(
         f"many_sessions: {crowd.replies_per_s:.0f} replies a second; processor time of the hub, for all that a session"
     )
