@@ -9,7 +9,9 @@ from tests.support.sessions import wait_no_session
 from tests.support.terminal import Terminal
 
 BROKEN = """
+import os
 import sys
+os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # what is broken here is this process: the host must be forked from it
 import atlasbridge.bootstrap as bootstrap
 from atlasbridge.core.host.edges import HostParts
 make = bootstrap.host_parts

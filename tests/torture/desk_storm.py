@@ -1,5 +1,6 @@
 """Many machines, many sessions, two desks: `python -m tests.torture desk_storm [--machines N --sessions M]`.
 
+The whole storm: `desk_storm --machines 50 --sessions 100 --seconds 300 --rate 200` (it wants four cores, and 4 GB).
 Real hubs with their stores, links and gates; their sessions are driven from within.  Two people answer at a given rate;
 what is measured is the time from the press of a button to the machine's word that it was typed.
 """
@@ -10,13 +11,17 @@ import argparse
 import asyncio
 import os
 import statistics
+from functools import partial
 from pathlib import Path
 
+from tests.benchmarks.measure import pss_kb
 from tests.support.desk_rig import Rig, rig
 from tests.support.fleet import until
 
 DURABLE = "-c max_connections=200 -c listen_addresses='' -c log_min_messages=fatal"
 TICK = os.sysconf("SC_CLK_TCK")
+AT_ONCE = 4
+TELL_EVERY_S = 30.0
 
 
 def main(arguments: list[str]) -> int:
@@ -36,9 +41,7 @@ def main(arguments: list[str]) -> int:
 
 async def storm(machines: int, sessions: int, seconds: float, rate: float) -> None:
     async with rig(desks=2, options=DURABLE) as fleet:
-        for number in range(machines):
-            await fleet.add_member(f"m{number}", sessions, 0.5)
-        await until(lambda: _shown(fleet, machines * sessions), deadline_s=300)
+        await _gather(fleet, machines, sessions)
         over = asyncio.Event()
         ports = list(fleet.desks)
         people = [
@@ -47,11 +50,14 @@ async def storm(machines: int, sessions: int, seconds: float, rate: float) -> No
         ]
         loop = asyncio.get_running_loop()
         began, worked = loop.time(), _work_s(fleet)
-        await asyncio.sleep(seconds)
+        while (left_s := began + seconds - loop.time()) > 0:
+            await asyncio.sleep(min(left_s, TELL_EVERY_S))
+            _tell(f"{fleet.settled.total()} decisions in {loop.time() - began:.0f} s")
         over.set()
         await asyncio.gather(*people)
         took, used = loop.time() - began, {name: after - worked[name] for name, after in _work_s(fleet).items()}
-        await fleet.settle()
+        memory = {name: f"{share:.0f} MB" for name, share in _memory_mb(fleet).items()}
+        await fleet.settle(600)
         figures = await fleet.check()
         waits = sorted(fleet.waits_s)
         tell = f"{figures['accepted']} decisions in {took:.0f} s ({figures['accepted'] / took:.0f} a second)"
@@ -62,6 +68,28 @@ async def storm(machines: int, sessions: int, seconds: float, rate: float) -> No
         )
         each = {name: f"{1000 * spent / max(1, figures['accepted']):.1f} ms" for name, spent in used.items()}
         print(f"desk_storm: processor time for each decision: {each}")
+        core = figures["accepted"] / max(0.001, used["desks"] + used["postgresql"])
+        print(f"desk_storm: one core of desk and PostgreSQL takes {core:.0f} decisions a second; memory: {memory}")
+
+
+async def _gather(fleet: Rig, machines: int, sessions: int) -> None:
+    """Every hub runs and all that its sessions ask is shown; a few start at a time, so that none waits for ever."""
+    for first in range(0, machines, AT_ONCE):
+        there = min(machines, first + AT_ONCE)
+        for number in range(first, there):
+            await fleet.add_member(f"m{number}", sessions, 0.5)
+        await until(partial(_shown, fleet, there * sessions), deadline_s=600)
+        _tell(f"{there} hubs, {there * sessions} prompts are shown")
+
+
+def _tell(line: str) -> None:
+    print(f"desk_storm: {line}", flush=True)
+
+
+def _memory_mb(fleet: Rig) -> dict[str, float]:
+    """Each, on average."""
+    groups = {"desk": fleet.desks.values(), "hub": fleet.members.values()}
+    return {name: sum(pss_kb(one.pid) for one in group) / 1024 / len(group) for name, group in groups.items()}
 
 
 async def _shown(fleet: Rig, count: int) -> bool:
