@@ -9,7 +9,7 @@ CODE   := src tests tools examples
 TOOL   ?=
 JOBS   ?= 3
 ARGS   ?=
-OF_RUN := $(wildcard tests/integration/test_run_*.py) tests/integration/test_job_control.py tests/integration/test_attach_sessions.py
+OF_RUN := $(filter-out %/test_run_zygote.py,$(wildcard tests/integration/test_run_*.py)) tests/integration/test_job_control.py tests/integration/test_attach_sessions.py
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-all test-tools lint format hooks coverage bench lab lab-real torture reference docs clean
