@@ -137,9 +137,9 @@ class Rig:
         for _ in range(desks):
             self.start_desk(free_port())
         for port in self.desks:
-            await self._listens(port)
+            await self.listens(port)
 
-    async def _listens(self, port: int) -> None:
+    async def listens(self, port: int) -> None:
         async def answers() -> bool:
             try:
                 async with httpx.AsyncClient() as client:

@@ -19,8 +19,9 @@ from tests.support.fleet import until
 from atlasbridge.desk.database import Database
 
 TELL_EVERY_S = 30.0
-_GOES_ON_S = 90.0  # on a machine with much else to do
+_GOES_ON_S = 300.0  # on a machine with much else to do
 _FULL_S = 0.3
+STAGE = 250  # faults, after which everything is looked at
 _FOR_EACH_OF_ALL = 30  # faults of single machines: while desks and database start again, nothing else can be seen
 
 
@@ -69,27 +70,45 @@ class Faults:
 
 async def fault_rounds(faults: int, machines: int, sessions: int, seed: int) -> dict[str, int]:
     random.seed(seed)
+    tried: Counter[str] = Counter()
+    figures: dict[str, int] = {}
     async with rig(desks=2, dead_s=3.0) as fleet:
         for number in range(machines):
             await fleet.add_member(f"m{number}", sessions, 0.05)
-        over = asyncio.Event()
-        ports = list(fleet.desks)
-        people = [
-            asyncio.create_task(fleet.decide_on(await fleet.visitor(name, port), over, 0.005))
-            for name, port in (("alice", ports[0]), ("bert", ports[1]))
-        ]
-        await until(lambda: sum(fleet.decisions.values()) > 5, deadline_s=60)
-        tried = await _hit(Faults(faults, fleet))
-        fleet.revive()
-        over.set()
-        await asyncio.gather(*people)
-        await fleet.settle()
-        await until(lambda: _quiet(fleet), deadline_s=60)
-        await fleet.database.close()  # connections of before the last kill
-        fleet.database = Database(fleet.url)
-        await fleet.database.open()
-        figures = await fleet.check()
+        while (left := faults - tried.total()) > 0:
+            tried += await _stage(fleet, min(left, STAGE))
+            figures = await _check(fleet)
+            print(f"desk_faults: {tried.total()} faults, and all is well: {figures}", flush=True)
     return {**figures, **{f"fault:{name}": count for name, count in tried.items()}}
+
+
+async def _stage(fleet: Rig, faults: int) -> Counter[str]:
+    """People answer, and so many faults come."""
+    over = asyncio.Event()
+    ports = list(fleet.desks)
+    for port in ports:
+        await fleet.listens(port)
+    people = [
+        asyncio.create_task(fleet.decide_on(await fleet.visitor(name, port), over, 0.005))
+        for name, port in (("alice", ports[0]), ("bert", ports[1]))
+    ]
+    before = sum(fleet.decisions.values())
+    await until(lambda: sum(fleet.decisions.values()) > before + 5, deadline_s=120)
+    tried = await _hit(Faults(faults, fleet))
+    fleet.revive()
+    over.set()
+    await asyncio.gather(*people)
+    return tried
+
+
+async def _check(fleet: Rig) -> dict[str, int]:
+    """Nobody answers and nothing is hit any more: everything has come to its end, and is what it should be."""
+    await fleet.settle()
+    await until(lambda: _quiet(fleet), deadline_s=120)
+    await fleet.database.close()  # connections of before the last kill
+    fleet.database = Database(fleet.url)
+    await fleet.database.open()
+    return await fleet.check()
 
 
 async def _hit(faults: Faults) -> Counter[str]:
