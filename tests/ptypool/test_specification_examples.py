@@ -223,7 +223,7 @@ def test_the_fields_of_a_handle_do_what_their_names_say() -> None:
 def test_an_adapter_answers_calls_and_attributes_alike(cli_type: CliType) -> None:
     from ptypool import cli
 
-    plain: CliAdapter = cli.adapter_for(cli_type)
+    plain: cli.CliAdapter = cli.adapter_for(cli_type)
     for adapter in (plain, adapter_for(cli_type)):
         assert adapter.cli_type() is adapter.cli_type is cli_type
         called: Any = adapter.binary_name  # both a string and a function: the specification writes it either way
