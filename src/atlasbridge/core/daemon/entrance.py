@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
@@ -31,6 +30,7 @@ from atlasbridge.core.loopback import (
     peer_proof,
     write_pass,
 )
+from atlasbridge.core.own_port import bind_alone
 from atlasbridge.core.peer import Peer, own_uid, read_peer
 
 log = logging.getLogger(__name__)
@@ -100,7 +100,8 @@ class LoopbackEntrance:
         self._path.unlink(missing_ok=True)
         self._socket.unlink(missing_ok=True)
         try:
-            server = await asyncio.start_server(connected, sock=_own_port(), limit=wire.MAX_LINE, backlog=_WAITING)
+            port = bind_alone(HOST, 0)
+            server = await asyncio.start_server(connected, sock=port, limit=wire.MAX_LINE, backlog=_WAITING)
             self._pass = Pass(int(server.sockets[0].getsockname()[1]), self._pass.key)
             await self._reception.open(self._pass)  # before anybody can know its name
             write_pass(self._path, self._pass)
@@ -145,20 +146,6 @@ class LoopbackEntrance:
     def close(self) -> None:
         self._reception.close()
         self._path.unlink(missing_ok=True)
-
-
-def _own_port() -> socket.socket:
-    """Any that is free, and nobody else's: Windows would let another program listen at the same one, and stand between
-    the hub and who comes to it."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
-        listener.bind((HOST, 0))
-    except OSError:
-        listener.close()
-        raise
-    return listener
 
 
 def make_entrance(
