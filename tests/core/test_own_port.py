@@ -36,7 +36,7 @@ def test_on_windows_nobody_else_may_listen_there_too(monkeypatch: pytest.MonkeyP
     asked: list[int] = []
 
     class Socket(socket.socket):
-        def setsockopt(self, level: int, option: int, value: object, *rest: int) -> None:  # type: ignore[override]
+        def setsockopt(self, level: int, option: int, value: object, *rest: int) -> None:
             asked.append(option)
 
     monkeypatch.setattr(socket, "SO_EXCLUSIVEADDRUSE", -5, raising=False)
