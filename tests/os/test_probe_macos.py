@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from atlasbridge.core.detection.events import ProbeState
-from atlasbridge.os.tty import macos
 from atlasbridge.os.tty.macos import MacProbe, MacProcess, MacTask, parse_bsd_info, parse_task_info
 
 _LAUNCH = "import fcntl,termios,os,sys; fcntl.ioctl(0,termios.TIOCSCTTY,0); os.execvp(sys.argv[1],sys.argv[1:])"
@@ -58,7 +57,8 @@ class ProcTaskInfo(ctypes.Structure):
 
 
 def test_the_sizes_and_places_are_those_of_the_systems_header() -> None:
-    assert (ctypes.sizeof(ProcBsdInfo), ctypes.sizeof(ProcTaskInfo)) == (macos._BSD_SIZE, macos._TASK_SIZE) == (136, 96)
+    assert (ctypes.sizeof(ProcBsdInfo), ctypes.sizeof(ProcTaskInfo)) == (136, 96)
+    assert parse_bsd_info(bytes(ProcBsdInfo())[:-1]) is None and parse_task_info(bytes(ProcTaskInfo())[:-1]) is None
     process = ProcBsdInfo(status=2, pid=41, ppid=7, pgid=40, comm=b"short", name=b"a longer name")
     assert parse_bsd_info(bytes(process)) == MacProcess(41, 7, 40, 2, "a longer name")
     process = ProcBsdInfo(pid=41, comm=b"short", uid=501, svgid=20, nfiles=9, e_tdev=5, start_tvsec=1)

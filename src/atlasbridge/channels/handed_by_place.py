@@ -23,7 +23,7 @@ _LONG, _LONG_SHARE = "\\\\?\\", "\\\\?\\UNC\\"
 Placed = Callable[[int], str]
 
 
-class Elsewhere(OSError):
+class OutsideFolder(OSError):
     """What was opened is not below the folder, or nobody can tell."""
 
 
@@ -66,15 +66,15 @@ def create_below(folder: str, into: str, name: str, placed: Placed | None = None
     own = root / into
     own.mkdir(mode=0o700, exist_ok=True)
     if _real(str(own)) != own:
-        raise Elsewhere(20, "a link stands in the folder's place")
+        raise OutsideFolder(20, "a link stands in the folder's place")
     path = own / name
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600)
     try:
         way = _way_of(file, root, placed)
         if way[:1] != (into,) or len(way) != 2:
             os.close(file)
-            raise Elsewhere(20, "a link stands in the folder's place")
-    except Elsewhere:
+            raise OutsideFolder(20, "a link stands in the folder's place")
+    except OutsideFolder:
         path.unlink(missing_ok=True)  # it is empty, and was not there before
         raise
     return file
@@ -88,7 +88,7 @@ def _way_of(file: int, root: Path, placed: Placed | None) -> tuple[str, ...]:
     way = parts_below(root, type(root)(plain_place(place))) if place else ()
     if not way:
         os.close(file)
-        raise Elsewhere(20, "it is not inside the folder")
+        raise OutsideFolder(20, "it is not inside the folder")
     return way
 
 
