@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -9,6 +10,7 @@ import sys
 def main() -> None:
     _leave_folder_out()
     _open_what_is_closed()
+    _say_what_can_be_said()
     words = sys.argv[1:]
     if words and words[0] in ("run", "attach"):
         _leave(_run_session_command(words[0], words[1:]))
@@ -47,6 +49,15 @@ def _open_what_is_closed() -> None:
         if getattr(sys, name) is None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free: this one
             setattr(sys, name, os.fdopen(number, "w" if number else "r"))
+
+
+def _say_what_can_be_said() -> None:
+    """What a terminal, a file or a pipe has no letter for is shown as a mark, and never a fault.  Behind a pipe or into
+    a file Windows would write in the letters of its oldest programs, which lack most of ours."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            legacy = os.name == "nt" and not stream.isatty() and "PYTHONIOENCODING" not in os.environ
+            stream.reconfigure(encoding="utf-8" if legacy else None, errors="replace")
 
 
 def _overview(line: bool = False) -> None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
 from ptypool.forms import Environment, Name, Words
 
@@ -43,6 +43,7 @@ class CliType(StrEnum):
         return self
 
 
+@runtime_checkable
 class CliAdapter(Protocol):
     """What a tool's adapter offers; write your own for other tools."""
 

@@ -10,7 +10,7 @@ import os
 import signal as signals
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 from uuid import UUID
 
 from ptypool import cli, pool
@@ -46,6 +46,12 @@ class PtyPool:
     @classmethod
     def new(cls, max_ptys: int) -> Self:
         return cls(max_ptys)
+
+    def clone(self) -> Self:
+        """The same pool for another owner: it lives as long as one of them has it."""
+        return self
+
+    __copy__ = clone
 
     @property
     def max_ptys(self) -> int:
@@ -113,6 +119,11 @@ class PtyHandle:
         self.pid: int = handle.pid
         self.reader, self.writer = Reader(self), Writer(self)
         self.child, self.master = Child(self), Master(self)
+
+    def clone(self) -> Self:
+        return self
+
+    __copy__ = clone
 
     def send(self, data: bytes | str) -> None:
         """Queue bytes for the child; waits while 256 messages are queued."""
@@ -231,6 +242,7 @@ class Master(_Part):
         return size
 
 
+@runtime_checkable
 class CliAdapter(Protocol):
     """What a tool's adapter offers; write your own for other tools."""
 

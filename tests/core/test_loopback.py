@@ -6,6 +6,8 @@ import asyncio
 import os
 import socket
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,8 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlasbridge.core import hub_line
-from atlasbridge.core.daemon import entrance
+from atlasbridge.core import hub_line, loopback
+from atlasbridge.core.calling_card import has_introductions, introduce, meeting_place
+from atlasbridge.core.daemon import entrance, reception
 from atlasbridge.core.daemon.entrance import LoopbackEntrance, SocketEntrance, make_entrance
 from atlasbridge.core.daemon.request import connect
 from atlasbridge.core.errors import HubUnavailable
@@ -38,6 +41,13 @@ from atlasbridge.core.loopback import (
 from atlasbridge.core.peer import Peer, own_uid
 
 NEEDS_UNIX = pytest.mark.skipif(not hub_line.has_unix_sockets(), reason="compares both ways; Windows has one")
+NEEDS_INTRODUCTIONS = pytest.mark.skipif(not has_introductions(), reason="Linux alone has Unix sockets without a file")
+INTRODUCE = """import os, sys
+from atlasbridge.core.calling_card import introduce
+port, *words = sys.argv[1:]
+key, ours, theirs = map(bytes.fromhex, words)
+print(os.getpid(), introduce(int(port), key, ours, theirs, 5.0))
+"""
 PASS = Pass(4711, bytes(range(32)))
 
 
@@ -137,8 +147,74 @@ async def test_who_has_the_file_comes_in(tmp_path: Path) -> None:
         with await asyncio.to_thread(hub_line.dial, door.path, 5.0) as link:
             assert link.gettimeout() == 5.0
             assert await asyncio.to_thread(link.recv, 5) == b"hello"
-            assert door.came == [Peer(link.getsockname()[1], own_uid())]
+            said = os.getpid() if has_introductions() else link.getsockname()[1]
+            assert door.came == [Peer(said, own_uid())]
     assert not pass_file(door.path).exists()
+
+
+async def test_who_does_not_say_which_process_it_is_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command of an older version beside a newer hub, and wherever the system has no such sockets."""
+    monkeypatch.setattr(loopback, "has_introductions", lambda: False)
+    async with opened(tmp_path) as door:
+        with await asyncio.to_thread(hub_line.dial, door.path, 5.0) as link:
+            assert await asyncio.to_thread(link.recv, 5) == b"hello"
+            assert door.came == [Peer(link.getsockname()[1], own_uid())]
+
+
+async def test_an_older_hub_without_a_reception_lets_a_newer_command_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reception, "has_introductions", lambda: False)
+    async with opened(tmp_path) as door:
+        with await asyncio.to_thread(hub_line.dial, door.path, 5.0) as link:
+            assert await asyncio.to_thread(link.recv, 5) == b"hello"
+            assert door.came == [Peer(link.getsockname()[1], own_uid())]
+
+
+@NEEDS_INTRODUCTIONS
+async def test_only_the_process_that_connects_can_say_who_it_is(tmp_path: Path) -> None:
+    """Another process with the key that knows the connection's numbers says no more than that it is itself, once."""
+
+    def connect(issued: Pass) -> bytes:
+        with socket.create_connection(("127.0.0.1", issued.port), timeout=10) as link:
+            ours = os.urandom(NONCE)
+            link.sendall(ours)
+            theirs = link.recv(CHALLENGE, socket.MSG_WAITALL)[:NONCE]
+            assert not introduce(issued.port, issued.key, theirs, ours, 5.0)  # the wrong way round: no connection
+            told = subprocess.run(
+                [sys.executable, "-c", INTRODUCE, str(issued.port), issued.key.hex(), ours.hex(), theirs.hex()],
+                capture_output=True,
+                text=True,
+                timeout=30,
+                check=True,
+            ).stdout.split()
+            assert told[1] == "True"
+            assert not introduce(issued.port, issued.key, ours, theirs, 5.0)  # said already
+            link.sendall(peer_proof(issued, ours, theirs))
+            assert _all(link) == b"hello"
+            return told[0].encode()
+
+    async with opened(tmp_path) as door:
+        pid = await asyncio.to_thread(connect, door.issued)
+        assert door.came == [Peer(int(pid), own_uid())]
+
+
+@NEEDS_INTRODUCTIONS
+async def test_who_holds_the_reception_up_holds_up_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reception, "PATIENCE_S", 0.3)
+    async with opened(tmp_path) as door:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
+            silent.settimeout(10)
+            silent.connect(meeting_place(door.issued.port, door.issued.key))
+            silent.sendall(b"half a card")
+            with await asyncio.to_thread(hub_line.dial, door.path, 5.0) as link:
+                assert await asyncio.to_thread(link.recv, 5) == b"hello"
+                assert door.came == [Peer(os.getpid(), own_uid())]
+            assert await asyncio.to_thread(silent.recv, 1) == b""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as late, pytest.raises(ConnectionRefusedError):
+        late.connect(meeting_place(PASS.port, PASS.key))
 
 
 async def test_a_wrong_key_is_seen_by_the_one_who_has_it_first(tmp_path: Path) -> None:
@@ -204,10 +280,15 @@ async def test_of_too_many_strangers_the_oldest_goes(tmp_path: Path, monkeypatch
             stranger.close()
 
 
-async def test_another_user_is_not_let_in_whatever_they_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("introduced", [True, False])
+async def test_another_user_is_not_let_in_whatever_they_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, introduced: bool
+) -> None:
     async def other(client: object, server: object) -> Peer:
         return Peer(1, own_uid() + 1)
 
+    monkeypatch.setattr(loopback, "has_introductions", lambda: introduced and has_introductions())
+    monkeypatch.setattr(reception, "read_peer", lambda link: Peer(1, own_uid() + 1))
     async with opened(tmp_path) as door:
         monkeypatch.setattr(door.entrance, "_whose", other)
         with await asyncio.to_thread(hub_line.dial, door.path, 5.0) as link:
@@ -265,6 +346,7 @@ async def test_each_way_in_takes_away_what_the_other_left(tmp_path: Path) -> Non
     other = make_entrance(socket_path, "loopback", frozenset, _nobody)
     (await other.open(_ignore)).close()
     assert file.exists() and not socket_path.exists() and hub_line.left_address(socket_path) == file
+    other.close()
 
 
 @NEEDS_UNIX

@@ -67,6 +67,17 @@ def test_a_hub_in_the_foreground_that_cannot_run_says_so_by_its_status(hub: HubP
     assert second.returncode == 1 and "already running" in second.stderr
 
 
+@pytest.mark.parametrize("letters", ["latin-1", "ascii", "cp437"])
+@pytest.mark.parametrize("words", [("adapters", "list"), ("hub", "status"), ("doctor",), ("lab", "list"), ()])
+def test_what_a_stream_has_no_letter_for_is_a_mark(hub: HubProcess, words: tuple[str, ...], letters: str) -> None:
+    """A terminal of an old kind, and what Windows calls a pipe's letters."""
+    done = subprocess.run(
+        hub.command(*words), env={**hub.environ, "PYTHONIOENCODING": letters}, capture_output=True, timeout=60
+    )
+    assert done.returncode in (0, 1) and done.stdout
+    assert b"Error" not in done.stderr and b"error" not in done.stderr, done.stderr
+
+
 def test_tables_are_whole_behind_a_pipe_and_wrap_on_a_terminal(hub: HubProcess) -> None:
     folder = "/srv/" + "x" * 120
     with FakeHost(hub.home, label="a-name-of-some-length") as host:

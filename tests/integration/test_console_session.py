@@ -65,6 +65,15 @@ def test_a_question_on_a_console_is_raised_answered_elsewhere_and_typed_once(
     assert audit.count('"REPLY_INJECTED"') == 1 and "PROMPT_RESOLVED" in audit
 
 
+@pytest.mark.parametrize(
+    "words", [("doctor",), ("doctor", "--json"), ("audit", "verify"), ("status", "--all"), ("ps",)]
+)
+def test_commands_do_without_what_windows_lacks(operator: OperatorLikeWindows, words: tuple[str, ...]) -> None:
+    assert operator.command("hub", "start").returncode == 0
+    done = operator.command(*words)
+    assert done.returncode in (0, 1) and done.stdout and "internal error" not in done.stderr, done
+
+
 def test_the_page_shows_the_console_and_answers_it(home: Path) -> None:
     (home / "config.toml").write_text("[channels.web]\nport = 0\n")
     (home / "config.toml").chmod(0o600)

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -129,3 +130,23 @@ def test_the_environment_asks_for_it_as_the_file_does() -> None:
         del hub.environ["ATLASBRIDGE_HUB_TRANSPORT"]
         assert json.loads(hub.cli("hub", "status", "--json").stdout)["pid"] == hub.pid
         assert port_of(hub) > 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a hub that is not root who has come to its port")
+def test_an_ordinary_users_commands_decide_at_a_port_too() -> None:
+    """It may not see what others have open, for our processes hide it; each says who it is, and the kernel vouches."""
+    with hub_process(LOOPBACK, ordinary=True) as hub:
+        started = hub.cli("run", "--detach", "--name", "asking", "--", "bash", "-c", ASK)
+        assert started.returncode == 0, started.stderr
+        wait_for(hub.is_asked, "the question")
+        (session,) = hub.json("ps")
+        (prompt,) = hub.ask("prompts")["prompts"]
+        assert hub.cli("reply", prompt["prompt_id"], "y").returncode == 0
+        wait_for(lambda: any(event["event"] == "prompt.resolved" for event in events(hub)), "its effect")
+        assert hub.cli("kill", "asking").returncode == 0
+        wait_for(lambda: not hub.json("ps"), "its end")
+        assert session["tool"] == "bash"
+
+
+def events(hub: HubProcess) -> list[dict[str, object]]:
+    return [json.loads(line) for line in hub.cli("events", "--json").stdout.splitlines()]

@@ -125,7 +125,7 @@ FLOORS = (
         "detached",
         "own_python",
     }
-    | {"peer", "kin", "shield", "vocabulary", "lean", "home_folder", "loopback", "hub_line"}
+    | {"peer", "kin", "shield", "vocabulary", "lean", "home_folder", "calling_card", "own_port", "loopback", "hub_line"}
     | {"system", "file_lock", "readiness", "kin_windows"},
     {"screen"},
     {"prompt"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import struct
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import termios
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -25,6 +27,44 @@ def bsd_info(pid: int, status: int = 3, name: bytes = b"") -> bytes:
 
 def task_info(running: int, ticks: int = 0) -> bytes:
     return struct.pack("=6Q12i", 0, 0, ticks, ticks, 0, 0, *[0] * 10, running, 31)
+
+
+U32, U64, I32 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32
+
+
+def _all(kind: Any, names: str) -> list[tuple[str, Any]]:
+    return [(name, kind) for name in names.split()]
+
+
+class ProcBsdInfo(ctypes.Structure):
+    """As <sys/proc_info.h> of macOS declares it."""
+
+    _fields_ = (
+        *_all(U32, "flags status xstatus pid ppid uid gid ruid rgid svuid svgid rfu_1"),
+        *(("comm", ctypes.c_char * 16), ("name", ctypes.c_char * 32)),
+        *_all(U32, "nfiles pgid pjobc e_tdev e_tpgid"),
+        *(("nice", I32), ("start_tvsec", U64), ("start_tvusec", U64)),
+    )
+
+
+class ProcTaskInfo(ctypes.Structure):
+    """The same header's."""
+
+    _fields_ = (
+        *_all(U64, "virtual resident total_user total_system threads_user threads_system"),
+        *_all(I32, "policy faults pageins cow_faults sent received mach unix csw threads numrunning priority"),
+    )
+
+
+def test_the_sizes_and_places_are_those_of_the_systems_header() -> None:
+    assert (ctypes.sizeof(ProcBsdInfo), ctypes.sizeof(ProcTaskInfo)) == (136, 96)
+    assert parse_bsd_info(bytes(ProcBsdInfo())[:-1]) is None and parse_task_info(bytes(ProcTaskInfo())[:-1]) is None
+    process = ProcBsdInfo(status=2, pid=41, ppid=7, pgid=40, comm=b"short", name=b"a longer name")
+    assert parse_bsd_info(bytes(process)) == MacProcess(41, 7, 40, 2, "a longer name")
+    process = ProcBsdInfo(pid=41, comm=b"short", uid=501, svgid=20, nfiles=9, e_tdev=5, start_tvsec=1)
+    assert parse_bsd_info(bytes(process)) == MacProcess(41, 0, 0, 0, "short")
+    task = ProcTaskInfo(total_user=3, total_system=4, numrunning=2, threads=9, csw=8, priority=31, threads_user=5)
+    assert parse_task_info(bytes(task), 1e9) == MacTask(2, 7.0)
 
 
 @dataclass

@@ -6,6 +6,8 @@ dropped because the calls of `ptypool.sync` wait by themselves. What an example 
 
 from __future__ import annotations
 
+import copy
+import gc
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from ptypool.cli import CliAdapter
-from ptypool.sync import CliType, PtyError, PtyHandle, PtyPool, adapter_for
+from ptypool.cli_adapter import CliAdapter, CliType, adapter_for
+from ptypool.pty_pool import PtyError, PtyHandle, PtyPool
 
 
 def output_until(handle: PtyHandle, wanted: str, within_s: float = 20.0) -> str:
@@ -112,6 +114,40 @@ def test_capacity_management() -> None:
     assert not h1.is_alive()
 
 
+def test_a_clone_is_the_same_pool_and_outlives_the_name_it_was_made_from() -> None:
+    pool = PtyPool(2)
+    other, copied = pool.clone(), copy.copy(pool)
+    handle = pool.spawn("cat", [], []).clone()
+    del pool
+    gc.collect()
+    assert handle.is_alive()
+    assert (other.available(), copied.available()) == (1, 1)
+    other.close()
+    assert not handle.is_alive()
+
+
+def test_an_adapter_written_from_the_specification_alone_is_one() -> None:
+    class Mine:
+        def cli_type(self) -> CliType:
+            return CliType.Claude
+
+        def binary_name(self) -> str:
+            return "cat"
+
+        def default_args(self) -> list[str]:
+            return []
+
+        def spawn(self, pool: PtyPool, task: str, workdir: str) -> PtyHandle:
+            return pool.spawn(self.binary_name(), self.default_args(), [], workdir)
+
+        def parse_status_output(self, output: str) -> str | None:
+            return None
+
+    assert isinstance(Mine(), CliAdapter) and isinstance(adapter_for(CliType.Codex), CliAdapter)
+    with PtyPool(1) as pool:
+        assert Mine().spawn(pool, "a task", "/").is_alive()
+
+
 def test_resizing_a_pty() -> None:
     pool = PtyPool(5)
     handle = pool.spawn("sh", [], [("PS1", "")])
@@ -187,7 +223,7 @@ def test_the_fields_of_a_handle_do_what_their_names_say() -> None:
 def test_an_adapter_answers_calls_and_attributes_alike(cli_type: CliType) -> None:
     from ptypool import cli
 
-    plain: CliAdapter = cli.adapter_for(cli_type)
+    plain: cli.CliAdapter = cli.adapter_for(cli_type)
     for adapter in (plain, adapter_for(cli_type)):
         assert adapter.cli_type() is adapter.cli_type is cli_type
         called: Any = adapter.binary_name  # both a string and a function: the specification writes it either way

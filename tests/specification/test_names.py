@@ -30,6 +30,15 @@ PLACES = {
     "atlasbridge.channels.stubs": "NullChannel LocalChannel",
     "atlasbridge.core.constants": "INJECT_BYTES",
     "atlasbridge.os.tty.base": "BasePTY",
+    "atlasbridge.adapters.claude": "ClaudeCodeAdapter",
+    "atlasbridge.core.audit": "AuditWriter verify_chain",
+    "atlasbridge.core.prompt": "PromptEvent PromptType Confidence",
+    "atlasbridge.core.routing": "PromptRouter",
+    "atlasbridge.core.session": "Session",
+    "atlasbridge.cli.main": "cli main",
+    "ptypool.pty_pool": "PtyPool PtyError",
+    "ptypool.cli_adapter": "adapter_for CliAdapter",
+    "ptypool.session": "Session",
     "ptypool.sync": "PtyPool PtyHandle PtyError CliType CliAdapter adapter_for",
 }
 NAMED = [

@@ -35,6 +35,7 @@ from atlasbridge.core.routing.policy import PolicySettings
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 
+AS_AN_ORDINARY_USER = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")  # root without what only root may
 NO_WEB = "[channels.web]\nenabled = false\n"
 
 
@@ -65,8 +66,9 @@ def short_home() -> Iterator[Home]:
 class HubProcess:
     """The product's own commands against one home."""
 
-    def __init__(self, home: Home, config: str = NO_WEB) -> None:
+    def __init__(self, home: Home, config: str = NO_WEB, ordinary: bool = False) -> None:
         self.home = home
+        self._less = AS_AN_ORDINARY_USER if ordinary and os.getuid() == 0 else ()
         home.config.write_text(config)
         home.config.chmod(0o600)
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ATLASBRIDGE_")}
@@ -101,7 +103,7 @@ class HubProcess:
         )
 
     def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "atlasbridge", *arguments]
+        return [*self._less, sys.executable, "-m", "atlasbridge", *arguments]
 
     def start(self) -> None:
         done = self.cli("hub", "start")
@@ -118,9 +120,9 @@ class HubProcess:
 
 
 @contextmanager
-def hub_process(config: str = NO_WEB, start: bool = True) -> Iterator[HubProcess]:
+def hub_process(config: str = NO_WEB, start: bool = True, ordinary: bool = False) -> Iterator[HubProcess]:
     with short_home() as home:
-        hub = HubProcess(home, config)
+        hub = HubProcess(home, config, ordinary)
         if start:
             hub.start()
         try:

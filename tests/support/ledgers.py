@@ -11,8 +11,8 @@ from atlasbridge.core.prompt.reply import InboundReply
 from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.store.ledger import Ledger
 
-YES = Answer(AnswerKind.YES, "y")
-NO = Answer(AnswerKind.NO, "n")
+YES = Answer(AnswerKind.YES)
+NO = Answer(AnswerKind.NO)
 ME = "telegram:1"
 YES_NO = Prompt(PromptType.TYPE_YES_NO, 0.9, "Continue? (y/n)", safe_default="n", digest="d1")
 SECRET = Prompt(

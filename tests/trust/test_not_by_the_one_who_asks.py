@@ -29,11 +29,12 @@ WEB = "[channels.web]\nport = 0\n"
 PROGRAM = (sys.executable, "-P", self_answer.__file__)
 
 
-@pytest.fixture(scope="module", params=["auto", "loopback"])
+@pytest.fixture(scope="module", params=["auto", "loopback", "loopback of an ordinary user"])
 def attacked(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Any:
     """One real session whose tool tried everything, in every manner, while a person had not answered yet."""
     folder: Path = tmp_path_factory.mktemp("told")
-    with hub_process(f'{NO_WEB}[hub]\ntransport = "{request.param}"\n') as hub:
+    transport, _, user = str(request.param).partition(" ")
+    with hub_process(f'{NO_WEB}[hub]\ntransport = "{transport}"\n', ordinary=bool(user)) as hub:
         hub.environ[self_answer.HOME] = str(hub.home.root)
         started = hub.cli("run", "--detach", "--name", "greedy", "--", *PROGRAM, str(folder))
         assert started.returncode == 0, started.stderr

@@ -1,7 +1,7 @@
 """Files between a chat and a session's folder: read from inside it, put into it, and nowhere else.
 
 Every part of a path is opened below the one before it and none may be a link, so that neither `..` nor a link that is
-changed meanwhile leads out.  What looks like a secret does not leave.
+changed meanwhile leads out (where that cannot be done, `handed_by_place`).  What looks like a secret does not leave.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
+from atlasbridge.channels.handed_by_place import create_below, open_below, safe_name, windows_parts
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.visible import visible
 
@@ -22,6 +25,7 @@ MOST_TRIES = 1000
 LOOK = 8192  # bytes by which a text is told from a picture
 INTO = "from-chat"  # the folder in the session's own where files of a chat are put
 NAME_LIMIT = 80
+BY_PARTS = hasattr(os, "O_NOFOLLOW")
 _FOLDER = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC"))
 _SECRET_NAME = re.compile(r"\.env(\..*)?|\.netrc|\.npmrc|\.pypirc|\.git-credentials|id_[a-z0-9]+|.*\.(pem|key|p12|pfx)")
 _BAD_IN_NAME = re.compile(r"[^\w.()+-]+")
@@ -35,16 +39,10 @@ def read_inside(folder: str, path: str) -> tuple[str, bytes]:
     """(name, content) of a regular file below `folder`."""
     _refuse_elsewhere(folder)
     parts = _parts(folder, path)
-    if any(_SECRET_NAME.fullmatch(part.lower()) for part in parts):
-        raise NotHanded("A file of that name holds secrets: it does not go into a chat.")
-    where = _open_folder(folder, parts[:-1])
+    _refuse_secret(parts)
+    file, way = _open_part_by_part(folder, parts) if BY_PARTS else _open_by_place(folder, parts)
     try:
-        file = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=where)
-    except OSError as fault:
-        raise NotHanded(_why(fault)) from None
-    finally:
-        os.close(where)
-    try:
+        _refuse_secret(way)  # its real name may be another one
         _check(os.fstat(file))
         with os.fdopen(os.dup(file), "rb") as opened:
             return parts[-1], _content(opened)
@@ -59,25 +57,52 @@ def save_inside(folder: str, name: str, content: bytes) -> str:
         raise NotHanded(f"A file may have at most {MOST_IN // 2**20} MB.")
     safe = _BAD_IN_NAME.sub("_", PurePosixPath(name.replace("\\", "/")).name).lstrip(".-")[-NAME_LIMIT:] or "file"
     try:
-        root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            where = _own_folder(root)
-        finally:
-            os.close(root)
-        try:
-            return f"{INTO}/{_write_new(where, safe, content)}"
-        finally:
-            os.close(where)
+        if BY_PARTS:
+            return f"{INTO}/{_save_part_by_part(folder, safe, content)}"
+        return f"{INTO}/{_write_new(safe_name(safe), content, partial(create_below, folder, INTO))}"
     except OSError as fault:
         raise NotHanded(f"It could not be saved: {fault.strerror}.") from None
 
 
 def _refuse_elsewhere(folder: str) -> None:
     """A folder of another machine must never be taken for one of the same name here."""
-    if not hasattr(os, "O_NOFOLLOW"):
-        raise NotHanded("On this system no file passes: nobody could make sure that it stays in its folder.")
     if not folder:
         raise NotHanded("That session is on another machine: its files pass through that machine's own chat only.")
+
+
+def _refuse_secret(parts: Sequence[str]) -> None:
+    if any(_SECRET_NAME.fullmatch(part.lower()) for part in parts):
+        raise NotHanded("A file of that name holds secrets: it does not go into a chat.")
+
+
+def _open_by_place(folder: str, parts: list[str]) -> tuple[int, Sequence[str]]:
+    try:
+        return open_below(folder, parts)
+    except OSError as fault:
+        raise NotHanded(_why(fault)) from None
+
+
+def _open_part_by_part(folder: str, parts: list[str]) -> tuple[int, Sequence[str]]:
+    where = _open_folder(folder, parts[:-1])
+    try:
+        return os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=where), parts
+    except OSError as fault:
+        raise NotHanded(_why(fault)) from None
+    finally:
+        os.close(where)
+
+
+def _save_part_by_part(folder: str, name: str, content: bytes) -> str:
+    root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        where = _own_folder(root)
+    finally:
+        os.close(root)
+    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return _write_new(name, content, lambda tried: os.open(tried, new, 0o600, dir_fd=where))
+    finally:
+        os.close(where)
 
 
 def _own_folder(root: int) -> int:
@@ -88,14 +113,12 @@ def _own_folder(root: int) -> int:
     return os.open(INTO, _FOLDER, dir_fd=root)
 
 
-def _write_new(where: int, name: str, content: bytes) -> str:
+def _write_new(name: str, content: bytes, create: Callable[[str], int]) -> str:
     stem, dot, ending = name.rpartition(".")
     for number in range(MOST_TRIES):
         tried = name if number == 0 else f"{stem}-{number}.{ending}" if dot else f"{name}-{number}"
         try:
-            file = os.open(
-                tried, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=where
-            )
+            file = create(tried)
         except FileExistsError:
             continue
         with os.fdopen(file, "wb") as opened:
@@ -105,18 +128,20 @@ def _write_new(where: int, name: str, content: bytes) -> str:
 
 
 def _parts(folder: str, path: str) -> list[str]:
-    wanted = PurePosixPath(path.strip())
-    if wanted.is_absolute():
-        try:
-            wanted = wanted.relative_to(folder)
-        except ValueError:
-            raise NotHanded("Only files inside the session's folder can be sent.") from None
-    parts = list(wanted.parts)
-    if not parts:
+    parts = posix_parts(folder, path) if os.name == "posix" else windows_parts(folder, path)
+    if parts == []:
         raise NotHanded("Say which file.")
-    if ".." in parts or "\0" in path:
+    if parts is None or ".." in parts or "\0" in path:
         raise NotHanded("Only files inside the session's folder can be sent.")
     return parts
+
+
+def posix_parts(folder: str, path: str) -> list[str] | None:
+    """None: it leads elsewhere."""
+    wanted = PurePosixPath(path.strip())
+    if not wanted.is_absolute():
+        return list(wanted.parts)
+    return list(wanted.relative_to(folder).parts) if wanted.is_relative_to(folder) else None
 
 
 def _open_folder(folder: str, parts: list[str]) -> int:

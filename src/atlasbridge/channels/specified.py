@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,69 +14,34 @@ from atlasbridge.channels.base import BaseChannel
 from atlasbridge.core.clock import Clock, parse_iso
 from atlasbridge.core.constants import INJECT_BYTES
 from atlasbridge.core.ports import Desk
-from atlasbridge.core.prompt.model import Confidence, PromptRecord, PromptType, Reject
+from atlasbridge.core.prompt.model import PromptRecord, Reject
 from atlasbridge.core.prompt.reply import InboundReply, Receipt
+from atlasbridge.core.prompt.written_event import PromptEvent
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.written_session import Session
 
 QUIET_STAGES = ("received", "typed", "taken", "reminder")
 
 
-@dataclass
-class PromptEvent:
-    """A prompt as section 5.4 of the architecture document writes it."""
-
-    prompt_id: str
-    session_id: str
-    type: PromptType
-    confidence: Confidence
-    excerpt: str
-    choices: list[tuple[str, str]]
-    constraints: dict[str, Any]
-    idempotency_key: str
-    timestamp: datetime
-    safe_default: bytes
-    expires_at: datetime
-    nonce: str
-
-    @classmethod
-    def of(cls, record: PromptRecord) -> PromptEvent:
-        prompt = record.prompt
-        bucket = record.created_at[:18]  # ten seconds
-        key = hashlib.sha256(f"{record.session_id}{prompt.excerpt}{bucket}".encode()).hexdigest()
-        default = prompt.safe_default
-        return cls(
-            record.prompt_id,
-            record.session_id,
-            prompt.type,
-            prompt.confidence,
-            prompt.excerpt,
-            [(choice.value, choice.label) for choice in prompt.choices],
-            dict(prompt.constraints),
-            key,
-            _moment(record.created_at),
-            INJECT_BYTES.get(default, default.encode() + b"\r") if default else b"",
-            _moment(record.expires_at),
-            record.nonce,
-        )
-
-
-@dataclass
-class Session:
-    """The three-part identity of section 7.1, and where it runs."""
-
-    session_id: str
-    tool: str
-    pid: int
-    cwd: str = ""
-    label: str = ""
-
-    @property
-    def id(self) -> str:
-        return self.session_id
-
-    @classmethod
-    def of(cls, record: SessionRecord) -> Session:
-        return cls(record.session_id, record.tool, record.pid, record.cwd, record.label)
+def event_of(record: PromptRecord) -> PromptEvent:
+    prompt = record.prompt
+    bucket = record.created_at[:18]  # ten seconds
+    key = hashlib.sha256(f"{record.session_id}{prompt.excerpt}{bucket}".encode()).hexdigest()
+    default = prompt.safe_default
+    return PromptEvent(
+        record.prompt_id,
+        record.session_id,
+        prompt.type,
+        prompt.confidence,
+        prompt.excerpt,
+        [(choice.value, choice.label) for choice in prompt.choices],
+        dict(prompt.constraints),
+        key,
+        _moment(record.created_at),
+        INJECT_BYTES.get(default, default.encode() + b"\r") if default else b"",
+        _moment(record.expires_at),
+        record.nonce,
+    )
 
 
 class SpecifiedChannel(BaseChannel):
@@ -91,7 +55,7 @@ class SpecifiedChannel(BaseChannel):
         self.inner: Any = _built(inner, settings, desk, clock)
 
     async def send_prompt(self, event: PromptRecord, session: SessionRecord) -> str:
-        return str(await self.inner.send_prompt(PromptEvent.of(event), Session.of(session)))
+        return str(await self.inner.send_prompt(event_of(event), Session.of(session)))
 
     async def receive_reply(self) -> InboundReply:
         prompt_id, value = await self.inner.receive_reply()

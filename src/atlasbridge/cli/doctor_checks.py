@@ -124,7 +124,8 @@ def _unwritable(root: Path, error: OSError) -> Check:
 
 def _check_files(root: Path) -> Check:
     """What another user has left here: a hub that was started once as root, for instance."""
-    shut = [path for path in sorted(root.iterdir()) if not os.access(path, os.R_OK | os.W_OK, follow_symlinks=False)]
+    links = os.access not in os.supports_follow_symlinks  # a link's own rights, where the system has those
+    shut = [path for path in sorted(root.iterdir()) if not os.access(path, os.R_OK | os.W_OK, follow_symlinks=links)]
     if not shut:
         return Check("home", "ok", str(root))
     detail = f"not yours to write: {', '.join(path.name for path in shut)}"

@@ -12,6 +12,7 @@ import socket
 import time
 from pathlib import Path
 
+from atlasbridge.core.calling_card import has_introductions, introduce
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.system import OWN_FILE
 from atlasbridge.core.values import frozen
@@ -121,6 +122,8 @@ def connect_loopback(issued: Pass, timeout_s: float | None) -> socket.socket:
         theirs, proof = challenge[:NONCE], challenge[NONCE:]
         if not is_proof(proof, hub_proof(issued, ours, theirs)):
             raise Stranger("another program has the hub's port")
+        if has_introductions():
+            introduce(issued.port, issued.key, ours, theirs, patience_s)
         link.sendall(peer_proof(issued, ours, theirs))
         link.settimeout(timeout_s)
     except BaseException:

@@ -13,6 +13,7 @@ import uvicorn
 
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.fleet_wire import LONGEST_MESSAGE
+from atlasbridge.core.own_port import bind_alone
 from atlasbridge.core.routing.chat_plan import ReadPlan
 from atlasbridge.core.values import frozen
 from atlasbridge.desk.application import build_application
@@ -86,17 +87,12 @@ async def serve(
 
 
 def listen_at(place: Address) -> socket.socket:
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((place.host, place.port))
+        return bind_alone(place.host, place.port)
     except OSError as error:
-        listener.close()
         raise ConfigError(
             f"cannot listen on {place.host}:{place.port}: {error.strerror}", "choose another --port"
         ) from None
-    return listener
 
 
 def server_settings(office: Office, place: Address) -> uvicorn.Config:

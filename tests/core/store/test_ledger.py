@@ -62,6 +62,34 @@ def test_a_prompt_comes_back_from_the_store_as_it_was(ledger: Ledger) -> None:
     assert record.prompt == YES_NO
 
 
+@pytest.mark.parametrize(
+    ("answer", "written"),
+    [
+        (YES, "y"),
+        (NO, "n"),
+        (Answer(AnswerKind.ENTER), "enter"),
+        (Answer(AnswerKind.CHOICE, "2"), "2"),
+        (Answer(AnswerKind.TEXT, "orion"), "orion"),
+        (Answer(AnswerKind.TEXT, ""), ""),
+    ],
+)
+@pytest.mark.parametrize("of_earlier", [False, True])
+def test_an_answer_is_written_down_as_it_is_spoken_and_typed_as_it_was_given(
+    tmp_path: Path, ledger: Ledger, answer: Answer, written: str, of_earlier: bool
+) -> None:
+    """Earlier versions left the value of "yes" empty; what they left is read the same way."""
+    record = ask(ledger)
+    ledger.claim(record.prompt_id, record.session_id, record.nonce, answer, ME)
+    with sqlite3.connect(tmp_path / "atlasbridge.db") as reader:
+        assert reader.execute("SELECT value FROM replies").fetchall() == [(written,)]
+        if of_earlier:
+            reader.execute("UPDATE replies SET value = ?", (answer.value,))
+    reader.close()
+    reply = ledger.reply(record.prompt_id)
+    assert reply is not None
+    assert (reply.answer, reply.value) == (answer, written)
+
+
 def test_of_two_claims_one_wins_and_the_other_is_told_who(ledger: Ledger) -> None:
     record = ask(ledger)
     assert isinstance(claim(ledger, record, identity="slack:T/U"), PromptRecord)

@@ -54,6 +54,12 @@ def _kill(pid: int, number: int) -> None:
     os.kill(pid, number)
 
 
+def _access(path: Any, mode: int, *, follow_symlinks: bool = True) -> bool:
+    if not follow_symlinks:
+        raise NotImplementedError("access: follow_symlinks unavailable on this platform")
+    return os.access(path, mode)
+
+
 class _Popen(subprocess.Popen[Any]):
     def __init__(self, *given: Any, **how: Any) -> None:
         assert not how.get("pass_fds") and not how.get("preexec_fn"), "Windows hands no descriptor over"
@@ -72,7 +78,7 @@ def _select(readers: Any, writers: Any, others: Any, timeout: float | None = Non
 
 
 OTHER: dict[str, dict[str, Any]] = {
-    "os": {"open": _open, "kill": _kill, "O_BINARY": BINARY},
+    "os": {"open": _open, "kill": _kill, "access": _access, "supports_follow_symlinks": set(), "O_BINARY": BINARY},
     "select": {"select": _select},
     "subprocess": {"Popen": _Popen},
 }

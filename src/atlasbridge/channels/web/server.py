@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import hashlib
 import json
 import os
@@ -24,6 +23,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from atlasbridge.channels.web.acceptor import Acceptor
 from atlasbridge.core.errors import ChannelError
+from atlasbridge.core.own_port import bind_alone, is_taken
 from atlasbridge.core.system import OWN_FILE
 
 GRACE_S = 2
@@ -145,14 +145,10 @@ class PortTaken(ChannelError):
 
 def bind(host: str, port: int) -> socket.socket:
     """Listen there and nowhere else; 0: on any free port."""
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        sock.bind((host, port))
-        sock.listen(128)
+        sock = bind_alone(host, port)
     except OSError as error:
-        sock.close()
-        if error.errno == errno.EADDRINUSE:
+        if is_taken(error):
             raise PortTaken(
                 f"another program listens on port {port}, where the page should be",
                 "find it with: ss -ltnp; or choose another port in [channels.web]",
@@ -161,6 +157,7 @@ def bind(host: str, port: int) -> socket.socket:
             f"the web page cannot listen on {host}:{port}: {error.strerror}",
             "check [channels.web] in the configuration",
         ) from error
+    sock.listen(128)
     sock.setblocking(False)
     return sock
 

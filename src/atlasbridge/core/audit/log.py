@@ -7,10 +7,11 @@ the kernel may have dropped the pages of a failed fsync, so a second fsync alone
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from atlasbridge.core.audit.chain import Fault, check_chain
 from atlasbridge.core.durable import sync_folder
 from atlasbridge.core.system import OWN_FILE, keep_private, read_at, write_at
 
@@ -98,6 +99,13 @@ def read_lines(path: Path, size: int | None = None) -> Iterator[str]:
                 yield line.removesuffix("\n")
     except FileNotFoundError:
         return
+
+
+def verify_chain(entries: Path | str | Iterable[str]) -> tuple[bool, int]:
+    """Recompute the chain of a file or of lines: whether it is whole, and its length or the first entry that is bad."""
+    lines = read_lines(Path(entries)) if isinstance(entries, Path | str) else entries
+    verdict = check_chain(lines)
+    return (False, verdict.seq) if isinstance(verdict, Fault) else (True, verdict.entries)
 
 
 def lines_back(path: Path) -> Iterator[Line]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
 from atlasbridge.core import wire
+from atlasbridge.core.daemon.reception import Reception
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.hub_line import wants_loopback
 from atlasbridge.core.loopback import (
@@ -30,6 +30,7 @@ from atlasbridge.core.loopback import (
     peer_proof,
     write_pass,
 )
+from atlasbridge.core.own_port import bind_alone
 from atlasbridge.core.peer import Peer, own_uid, read_peer
 
 log = logging.getLogger(__name__)
@@ -85,21 +86,24 @@ class SocketEntrance:
 
 class LoopbackEntrance:
     """A new key at every start: what a dead hub's file said opens nothing.  `whose` finds out whose end of a connection
-    it is, as far as the system tells."""
+    it is, as far as the system tells, of those who have not introduced themselves."""
 
     def __init__(self, path: Path, whose: Callable[[Address, Address], Awaitable[Peer]]) -> None:
         self._socket = path
         self._path = pass_file(path)
         self._whose = whose
         self._pass = Pass(0, new_key())
+        self._reception = Reception()
         self._strangers: dict[asyncio.StreamWriter, None] = {}
 
     async def open(self, connected: Connected) -> asyncio.Server:
         self._path.unlink(missing_ok=True)
         self._socket.unlink(missing_ok=True)
         try:
-            server = await asyncio.start_server(connected, sock=_own_port(), limit=wire.MAX_LINE, backlog=_WAITING)
+            port = bind_alone(HOST, 0)
+            server = await asyncio.start_server(connected, sock=port, limit=wire.MAX_LINE, backlog=_WAITING)
             self._pass = Pass(int(server.sockets[0].getsockname()[1]), self._pass.key)
+            await self._reception.open(self._pass)  # before anybody can know its name
             write_pass(self._path, self._pass)
         except OSError as error:
             raise _cannot_listen(self._path, error) from error
@@ -111,44 +115,37 @@ class LoopbackEntrance:
             next(iter(self._strangers)).transport.abort()
         try:
             async with asyncio.timeout(PATIENCE_S):
-                known = await self._prove(reader, writer)
+                introduced = await self._prove(reader, writer)
         except (TimeoutError, asyncio.IncompleteReadError):
-            known = False
+            introduced = None
         finally:
             self._strangers.pop(writer, None)
-        if not known:
+        if introduced is None:
             log.warning("a connection that does not know the hub's key was refused")
             return None
-        client, server = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
-        peer = await self._whose((str(client[0]), int(client[1])), (str(server[0]), int(server[1])))
+        peer = introduced if introduced.pid > 0 else await self._find(writer)
         if peer.uid != own_uid():
             log.warning("a connection of user %s was refused", peer.uid)
             return None
         return peer
 
-    async def _prove(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _prove(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer | None:
+        """None: it does not have the key.  Pid 0: it has, and has not said which process it is."""
         theirs = await reader.readexactly(NONCE)
         ours = os.urandom(NONCE)
-        writer.write(ours + hub_proof(self._pass, theirs, ours))
-        await writer.drain()
-        return is_proof(await reader.readexactly(PROOF), peer_proof(self._pass, theirs, ours))
+        with self._reception.expect(theirs, ours) as card:
+            writer.write(ours + hub_proof(self._pass, theirs, ours))
+            await writer.drain()
+            proof = await reader.readexactly(PROOF)
+            return card.peer if is_proof(proof, peer_proof(self._pass, theirs, ours)) else None
+
+    async def _find(self, writer: asyncio.StreamWriter) -> Peer:
+        client, server = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
+        return await self._whose((str(client[0]), int(client[1])), (str(server[0]), int(server[1])))
 
     def close(self) -> None:
+        self._reception.close()
         self._path.unlink(missing_ok=True)
-
-
-def _own_port() -> socket.socket:
-    """Any that is free, and nobody else's: Windows would let another program listen at the same one, and stand between
-    the hub and who comes to it."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
-        listener.bind((HOST, 0))
-    except OSError:
-        listener.close()
-        raise
-    return listener
 
 
 def make_entrance(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from atlasbridge.core.audit.events import EVENT_OF_MOVE, AuditEvent
 from atlasbridge.core.prompt.machine import OPEN, PromptMoved
@@ -28,9 +28,6 @@ class Decider:
     request: str = ""
     grants: tuple[str, ...] = ()  # the first eight characters of each that allows it
     noted: Mapping[str, str] = field(default_factory=dict)  # for the record: the rule and its digest
-
-
-_SPOKEN: Final = {"yes": "y", "no": "n", "enter": "enter"}  # how an answer without words of its own is written down
 
 
 def audit_prompt(work: Work, event: AuditEvent, record: PromptRecord, **fields: Any) -> None:
@@ -131,7 +128,7 @@ def _answer_fields(record: PromptRecord, kind: str, value: str | None, source: s
     fields: dict[str, Any] = {"kind": str(kind), "source": source, "decided_by": identity}
     fields |= {"label": record.decided_value} if record.decided_value and value is not None else {}
     fields |= {"decided_from": record.decided_from} if record.decided_from else {}
-    return {**fields, "secret": True} if value is None else {**fields, "value": value or _SPOKEN.get(kind, "")}
+    return {**fields, "secret": True} if value is None else {**fields, "value": value}
 
 
 def close_prompts(work: Work, where: str, parameters: tuple[Any, ...], reason: str) -> list[PromptRecord]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import Final
 
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import Answer, AnswerKind, PromptRecord
 from atlasbridge.core.values import frozen
+
+SPOKEN: Final = {AnswerKind.YES: "y", AnswerKind.NO: "n", AnswerKind.ENTER: "enter"}  # answers without own words
 
 
 @frozen
@@ -23,7 +26,9 @@ class ReplyRecord:
     @property
     def answer(self) -> Answer | None:
         """What is to be typed; None when only the person still knows it."""
-        return None if self.value is None else Answer(self.kind, self.value)
+        if self.value is None:
+            return None
+        return Answer(self.kind, "" if self.kind in SPOKEN else self.value)
 
 
 def insert(
@@ -37,8 +42,8 @@ def insert(
 
 
 def shown(record: PromptRecord, answer: Answer) -> str | None:
-    """The value as it may be written down."""
-    return None if record.prompt.secret else answer.value
+    """The value as it may be written down, for an answer without words of its own as it is spoken."""
+    return None if record.prompt.secret else answer.value or SPOKEN.get(answer.kind, "")
 
 
 def mark_injected(connection: sqlite3.Connection, prompt_id: str, at: str) -> None:
@@ -51,4 +56,8 @@ def get(connection: sqlite3.Connection, prompt_id: str) -> ReplyRecord | None:
         " FROM replies WHERE prompt_id = ?",
         (prompt_id,),
     ).fetchone()
-    return ReplyRecord(row[0], row[1], AnswerKind(row[2]), *row[3:]) if row else None
+    if row is None:
+        return None
+    kind, value = AnswerKind(row[2]), row[3]
+    value = SPOKEN.get(kind, "") if value == "" else value  # as earlier versions wrote it
+    return ReplyRecord(row[0], row[1], kind, value, *row[4:])
