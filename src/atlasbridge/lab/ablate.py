@@ -1,28 +1,33 @@
 """Which rules, words and numbers carry their weight?  Each is left out in turn; what changes on the recordings is told.
 
-Works on pictures: every moment of a corpus is played once, and only recognition is repeated without the piece.
+Works on pictures: every moment of a corpus is played once, and only recognition and the verdict are repeated without
+the piece.  A number is halved, and doubled: what neither changes is no number that anything goes by.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core import vocabulary
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
+from atlasbridge.core.detection.signals import Moment, Patience
+from atlasbridge.core.detection.verdict import Situation, decide_verdict
 from atlasbridge.core.recognition import finders, numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
+from atlasbridge.core.recognition.widgets.ruled_region import stated
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 from atlasbridge.lab.accuracy import GRACE_S, corpus_cases
 from atlasbridge.lab.replay import read_recording, screen_at, simulated_probe
 
+STILL_S = (0.3, 3.0, 60.0)  # whether a person is asked is looked at after so long
 KINDS = ("agree", "refuse", "always", "cancel", "continue", "choose", "confirm", "instruct", "speaker")
 
 
@@ -67,9 +72,13 @@ def weigh(pictures: Sequence[Picture]) -> Iterator[Weight]:
     for finder in finders.FINDERS:
         with _unlooked(finder):
             yield Weight("finder", finder.widget, _changed(pictures, usual, _seen(pictures, dialects)))
-    for name, without_number in _numbers():
-        with without_number():
-            yield Weight("number", name, _changed(pictures, usual, _seen(pictures, dialects)))
+    for name, value in _numbers():
+        for other in (value // 2, 2 * value):
+            with _set_to(name, other):
+                changed = _changed(pictures, usual, _seen(pictures, dialects))
+            if changed or other > value:
+                yield Weight("number", f"{name} {value} → {other}", changed)
+                break
 
 
 def _pieces(dialects: dict[str, Dialect]) -> Iterator[tuple[str, str, dict[str, Dialect]]]:
@@ -109,32 +118,42 @@ def _unlooked(left_out: finders.Finder) -> Iterator[None]:
         finders.FINDERS = usual
 
 
-def _numbers() -> Iterator[tuple[str, Callable[[], AbstractContextManager[None]]]]:
-    """Half of every whole number that recognition goes by."""
-    for name, value in sorted(vars(numbers).items()):
-        if name.isupper() and isinstance(value, int) and value > 1:
-            yield f"{name} {value} → {value // 2}", partial(_halved, numbers, name, value)
+def _numbers() -> list[tuple[str, int]]:
+    """Every whole number that recognition goes by."""
+    return [(name, value) for name, value in sorted(vars(numbers).items()) if name.isupper() and type(value) is int]
 
 
 @contextmanager
-def _halved(module: object, name: str, value: int) -> Iterator[None]:
-    setattr(module, name, value // 2)
+def _set_to(name: str, value: int) -> Iterator[None]:
+    usual = getattr(numbers, name)
+    setattr(numbers, name, value)
     try:
         yield
     finally:
-        setattr(module, name, value)
+        setattr(numbers, name, usual)
 
 
 def _seen(pictures: Sequence[Picture], dialects: dict[str, Dialect]) -> list[str]:
-    return [_summary(recognise(one.view, one.facts, dialects[one.tool])) for one in pictures]
+    return [_summary(one, recognise(one.view, one.facts, dialects[one.tool]), dialects[one.tool]) for one in pictures]
 
 
-def _summary(found: Finding | None) -> str:
-    """What a person would be asked: type, question, choices, what each means and which keys take it."""
+def _summary(one: Picture, found: Finding | None, dialect: Dialect) -> str:
+    """What a person would be asked and when: type, question, choices, what each means and which keys take it."""
     if found is None:
         return ""
-    choices = [(one.label, one.refuses, one.always, [step.keys for step in one.steps]) for one in found.choices]
-    return repr((found.type, found.question or found.excerpt, choices, sorted(found.constraints.items(), key=str)))
+    choices = [(choice.label, choice.refuses, choice.always, choice.steps) for choice in found.choices]
+    asked = found.question or found.excerpt, found.core, sorted(found.constraints.items(), key=str)
+    return repr((found.type, asked, choices, found.text_steps, found.end_steps, _asked_after(one, found, dialect)))
+
+
+def _asked_after(one: Picture, found: Finding, dialect: Dialect) -> list[bool]:
+    """After which times a person is asked, if the program reads, or sits in an event loop with a timer."""
+    facts = one.facts
+    state = ProbeState.READING if facts.reading else ProbeState.UNKNOWN if facts.blind else ProbeState.POLLING
+    probe = ProbeAnswer(state, "", facts.echo, facts.canonical, timer=True, command=facts.command)
+    case = Situation(found, probe, Moment(0.0, 0.0, None), dialect, Patience(), looks=(state, state))
+    case = replace(case, works=stated(one.view, dialect) == "busy")
+    return [decide_verdict(replace(case, moment=Moment(still_s, 0.0, None)))[0] for still_s in STILL_S]
 
 
 def _changed(pictures: Sequence[Picture], usual: list[str], now: list[str]) -> tuple[str, ...]:

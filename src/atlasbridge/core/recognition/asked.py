@@ -95,7 +95,7 @@ def _is_doubtful(view: View, first: int, rule: MenuRule) -> bool:
 
 def dialog_top(view: View, top: int, rule: MenuRule) -> int:
     """The row where the dialog of a menu begins, -1 where no such row is named or there."""
-    begins = [at for at in range(max(0, top - numbers.TALL_ROWS), top) if rule.top and _begins(view, at, top, rule.top)]
+    begins = [at for at in range(top) if rule.top and _begins(view, at, top, rule.top)]
     return -1 if not begins else begins[0] if rule.topmost else begins[-1]
 
 
@@ -175,7 +175,7 @@ def _more_above(view: View, rows: Sequence[str], first: int) -> bool:
 
 def _divides(view: View, row: str) -> bool:
     """A bar from one side of the screen to the other."""
-    return is_rule(row) and len(row.strip()) >= view.cols - 2 * numbers.BAR_MARGIN
+    return is_rule(row) and len(row.strip()) >= view.cols - numbers.MARGIN
 
 
 def _may_go_on(view: View, first: int) -> bool:

@@ -79,7 +79,7 @@ def _groups(view: View) -> list[list[FieldRow]]:
             continue
         value = match["value"].rstrip(" _")
         one = FieldRow(at, match.start("label"), match["label"], value, match.start("value") if value else -1)
-        if groups[-1] and (groups[-1][-1].col != one.col or at - groups[-1][-1].row > numbers.FIELD_ROWS):
+        if groups[-1] and groups[-1][-1].col != one.col:
             groups.append([])
         groups[-1].append(one)
     return groups

@@ -7,6 +7,7 @@ a full-screen program without a count.  Answered by arrows, or by the number whe
 from __future__ import annotations
 
 from atlasbridge.core.patterns import lazy
+from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
@@ -63,7 +64,7 @@ def recognise_filtered(view: View, facts: Facts, dialect: Dialect) -> Finding | 
     if menu and (len(asked) > 3 or _is_reversed(view, menu)):
         return menu_finding(view, menu, ARROWS_CHOOSE, Asked(asked, view.row), dialect)
     counted = find_numbered(view, dialect.pointers) if len(asked) > 3 else None
-    if counted and view.row < counted.top <= view.row + 2 and view.bottom() - counted.bottom <= 2:
+    if counted and view.row < counted.top <= view.row + 2 and view.bottom() - counted.bottom <= numbers.LAST_ROWS:
         return menu_finding(view, counted, _TYPED_RULE, Asked(asked, view.row), dialect)
     return None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.recognition import numbers
 from atlasbridge.core.screen.view import View
 
 _CODED = lazy(r"[\[(]([A-Za-z?]{1,3})[\])]\s+([^\s(),:][^(),:]{0,60}?)\s*(?=,|:|\?|$|[\[(])")
@@ -26,7 +25,7 @@ def coded_choices(view: View, row: int, question: str) -> tuple[tuple[str, str],
     if not question.endswith((":", "?")):
         return ()
     items = [(match[1], match[2]) for match in _CODED.finditer(question)]
-    for at in range(row - 1, max(-1, row - numbers.CODED_ROWS), -1):
+    for at in range(row - 1, -1, -1):
         above = [(match[1], match[2]) for match in _CODED.finditer(view.lines[at])] if items else []
         if not above or not view.lines[at].rstrip().endswith(","):
             break

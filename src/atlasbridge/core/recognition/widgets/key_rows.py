@@ -32,7 +32,7 @@ _NAMES = {"enter": ENTER, "return": ENTER, "space": b" ", "esc": b"\x1b", "tab":
 def find_key_row(view: View) -> tuple[Menu, list[bytes]] | None:
     """A row near the foot that holds nothing but keys and what they do; with the keys."""
     rows = unframed(view.lines)
-    for at in range(view.bottom(), max(-1, view.bottom() - numbers.BELOW_BOX_ROWS - 2), -1):
+    for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
         found = list(_KEY_IN_A_ROW.finditer(rows[at]))
         if len(found) >= 2 and not _KEY_IN_A_ROW.sub("", rows[at]).strip():
             menu = Menu(tuple(Item(at, one.start(2), one[2]) for one in found), -1, "keys")
@@ -64,7 +64,7 @@ def recognise_key_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | 
         for at, line in enumerate(view.lines)
         if (match := _PRESS.match(line.strip()) or _GUTTER_KEY.match(line))
     ]
-    if len(rows) < 2 or view.bottom() - rows[-1][0] > 4:
+    if len(rows) < 2 or view.bottom() - rows[-1][0] > numbers.EDGE_ROWS:
         return None
     if view.row > rows[-1][0] and view.before_cursor().strip() and all(key[1].lower() in _NAMES for _, key in rows):
         return None  # these keys only end what is typed into the line below

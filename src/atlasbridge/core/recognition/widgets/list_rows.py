@@ -134,8 +134,6 @@ def walk(
             if numbered and _explains(rows, pattern, at, column):
                 continue
             break
-        if len(found) >= numbers.MOST_ITEMS:
-            break
     return found
 
 

@@ -81,7 +81,7 @@ def find_words_here(view: View) -> Menu | None:
 
 def find_button_bar(view: View) -> Menu | None:
     """`[ New ]  [ Quit ]  [ Help ]` near the foot of the screen, one of them reversed."""
-    for at in range(view.bottom(), max(-1, view.bottom() - numbers.BUTTON_ROWS), -1):
+    for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
         found = [Item(at, match.start(1), match[1]) for match in _BUTTON.finditer(view.lines[at])]
         bar = _with_one_lit(view, found)
         if bar:
@@ -94,7 +94,7 @@ def _plain_bar(view: View) -> Menu | None:
     rows = [at for at, line in enumerate(unframed(view.lines)) if line.strip()]
     at = rows[-1] if rows else 0
     found = [Item(at, match.start(), match.group()) for match in _APART.finditer(unframed(view.lines)[at])]
-    few = len(found) <= numbers.LIT_BUTTONS and len(rows) - 1 <= numbers.LIT_OTHER_ROWS and not view.cursor_visible
+    few = len(rows) - 1 <= numbers.LIT_OTHER_ROWS and not view.cursor_visible
     return _with_one_lit(view, found) if few else None
 
 
@@ -123,7 +123,7 @@ def _blocks(view: View) -> Iterator[list[Item]]:
     for at, text in enumerate(unframed(view.lines)):
         pushed = _PUSHED.fullmatch(text)
         label, col = (pushed[1], pushed.start(1)) if pushed else (text.strip(), len(text) - len(text.lstrip()))
-        plain = label and len(label) <= numbers.LONGEST_LIT and "  " not in label and not any(map(str.isdigit, label))
+        plain = label and len(label) <= numbers.LONGEST_LABEL and "  " not in label and not any(map(str.isdigit, label))
         if block and not (plain and col == block[-1].col):
             yield block
             block = []
@@ -147,7 +147,7 @@ def find_marked(view: View) -> Menu | None:
         below = _aligned(view, range(at + 1, lowest + 1), column)
         items = (*reversed(above), Item(at, column, match["label"].strip(), pointed=True), *below)
         here = not view.cursor_visible or items[0].row <= view.row <= items[-1].row
-        low = lowest - items[-1].row <= numbers.BULLET_FOOT_ROWS
+        low = lowest - items[-1].row <= numbers.LAST_ROWS
         return Menu(items, len(above), "pointer") if len(items) >= 2 and low and here else None
     return None
 
@@ -157,7 +157,7 @@ def _aligned(view: View, order: range, column: int) -> list[Item]:
     for at in order:
         text = unframed(view.lines)[at]
         label = text.strip()
-        if not label or len(text) - len(text.lstrip()) != column or len(label) > numbers.LONGEST_BULLETED:
+        if not label or len(text) - len(text.lstrip()) != column or len(label) > numbers.LONGEST_LABEL:
             break
         found.append(Item(at, column, label))
     return found
@@ -175,7 +175,7 @@ def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding
     if menu is None or any(item.pointed for item in menu.items) or _is_typed(view, menu):
         return None
     below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip()]
-    if not any(ARROWS.search(row) for row in below[: numbers.KEYS_ROWS]):
+    if not any(ARROWS.search(row) for row in below[: numbers.EDGE_ROWS]):
         return None
     asked = question_in_box(view, menu.top) or question_above(view, menu.top)
     found = menu_finding(view, menu, _COUNTED_RULE, asked, dialect)

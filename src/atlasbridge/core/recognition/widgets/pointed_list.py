@@ -215,7 +215,9 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     explains = menu.items[-1].detail.split("\n")
     said = [line.strip() for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
     below = [line for line in said if line not in explains]
-    at_the_end = view.bottom() - menu.bottom <= 2 or (menu.how == "pointer" and len(below) <= numbers.STATUS_ROWS)
+    at_the_end = view.bottom() - menu.bottom <= numbers.LAST_ROWS or (
+        menu.how == "pointer" and len(below) <= numbers.STATUS_ROWS
+    )
     low = menu.numbered or (not view.cursor_visible and len(below) <= numbers.ASKED_STATUS_ROWS)
     counted = menu.how == "pointer" and low and question_above(view, menu.top).text.endswith("?")
     near = menu.upwards or at_the_end or counted or _asked_right_above(view, menu)
@@ -224,7 +226,10 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
 
 def _beside(view: View, menu: Menu) -> str:
     """The rows above and below a list in which a tool says how it is answered."""
-    rows = (*view.lines[max(0, menu.top - 4) : menu.top], *view.lines[menu.bottom + 1 : view.bottom() + 1])
+    rows = (
+        *view.lines[max(0, menu.top - numbers.HINT_ROWS) : menu.top],
+        *view.lines[menu.bottom + 1 : view.bottom() + 1],
+    )
     return "\n".join(" ".join(row.split()) for row in rows)
 
 
