@@ -51,13 +51,17 @@ class Weight:
 
 
 def pictures_of(corpus: Path) -> Iterator[Picture]:
+    """Every moment of every recording: as its tool's, and as that of a tool that nobody knows."""
     for case in corpus_cases(corpus):
         expected = json.loads((case / "expected.json").read_text("utf-8"))
         recording, tool = read_recording(case / "session.cast"), expected["tool"]
         probe = simulated_probe(tool)
         for moment in expected["moments"]:
             screen = screen_at(recording, min(moment["from_s"] + GRACE_S, moment["to_s"]))
-            yield Picture(f"{tool}/{case.name}", tool, View.of(screen), Facts(probe.canonical, probe.echo))
+            view, facts = View.of(screen), Facts(probe.canonical, probe.echo)
+            yield Picture(f"{tool}/{case.name}", tool, view, facts)
+            if tool != "generic":
+                yield Picture(f"{tool}/{case.name} as a stranger", "generic", view, facts)
 
 
 def weigh(pictures: Sequence[Picture]) -> Iterator[Weight]:

@@ -39,6 +39,8 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     listed = find_list(view, frame, buttons)
     field = is_field(view, frame, buttons) and view.cursor_visible
     sheet = field and is_sheet(view, frame)
+    if not buttons and not view.alternate and view.bottom() - frame.bottom > numbers.FOOT_ROWS:
+        return None  # it was said, as a welcome is, and much has been said since
     text = words_of(view, frame, buttons, listed, view.row if field and not sheet and listed is None else -1)
     focus = re.search(r"[─━]\| .* \|[─━]", view.lines[frame.top]) is not None  # drawn by prompt_toolkit
     if listed is not None and focus and listed.items[0].box:

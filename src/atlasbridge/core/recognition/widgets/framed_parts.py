@@ -184,6 +184,8 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
             current = _current_row(view, group)
             if current >= 0 and _same_width(group) and not any("│" in item.label for item in group):
                 return Menu(tuple(group), current, "colour")
+            if not buttons:
+                return None  # what stands above the lowest rows is what is asked
     return None
 
 

@@ -25,6 +25,7 @@ _ROW = (
     r"(?:(?P<open>\[)?(?P<number>\d{1,2})(?P<dot>(?(open)\]|(?:[.)]|:(?=\s))))\s++)?"
     r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s++)?(?P<label>\S.*)$"
 )
+SCROLL_MARKS = tuple("↑↓▲▼⇡⇣△▽▴▾")  # alone in its row: the list goes on there, out of sight
 APART = lazy(r"\s{2,}")  # between a label and what explains it
 COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
 DISABLED = lazy(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
@@ -120,6 +121,8 @@ def walk(
                 break
             continue
         match = None if HINT_ROW.match(rows[at]) or COUNTER.match(rows[at]) else read_row(pattern, rows[at])
+        if rows[at].strip() in SCROLL_MARKS:
+            break
         if match and not numbered and not any(map(str.isalnum, match["label"])):
             continue
         aligned = match is not None and abs(column_of(match) - column) <= (numbers.ASKEW if numbered else 0)

@@ -256,6 +256,8 @@ def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: 
         marked = match and (match["box"] or (match["pointer"] and match["pointer"] in BOXES))
         if match and marked and (not block or abs(item_of(at, match).col - block[-1].col) <= numbers.GROUP_INDENT):
             block.append(_with_its_box(item_of(at, match), match))
+        elif block and match and match.start("label") > block[-1].col:
+            continue  # set further in: it explains the choice above it
         elif len(block) >= 2:
             break
         elif rows[at].strip():
