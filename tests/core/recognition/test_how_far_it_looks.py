@@ -171,10 +171,23 @@ def test_an_offer_of_cline_is_opened_by_enter_and_closed_by_any_other_key() -> N
 AWAITING = (
     "╭──────────────────────────────────────────────╮\n│ ⊶  Shell ./ask                (Tab to focus) │\n"
     "│ Which name? {typed:<34}│\n╰──────────────────────────────────────────────╯\n\n"
-    " ! Shell awaiting input (Tab to focus)\n" + BAR + "\n\n >   Type your message or @path/to/file\n\n ~/work  no sandbox\n"
+    " ! Shell awaiting input (Tab to focus)\n"
+    + BAR
+    + "\n\n >   Type your message or @path/to/file\n\n ~/work  no sandbox\n"
 )
 
 
 def test_a_command_that_asks_inside_gemini_is_answered_behind_tab() -> None:
     play = Playbook(POLLING, "gemini") >> HIDE + AWAITING.format(typed="") >> 1.0 << Raised("free_text")
     assert typed(play, "Ann").startswith(b"\t")
+
+
+@pytest.mark.parametrize("sign", ["🔐 ❯", "🔑 ❯", "🔐"])
+def test_what_hermes_hides_is_a_secret(sign: str) -> None:
+    play = (
+        Playbook(POLLING, "hermes")
+        >> f"╭{'─' * 40}╮\n│ The key of the service{'':<18}│\n╰{'─' * 40}╯\n{BAR}\n{sign} \n{BAR}"
+        >> 1.0
+    )
+    assert play << Raised("free_text")
+    assert play.prompt.constraints.get("secret") is True

@@ -63,7 +63,9 @@ def find_form(view: View) -> Form | None:
             continue
         sends = way_out(view, group[-1].row)
         lit = odd_one(view, [(one.row, one.col) for one in group])
-        lit = lit if lit >= 0 else odd_one(view, [(one.row, one.col + len(one.label) + 3) for one in group])
+        lit = (
+            lit if lit >= 0 else odd_one(view, [(one.row, max(one.at, one.col + len(one.label) + 3)) for one in group])
+        )
         if lit >= 0 and sends:
             return Form(tuple(group), lit, sends)
     return None

@@ -35,6 +35,7 @@ _OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|appl
 _NO_ROW = lazy(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
 _SCROLL_MARK = lazy(r"(?<=\S)\s{2,}+[\^v↑↓▲▼▮▯▒░█#]$")
 _BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)++")  # of a tree, in front of what grows there
+_POINTED = lazy(r"[❯›»▸▶►⏵‣➜➤⮞>]\s\S")
 BOX_LIST = MenuRule("box-list")
 
 
@@ -179,6 +180,8 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
             groups.append(rows)
             rows = []
     groups.append(rows)
+    if not buttons and any(_POINTED.match(item.label) for group in groups for item in group):
+        return None  # a list with a pointer: `pointed_list` sees it
     for group in map(_without_bar, reversed(groups)):
         if len(group) >= 2:
             current = _current_row(view, group)

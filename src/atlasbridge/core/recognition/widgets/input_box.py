@@ -29,6 +29,7 @@ _AT_WORK = lazy(
     re.IGNORECASE | re.MULTILINE,
 )
 _WHEEL = lazy(r"^\s*+(?:[⠁-⣿◐◓◑◒✶✸✹✺✻✽✢✳]\s+\S.*?(?:…|\.\.\.)|[🌑-🌘])")
+_TITLED = lazy(r"^\s*+[─━]{8,}+ [^─━]{1,30} ?[─━]*+\s*$")  # a bar with a word in it
 _INVITES = lazy(r"^(?:[>❯›»●*▌]|>>>)(?:\s|$)")
 _SPEAKER = lazy(r"^\W{0,4}([^\W\d_]{1,12})\s?[:>❯›»：]$")
 
@@ -48,7 +49,7 @@ def find_input_box(view: View) -> Box | None:
         fits = frame.right - frame.left >= wide and _fits(view, frame.top, frame.bottom, foot, frame.left + 1)
         if fits and not ends_in_buttons(view, frame):
             return Box(frame.top, frame.bottom)
-    ruled = [at for at, line in enumerate(view.lines) if is_rule(line)]
+    ruled = [at for at, line in enumerate(view.lines) if is_rule(line) or _TITLED.match(line)]
     rules = [at for at in ruled if len(view.lines[at].strip()) >= wide or _is_around(view, ruled, at)]
     if len(rules) >= 2 and _fits(view, rules[-2], rules[-1], foot, 0):
         return Box(rules[-2], rules[-1])

@@ -25,6 +25,7 @@ from atlasbridge.core.recognition.widgets.line_finding import (
     line_finding,
     secret_finding,
 )
+from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW
 from atlasbridge.core.recognition.widgets.typed_list import typed_list_finding
 from atlasbridge.core.recognition.yes_no import keys_below, typing_hint, yes_no_choices
 from atlasbridge.core.screen.view import View
@@ -79,7 +80,7 @@ def _is_more_than_a_line(view: View, line: Line) -> bool:
     below = next((row for row in view.lines[view.row + 1 : view.row + 3] if row.strip()), "")
     fields = [row for row in view.lines[max(0, view.row - 1) : view.row + 1] if _FIELD_SIGN.match(row)]
     more = len(fields) == 2 or (below != "" and not _REMARK.match(below))
-    return more or _DATE.search(view.lines[view.row]) is not None
+    return more or HINT_ROW.match(line.text) is not None or _DATE.search(view.lines[view.row]) is not None
 
 
 def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line:
@@ -162,7 +163,8 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
 
 def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     """Somebody reads a line here, and nothing says what: any text."""
-    asks = line.text[-1:] in (":", "?", ">", "]", ")", "$", "#", "%", "=", "»", "›", "❯", "：", "？", "】")
+    asks = line.text[-1:] in (":", "?", ">", "»", "›", "❯", "：", "？")
+    asks = asks or (line.text[-1:] in ("]", ")", "$", "#", "%", "=", "】") and view.cursor_visible)
     asks = asks or _GOES_ON.match(line.text) is not None
     score = numbers.GUESS if asks and not line.detached else numbers.DOUBT
     found = line_finding(view, line, facts, "line" if asks else "bare-line", PromptType.TYPE_FREE_TEXT, score)

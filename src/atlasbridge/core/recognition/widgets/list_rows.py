@@ -17,8 +17,8 @@ from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
 WRAPPED = "\0"  # a row that goes on with the one above it: the terminal has wrapped it
-BOXES = "◌◯○◉●◎◻◼☐☑☒⬡⬢□■▢▣✔✓✘"
-CHECKED = "◉●◼☑☒⬢■▣✔✓xX*"
+BOXES = "◌◯○◉●◎◻◼☐☑☒⬚⬜⬛⬡⬢□■▢▣✔✓✘"
+CHECKED = "◉●◼☑☒⬛⬢■▣✔✓xX*"
 _ROW = (
     r"^(?P<indent>\s*+)(?P<pointer>[{pointers}](?=\s|[" + BOXES + r"\[(]))?(?P<gap>\s*+)"
     r"(?:(?P<box>[" + BOXES + r"]|\[[ xX*✔✓]?\]|\([ xX*•]?\))(?P<boxgap>\s*+))?"
@@ -75,7 +75,7 @@ class Menu:
         boxes = [item.box for item in self.items if item.box]
         if self.how == "mark":
             return False
-        square = sum(box[0] in "[☐☑☒◻◼□■▢▣" for box in boxes)
+        square = sum(box[0] in "[☐☑☒⬚⬜⬛◻◼□■▢▣" for box in boxes)
         beside = self.how == "pointer"
         marked = sum(item.checked for item in self.items)
         return len(boxes) >= 2 and (beside or square >= 2 or marked > 1 or (self.how == "radio" and not marked))

@@ -123,7 +123,12 @@ def _blocks(view: View) -> Iterator[list[Item]]:
     for at, text in enumerate(unframed(view.lines)):
         pushed = _PUSHED.fullmatch(text)
         label, col = (pushed[1], pushed.start(1)) if pushed else (text.strip(), len(text) - len(text.lstrip()))
-        plain = label and len(label) <= numbers.LONGEST_LABEL and "  " not in label and not any(map(str.isdigit, label))
+        plain = (
+            label[:1].isalnum()
+            and len(label) <= numbers.LONGEST_LABEL
+            and "  " not in label
+            and not any(map(str.isdigit, label))
+        )
         if block and not (plain and col == block[-1].col):
             yield block
             block = []

@@ -43,7 +43,7 @@ from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
-_SCROLLS = lazy(r"^(\s*+)[↑↓▲▼⇡⇣](?=\s{2})")  # beside a choice: the list goes on there
+_SCROLLS = lazy(r"^(\s*+)(?:[↑↓▲▼⇡⇣](?=\s{2})|(?<!\s)[v^](?=\s\S))")  # beside a choice: the list goes on there
 _HINT = lazy(
     r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
     r"|space to|to toggle|esc to cancel|tab to amend",
@@ -265,6 +265,8 @@ def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: 
     if len(block) < 2:
         return None
     items = tuple(honest(list(reversed(block))))
+    if any(item.label.startswith("▌") for item in items):
+        return Menu(items, -1, "mark")  # a button in blocks: only its colour says whether it is on
     filled = [at for at, item in enumerate(items) if item.checked]
     odd = odd_one(view, [(item.row, item.col) for item in items])
     here = [at for at, item in enumerate(items) if item.row == view.row and view.cursor_visible]
