@@ -103,7 +103,7 @@ def _enter_marks(view: View, menu: Menu) -> bool:
 
 def _are_fields(menu: Menu) -> bool:
     """`The speed:` above `The look:`: each has something of its own to be filled in."""
-    return all(item.label.endswith(":") for item in menu.items)
+    return sum(item.label.endswith(":") for item in menu.items) > 1
 
 
 def _values(menu: Menu, refusable: bool) -> list[str]:
