@@ -32,6 +32,7 @@ from atlasbridge.core.values import frozen, replace
 
 _FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*)$")
 _WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
+_BOXED = lazy(r"[\[(][ xX*]?[\])]")
 _TWIG = lazy(r"[├└╰]─")
 _SENDS = lazy(r"ok|okay|save|apply|submit|next|done|continue|create|log ?in|sign ?in", re.IGNORECASE)
 
@@ -102,6 +103,7 @@ def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding
     lines = view.lines
     fields = [at for at in range(1, len(lines) - 1) if "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]]
     twigs = [at for at in range(len(lines)) if _TWIG.search(lines[at])]
+    twigs = [max(0, twigs[0] - 1), *twigs] if twigs else []  # what they grow from
     ends = [view.style(at, len(lines[at]) - 1) for at in twigs]
     lit = [style for style in ends if style & REVERSE or style >> BACKGROUND]
     if not view.alternate or not (fields or (len(twigs) > 1 and len(lit) == 1)):
@@ -114,7 +116,8 @@ def recognise_form(view: View, facts: Facts, dialect: Dialect) -> Finding | None
     frames = _frames_around(view, form) if form else 0
     if form is None or not (frames or (view.alternate and form.sends)):
         return None
-    certain = form.sends and not any(asks_for_secret(f"{one.label}:", dialect) for one in form.rows)
+    boxes = any(_BOXED.match(one.value) for one in form.rows)  # words are not typed into those
+    certain = form.sends and not boxes and not any(asks_for_secret(f"{one.label}:", dialect) for one in form.rows)
     first = form.rows[0].row
     above = question_above(view, first)
     rows = [unframed(view.lines)[one.row] for one in form.rows]

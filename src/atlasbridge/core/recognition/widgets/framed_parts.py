@@ -132,7 +132,7 @@ def buttons_finding(view: View, buttons: list[Item], text: str, frame: Frame, di
     choices = []
     for at, item in enumerate(buttons):
         value = item.label.lower()[0] if yes_no else str(at + 1)
-        steps = (*move_steps(view, max(current, 0), at, True, item.label), Step(ENTER))
+        steps = (*move_steps(view, current, at, True, item.label), Step(ENTER))
         choices.append(choice_of(value, item.label, steps, dialect, default=at == current))
     kind = PromptType.TYPE_YES_NO if yes_no else PromptType.TYPE_MULTIPLE_CHOICE
     core = text + "\0" + "\0".join(names)

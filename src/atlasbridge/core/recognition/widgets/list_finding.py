@@ -24,7 +24,10 @@ _MORE = lazy(
     r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣](?:\s*+$|\s{2})|[^\s│┃|]\s{2,}+[↓▼▮▒]\s*+[│┃|]?\s*+$",
     re.IGNORECASE,
 )
-_ENTER_MARKS = lazy(r"(?:↵|⏎|\benter):?\s*(?:to )?(?:toggle|select|choose|mark)\b", re.IGNORECASE)  # what sends, then?
+_OTHER_KEY_MARKS = lazy(
+    r"(?:↵|⏎|\benter):?\s*(?:to )?(?:toggle|select|choose|mark)\b|\b(?:toggle|pick|mark): ?(?:→|enter|tab)",
+    re.IGNORECASE,
+)
 _SORTED = lazy(r"\bto (?:sort|re-?order|rank)\b", re.IGNORECASE)
 _MORE_SIGN = lazy(r"more|MORE|[…▼▾↓⇣▮▒+]|\.\.\.")  # in every row that `_MORE` could find
 ARROWS_CHOOSE = MenuRule("arrow-menu", score=numbers.SURE)
@@ -34,7 +37,7 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
     several = menu.several or (any(item.box for item in menu.items) and are_switched(view, menu))
     if (menu.how == "mark" and (menu.current < 0 or several)) or _SORTED.search(asked.text):
         return _unclear(rule, asked)  # nothing tells which row has the keys, or more is asked than one of them
-    if (several and rule.toggle == "space" and _enter_marks(view, menu)) or _are_fields(menu):
+    if (several and rule.toggle == "space" and _is_marked_otherwise(view, menu)) or _are_fields(menu):
         return _unclear(rule, asked)
     values = _values(menu, any(refuses(item.label, dialect, rule.refuse) for item in menu.items))
     choices = []
@@ -95,10 +98,11 @@ def are_switched(view: View, menu: Menu) -> bool:
     return _TOGGLE_HINT.search(around) is not None
 
 
-def _enter_marks(view: View, menu: Menu) -> bool:
-    """The keys below it say that Enter marks a box, and nothing of a blank: nobody can tell what sends the list."""
-    below = "\n".join(view.lines[menu.bottom + 1 : menu.bottom + 1 + numbers.FOOT_ROWS])
-    return _ENTER_MARKS.search(below) is not None and "space" not in below.lower()
+def _is_marked_otherwise(view: View, menu: Menu) -> bool:
+    """What is said beside it names another key than a blank that marks a box: nobody can tell what sends the list."""
+    rows = (*view.lines[max(0, menu.top - 1) : menu.top], *view.lines[menu.bottom + 1 : view.bottom() + 1])
+    said = "\n".join(rows).lower()
+    return _OTHER_KEY_MARKS.search(said) is not None and "space" not in said
 
 
 def _are_fields(menu: Menu) -> bool:

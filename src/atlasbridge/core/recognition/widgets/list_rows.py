@@ -13,7 +13,8 @@ from itertools import pairwise
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.screen.frames import peeled, unframed
-from atlasbridge.core.screen.view import View
+from atlasbridge.core.screen.style import REVERSE
+from atlasbridge.core.screen.view import BACKGROUND, View
 from atlasbridge.core.values import frozen, replace
 
 WRAPPED = "\0"  # a row that goes on with the one above it: the terminal has wrapped it
@@ -252,11 +253,17 @@ def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
     rare = [at for at, look in enumerate(looks) if count[look] == 1]
     if len(rare) == 1:
         return rare[0]
-    lit = [at for at, look in enumerate(looks) if look & 0x20 or look >> 34]
-    return lit[0] if len(lit) == 1 else -1  # a bar; the others may have a colour of their own, such as red for a no
+    return odd_bar(looks)  # the others may have a colour of their own, such as red for a no
+
+
+def odd_bar(looks: list[int]) -> int:
+    """The one of three or more with a ground of its own."""
+    bars = [look >> BACKGROUND or look & REVERSE for look in looks]
+    lit = [at for at, bar in enumerate(bars) if bars.count(bar) == 1]
+    return lit[0] if len(lit) == 1 and len(set(bars)) == 2 else -1
 
 
 def _weight(style: int) -> int:
     """How much a style stands out: reverse and a background colour most, dim least."""
-    reverse, background = bool(style & 0x20), bool(style >> 34)
+    reverse, background = bool(style & REVERSE), bool(style >> BACKGROUND)
     return 8 * reverse + 4 * background + 2 * bool(style & 0x01) - bool(style & 0x02) + bool(style >> 8 & 0x3FFFFFF)

@@ -14,10 +14,10 @@ from atlasbridge.core.recognition.asked import Asked, question_above, question_i
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import ARROWS, Item, Menu, find_numbered
+from atlasbridge.core.recognition.widgets.list_rows import ARROWS, Item, Menu, find_numbered, odd_bar
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import REVERSE
-from atlasbridge.core.screen.view import BACKGROUND, View
+from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 _PUSHED = lazy(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
@@ -103,18 +103,12 @@ def find_lit_list(view: View) -> Menu | None:
     for block in _blocks(view):
         if not 2 <= len(block) <= numbers.LIT_ITEMS or rows - len(block) > numbers.LIT_OTHER_ROWS:
             continue
-        lit = [at for at, item in enumerate(block) if view.style(item.row, item.col) & REVERSE]
-        current = lit[0] if len(lit) == 1 else -1 if lit else _on_a_bar(view, block)
+        looks = [view.style(item.row, item.col) for item in block]
+        lit = [at for at, look in enumerate(looks) if look & REVERSE]
+        current = lit[0] if len(lit) == 1 else -1 if lit else odd_bar(looks)
         if current >= 0:
             return Menu(tuple(block), current, "colour")
     return None
-
-
-def _on_a_bar(view: View, block: list[Item]) -> int:
-    """The one of three or more that has a background of its own."""
-    grounds = [view.style(item.row, item.col) >> BACKGROUND for item in block]
-    alone = [at for at, ground in enumerate(grounds) if grounds.count(ground) == 1]
-    return alone[0] if len(alone) == 1 and len(set(grounds)) == 2 else -1
 
 
 def _blocks(view: View) -> Iterator[list[Item]]:
