@@ -23,11 +23,10 @@ from atlasbridge.core.recognition.kinds import asks_for_secret
 from atlasbridge.core.recognition.widgets.framed_parts import find_buttons
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
-from atlasbridge.core.recognition.widgets.list_rows import odd_one
+from atlasbridge.core.recognition.widgets.list_rows import odd_bar, odd_one
 from atlasbridge.core.recognition.widgets.resting_screen import whole_screen
 from atlasbridge.core.screen.frames import Frame, find_frames, inside, unframed
-from atlasbridge.core.screen.style import REVERSE
-from atlasbridge.core.screen.view import BACKGROUND, View
+from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
 _FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*)$")
@@ -103,10 +102,9 @@ def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding
     lines = view.lines
     fields = [at for at in range(1, len(lines) - 1) if "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]]
     twigs = [at for at in range(len(lines)) if _TWIG.search(lines[at])]
-    twigs = [max(0, twigs[0] - 1), *twigs] if twigs else []  # what they grow from
-    ends = [view.style(at, len(lines[at]) - 1) for at in twigs]
-    lit = [style for style in ends if style & REVERSE or style >> BACKGROUND]
-    if not view.alternate or not (fields or (len(twigs) > 1 and len(lit) == 1)):
+    tree = [twigs[0] - 1, *twigs] if twigs and twigs[0] else twigs  # with what they grow from
+    lit = odd_bar([view.style(at, max(0, len(lines[at]) - 1)) for at in tree])
+    if not view.alternate or not (fields or (len(twigs) > 1 and lit >= 0)):
         return None
     return replace(whole_screen(view, facts, dialect), rule=DRAWN_FIELD)
 
