@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.adapters.dialect_files import load_dialect
+from atlasbridge.adapters.dialect_files import available, load_dialect
 from atlasbridge.core.detection import eye
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
@@ -60,7 +60,9 @@ def main() -> int:
     if failed:
         return int(failed)
     pictures = [*pictures_of(ROOT / "tests" / "corpus"), *watcher.pictures]
-    (ROOT / "docs" / "weights.md").write_text(render_page(list(weigh(pictures)), len(pictures)), "utf-8")
+    unweighed = set(available()) - {picture.tool for picture in pictures}
+    page = render_page(list(weigh(pictures)), len(pictures), unweighed)
+    (ROOT / "docs" / "weights.md").write_text(page, "utf-8")
     return 0
 
 

@@ -6,17 +6,21 @@ the piece.  A number is halved, and doubled: what neither changes is no number t
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Iterator, Sequence
+import pkgutil
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core import vocabulary
+from atlasbridge.core import recognition, vocabulary
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.signals import Moment, Patience
 from atlasbridge.core.detection.verdict import Situation, decide_verdict
+from atlasbridge.core.patterns import Lazy, lazy
 from atlasbridge.core.recognition import finders, numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
@@ -27,6 +31,7 @@ from atlasbridge.core.values import replace
 from atlasbridge.lab.accuracy import GRACE_S, corpus_cases
 from atlasbridge.lab.replay import read_recording, screen_at, simulated_probe
 
+NEVER = lazy(r"(?!)")
 STILL_S = (0.3, 3.0, 60.0)  # whether a person is asked is looked at after so long
 KINDS = ("agree", "refuse", "always", "cancel", "continue", "choose", "confirm", "instruct", "speaker")
 
@@ -45,7 +50,7 @@ class Picture:
 class Weight:
     """A piece, and the cases that come out otherwise without it."""
 
-    kind: str  # "finder", "rule", "menu", "words", "number"
+    kind: str  # "finder", "rule", "menu", "words", "pattern", "number"
     name: str
     changed: tuple[str, ...]
 
@@ -76,6 +81,9 @@ def weigh(pictures: Sequence[Picture]) -> Iterator[Weight]:
     for finder in finders.FINDERS:
         with _unlooked(finder):
             yield Weight("finder", finder.widget, _changed(pictures, usual, _seen(pictures, dialects)))
+    for name, places in _patterns():
+        with _unmatched(places):
+            yield Weight("pattern", name, _changed(pictures, usual, _seen(pictures, dialects)))
     for name, value in _numbers():
         for other in (value // 2, 2 * value):
             with _set_to(name, other):
@@ -122,6 +130,46 @@ def _unlooked(left_out: finders.Finder) -> Iterator[None]:
         finders.FINDERS = usual
 
 
+def _modules() -> list[ModuleType]:
+    found = pkgutil.walk_packages(recognition.__path__, f"{recognition.__name__}.")
+    return [importlib.import_module(one.name) for one in found if not one.ispkg]
+
+
+def _patterns() -> list[tuple[str, list[tuple[ModuleType, str]]]]:
+    """Every pattern of a finder, and the names by which modules know it."""
+    known = [
+        (module, name, one) for module in _modules() for name, one in vars(module).items() if isinstance(one, Lazy)
+    ]
+    out: dict[int, tuple[str, list[tuple[ModuleType, str]]]] = {}
+    for module, name, one in known:
+        label = f"{module.__name__.rpartition('.')[2]} {name.strip('_')}"
+        out.setdefault(id(one), (label, []))[1].append((module, name))
+    return list(out.values())
+
+
+@contextmanager
+def _unmatched(places: list[tuple[ModuleType, str]]) -> Iterator[None]:
+    """As if this pattern matched nothing."""
+    usual = getattr(*places[0])
+    for module, name in places:
+        setattr(module, name, NEVER)
+    _forget()
+    try:
+        yield
+    finally:
+        for module, name in places:
+            setattr(module, name, usual)
+        _forget()
+
+
+def _forget() -> None:
+    """What was read of rows before."""
+    for module in _modules():
+        for one in vars(module).values():
+            if hasattr(one, "cache_clear"):
+                one.cache_clear()
+
+
 def _numbers() -> list[tuple[str, int]]:
     """Every whole number that recognition goes by."""
     return [(name, value) for name, value in sorted(vars(numbers).items()) if name.isupper() and type(value) is int]
@@ -147,7 +195,8 @@ def _summary(one: Picture, found: Finding | None, dialect: Dialect) -> str:
         return ""
     choices = [(choice.label, choice.refuses, choice.always, choice.steps) for choice in found.choices]
     asked = found.question or found.excerpt, found.core, sorted(found.constraints.items(), key=str)
-    return repr((found.type, asked, choices, found.text_steps, found.end_steps, _asked_after(one, found, dialect)))
+    keys = found.text_steps, found.end_steps, found.whole, found.orders
+    return repr((found.type, asked, choices, keys, _asked_after(one, found, dialect)))
 
 
 def _asked_after(one: Picture, found: Finding, dialect: Dialect) -> list[bool]:
@@ -172,9 +221,13 @@ def render_weights(weights: Sequence[Weight]) -> str:
     return "\n".join(rows)
 
 
-def render_page(weights: Sequence[Weight], pictures: int) -> str:
+def render_page(weights: Sequence[Weight], pictures: int, unweighed: Iterable[str] = ()) -> str:
     idle = sum(not weight.changed for weight in weights)
-    return _PAGE.format(pictures=pictures, pieces=len(weights), idle=idle, table=render_weights(weights))
+    names = ", ".join(sorted(unweighed))
+    said = f" Not weighed, for want of a recording: the dialects of {names}." if names else ""
+    return _PAGE.format(
+        pictures=pictures, pieces=len(weights), idle=idle, table=render_weights(weights), unweighed=said
+    )
 
 
 _PAGE = """\
@@ -184,11 +237,12 @@ This page is generated; do not edit it. To make it again from the recordings in 
 
     atlasbridge lab ablate tests/corpus --write docs/weights.md
 
-Every finder, every rule and menu of a dialect, every group of words, and half of every number is left out in turn, and
-{pictures} moments of recordings are looked at again. A case counts when its type, its question, its choices, what they
-mean or their keys come out otherwise. {idle} of {pieces} pieces change nothing in these recordings. That makes them
-candidates, not rubbish: a rule that only a picture in `tests/core/recognition` or a live program needs has no recording
-yet. Who takes one away runs those, too; who adds one adds the recording that needs it.
+Every finder, every rule and menu of a dialect, every group of words and every pattern of a finder is left out in turn,
+every number is halved, and doubled where that changes nothing, and {pictures} moments are looked at again: those of the
+recordings, each as its tool's and as that of a tool that nobody knows, and the pictures of `tests/core/recognition`
+and its neighbours (`python tools/weigh.py` shows them, too). A case counts when its type, its question, its choices,
+what they mean, their keys or the moment at which a person is asked come out otherwise. {idle} of {pieces} pieces change
+nothing. Who adds a piece adds the recording or the picture that needs it; what changes nothing is taken away.{unweighed}
 
 {table}
 """

@@ -3,6 +3,7 @@
 Plain data: what stands on the screen, and what a person should be asked.  `test_invented_dialogs` looks at them.
 """
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -373,6 +374,42 @@ PYTHON = (
     ),
 )
 
+LIBRARIES = (  # as these draw it, found by running them
+    Invented(
+        "asciimatics form with a box",
+        FULL
+        + f"┌{'─' * 24} Contact {'─' * 25}┐\n│\x1b[32;44mName:\x1b[m  \x1b[46mAda{'':<48}\x1b[m│\n│\x1b[32;44mPhone:\x1b[m \x1b[37;44m{'':<51}\x1b[m█\n│\x1b[32;44mNews:\x1b[m  \x1b[33;44m[ ] Send news\x1b[m{'':<38}░\n│\x1b[37;44m           < OK >                     < Cancel >          \x1b[m│\n└{'─' * 58}┘\n",
+        LOOK,
+    ),
+    Invented(
+        "a basket that an arrow fills",
+        "? Which:  [filter: type | move: ↑↓ | pick: → all: →→ | unpick: ← all: ←←]\n> [ ] red\n  [ ] green\n  [ ] blue\x1b[1;10H",
+        LOOK,
+    ),
+    Invented("a form in lines", "? User: [filter: type | move: ↑↓ | edit: <Tab>]\n> name: \n   age: 0\x1b[2;9H", LOOK),
+    Invented(
+        "a list below a line to filter it",
+        "? Pick:  [filter: type | move: ↑↓]\n> red\n  green\n  blue\x1b[1;9H",
+        "multiple_choice",
+        ("red", "green", "blue"),
+        {"blue": DOWN + DOWN + b"\r"},
+    ),
+    Invented(
+        "a yes above a no",
+        f"{HIDE}Really delete? (Y/N)\n  Yes\n> No\n\n(enter to confirm)",
+        "multiple_choice",
+        ("Yes", "No"),
+        {"y": UP + b"\r", "n": b"\r"},
+    ),
+    Invented(
+        "buttons without brackets",
+        f"{HIDE}\n   ┌{'─' * 20}┐\n   │ Delete everything? │\n   │{'':<20}│\n   │    OK     {lit('Cancel')}   │\n   └{'─' * 20}┘",
+        "multiple_choice",
+        ("OK", "Cancel"),
+        {"n": b"\r"},
+    ),
+)
+
 SHELLS = (
     Invented(
         "terraform",
@@ -571,4 +608,4 @@ HOSTILE = (
     ),
 )
 
-ALL = (*GO, *RUST, *NODE, *PYTHON, *SHELLS, *ABROAD, *SMALL, *HOSTILE)
+ALL = (*GO, *RUST, *NODE, *PYTHON, *LIBRARIES, *SHELLS, *ABROAD, *SMALL, *HOSTILE)

@@ -4,7 +4,7 @@ much to be one."""
 from __future__ import annotations
 
 import pytest
-from tests.support.playbook import POLLING, RAW, TICKING, Nothing, Playbook, Raised
+from tests.support.playbook import POLLING, RAW, READING, TICKING, Nothing, Playbook, Raised
 
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
@@ -191,3 +191,33 @@ def test_what_hermes_hides_is_a_secret(sign: str) -> None:
     )
     assert play << Raised("free_text")
     assert play.prompt.constraints.get("secret") is True
+
+
+# ---------------------------------------------------------------- patterns
+
+
+def test_a_list_that_has_had_its_answer_is_not_offered_again() -> None:
+    play = Playbook(READING) >> "1) a4\n2) a5\nYour choice: 2\nNumber of copies: " >> 1.0 << Raised("free_text")
+    assert play.prompt.choices == ()
+
+
+def test_the_letters_that_a_question_quotes_are_what_is_typed() -> None:
+    play = Playbook(READING) >> 'Enter "y" or "n": ' >> 1.0 << Raised("yes_no")
+    assert (typed(play, "y"), typed(play, "n")) == (b"y\r", b"n\r")
+
+
+def test_a_line_that_names_its_limit_takes_no_more() -> None:
+    play = Playbook(READING) >> "Country (max 2 characters): " >> 1.0 << Raised("free_text")
+    assert play.prompt.constraints.get("max_length") == 2
+
+
+@pytest.mark.parametrize("line", ["irb(main):001:0> ", "(gdb) ", "In [3]: ", "postgres=# "])
+def test_what_takes_commands_asks_nothing(line: str) -> None:
+    play = Playbook(POLLING) >> f"Welcome.\n{line}" >> 1.0 << Raised("free_text")
+    assert play.prompt.constraints.get("commands") is True
+
+
+def test_a_question_of_which_the_tool_hides_rows_is_not_whole() -> None:
+    play = Playbook(POLLING) >> f"{HIDE}Run this?\n  rm a\n  … 12 more lines\n\n❯ Yes\n  No\n" >> 1.0
+    assert play << Raised("multiple_choice")
+    assert not play.prompt.whole

@@ -6,18 +6,16 @@ a full-screen program without a count.  Answered by arrows, or by the number whe
 
 from __future__ import annotations
 
-from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW, Item, Menu, find_numbered, odd_one
+from atlasbridge.core.recognition.widgets.list_rows import COUNTER, HINT_ROW, Item, Menu, find_numbered, odd_one
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 
-_COUNTED = lazy(r"^\s*\d+/\d+(?:\s|$)")
 _TYPED_RULE = MenuRule("typed-list", choose="digit_enter")
 
 
@@ -25,7 +23,7 @@ def find_counted(view: View) -> Menu | None:
     """A fuzzy finder that marks by colour alone: a line to type into, beside it a count, then the matches."""
     for step in (-1, 1):
         count = view.row + step
-        if 0 <= count < len(view.lines) and _COUNTED.match(unframed(view.lines)[count]):
+        if 0 <= count < len(view.lines) and COUNTER.match(unframed(view.lines)[count]):
             items = _matches(view, count, step)
             current = odd_one(view, [(item.row, item.col) for item in items]) if len(items) >= 2 else -1
             if current >= 0:

@@ -139,18 +139,10 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
     asked = recognise_inner_question(view, facts, dialect)
     if asked:
         return asked
-    said = block(_said(view, box.top))
+    said = block(view.lines[max(0, box.top - numbers.CONTEXT_ROWS) : box.top])  # its last words
     if menu and menu.how == "pointer" and 0 <= box.top - menu.bottom <= numbers.BESIDE_BOX_ROWS:
         return replace(_to_be_looked_at("list-above-box", said, said, menu.top), score=numbers.LOOK, structural=False)
     return Finding(
         "input-box", PromptType.TYPE_FREE_TEXT, numbers.LIKELY, cut(said) or "(it waits for an instruction)",
         "input-box", box.top, constraints={"idle": True}, line_mode=False, question=said,
     )  # fmt: skip
-
-
-def _said(view: View, top: int) -> list[str]:
-    """The last paragraphs above the box."""
-    rows = [row.rstrip() for row in view.lines[max(0, top - 12) : top]]
-    while rows and not rows[-1].strip():
-        rows.pop()
-    return rows[-8:]
