@@ -242,7 +242,7 @@ every number is halved, and doubled where that changes nothing, and {pictures} m
 recordings, each as its tool's and as that of a tool that nobody knows, and the pictures of `tests/core/recognition`
 and its neighbours (`python tools/weigh.py` shows them, too). A case counts when its type, its question, its choices,
 what they mean, their keys or the moment at which a person is asked come out otherwise. {idle} of {pieces} pieces change
-nothing. Who adds a piece adds the recording or the picture that needs it; what changes nothing is taken away.{unweighed}
+nothing. Who adds a piece adds the recording or picture that needs it; what changes nothing is taken away.{unweighed}
 
 {table}
 """
