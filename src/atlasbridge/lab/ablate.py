@@ -31,7 +31,7 @@ from atlasbridge.core.values import replace
 from atlasbridge.lab.accuracy import GRACE_S, corpus_cases
 from atlasbridge.lab.replay import read_recording, screen_at, simulated_probe
 
-NEVER = lazy(r"(?!)")
+NEVER = lazy(r"(?!)()()()")  # with groups: some patterns are asked to put theirs elsewhere
 STILL_S = (0.3, 3.0, 60.0)  # whether a person is asked is looked at after so long
 KINDS = ("agree", "refuse", "always", "cancel", "continue", "choose", "confirm", "instruct", "speaker")
 
@@ -74,7 +74,9 @@ def weigh(pictures: Sequence[Picture]) -> Iterator[Weight]:
     dialects = {picture.tool: load_dialect(picture.tool) for picture in pictures}
     usual = _seen(pictures, dialects)
     for kind, name, without in _pieces(dialects):
-        yield Weight(kind, name, _changed(pictures, usual, _seen(pictures, without)))
+        others = [at for at, one in enumerate(pictures) if without[one.tool] != dialects[one.tool]]
+        concerned = [pictures[at] for at in others]
+        yield Weight(kind, name, _changed(concerned, [usual[at] for at in others], _seen(concerned, without)))
     for kind in KINDS:
         with _unspoken(kind):
             yield Weight("words", kind, _changed(pictures, usual, _seen(pictures, dialects)))
