@@ -243,7 +243,8 @@ Every finder, every rule and menu of a dialect, every group of words and every p
 every number is halved, and doubled where that changes nothing, and {pictures} moments are looked at again: those of the
 recordings, each as its tool's and as that of a tool that nobody knows, and the pictures of `tests/core/recognition`
 and its neighbours (`atlasbridge lab ablate tests/corpus` looks at recordings alone). A case
-counts when its type, its question, its choices, what they mean, their keys or the moment at which a person is asked come out otherwise. {idle} of {pieces} pieces change
+counts when its type, its question, its choices, what they mean, their keys or the
+moment at which a person is asked come out otherwise. {idle} of {pieces} pieces change
 nothing. Who adds a piece adds the recording or picture that needs it; what changes nothing is taken away.{unweighed}
 
 {table}
