@@ -1,6 +1,7 @@
 """Writes docs/weights.md: what changes without each finder, rule, word group and number of recognition.
 
-Looks at every picture that the recordings and the tests of recognition show: the last one of each test counts.
+Looks at every picture that the recordings and the tests of recognition show.  Of each test the last one counts on which
+something was found, or the last of all where nothing was.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from atlasbridge.adapters.dialect_files import load_dialect
+from atlasbridge.adapters.dialect_files import available, load_dialect
 from atlasbridge.core.detection import eye
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
@@ -25,19 +26,25 @@ LONG = "test_linear_cost.py"  # looks at rows that nobody ever drew
 
 
 class Watcher:
-    """Keeps the last picture on which something was found, test by test."""
+    """Keeps the picture that counts, test by test."""
 
     def __init__(self) -> None:
         self.case = ""
-        self.pictures: dict[str, Picture] = {}
+        self.found: dict[str, Picture] = {}
+        self.silent: dict[str, Picture] = {}
+
+    @property
+    def pictures(self) -> list[Picture]:
+        return list({**self.silent, **self.found}.values())
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         self.case = item.nodeid.rpartition("/")[2]
 
     def recognise(self, view: View, facts: Facts, dialect: Dialect) -> Finding | None:
         found = recognise(view, facts, dialect)
-        if found and dialect == load_dialect(dialect.name):
-            self.pictures[self.case] = Picture(self.case, dialect.name, view, facts)
+        if dialect == load_dialect(dialect.name):
+            kept = self.found if found else self.silent
+            kept[self.case] = Picture(self.case, dialect.name, view, facts)
         return found
 
 
@@ -52,8 +59,10 @@ def main() -> int:
     failed = pytest.main(["-q", "-p", "no:cacheprovider", *proofs()], plugins=[watcher])
     if failed:
         return int(failed)
-    pictures = [*pictures_of(ROOT / "tests" / "corpus"), *watcher.pictures.values()]
-    (ROOT / "docs" / "weights.md").write_text(render_page(list(weigh(pictures)), len(pictures)), "utf-8")
+    pictures = [*pictures_of(ROOT / "tests" / "corpus"), *watcher.pictures]
+    unweighed = set(available()) - {picture.tool for picture in pictures}
+    page = render_page(list(weigh(pictures)), len(pictures), unweighed)
+    (ROOT / "docs" / "weights.md").write_text(page, "utf-8")
     return 0
 
 

@@ -21,24 +21,11 @@ def test_recording(case: Path) -> None:
     assert [moment.wrong for moment in moments if not moment.right] == []
 
 
-# What a tool with no dialect of its own gets.  A list that only shrinks.
-STRANGE = {
-    ("aider", "idle"),
-    ("gemini", "readbash"),
-    ("kimi", "walk"),
-    ("cline", "walk"),
-    ("gptme", "idle"),
-    ("goose", "idle"),
-}
-
-
 @pytest.mark.parametrize(
     "case", [one for one in CASES if one.parts[-3] != "generic"], ids=lambda case: f"{case.parts[-3]}-{case.parts[-1]}"
 )
-def test_a_tool_that_nobody_knows_raises_no_false_alarm_and_is_hardly_ever_missed(case: Path) -> None:
-    wrong = [moment.wrong for moment in judge_case(case, stranger=True) if not moment.right]
-    assert not any(one.startswith("false alarm") for one in wrong)
-    assert len(wrong) <= ((case.parts[-3], case.name) in STRANGE)
+def test_a_tool_that_nobody_knows_raises_no_false_alarm_and_is_not_missed(case: Path) -> None:
+    assert [moment.wrong for moment in judge_case(case, stranger=True) if not moment.right] == []
 
 
 def test_a_menu_is_never_answered_by_a_timer_with_consent() -> None:

@@ -1,28 +1,38 @@
 """Which rules, words and numbers carry their weight?  Each is left out in turn; what changes on the recordings is told.
 
-Works on pictures: every moment of a corpus is played once, and only recognition is repeated without the piece.
+Works on pictures: every moment of a corpus is played once, and only recognition and the verdict are repeated without
+the piece.  A number is halved, and doubled: what neither changes is no number that anything goes by.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+import pkgutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 from atlasbridge.adapters.dialect_files import load_dialect
-from atlasbridge.core import vocabulary
+from atlasbridge.core import recognition, vocabulary
+from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
+from atlasbridge.core.detection.signals import Moment, Patience
+from atlasbridge.core.detection.verdict import Situation, decide_verdict
+from atlasbridge.core.patterns import Lazy, lazy
 from atlasbridge.core.recognition import finders, numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
+from atlasbridge.core.recognition.widgets.ruled_region import stated
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 from atlasbridge.lab.accuracy import GRACE_S, corpus_cases
 from atlasbridge.lab.replay import read_recording, screen_at, simulated_probe
 
+NEVER = lazy(r"(?!)()()()")  # with groups: some patterns are asked to put theirs elsewhere
+STILL_S = (0.3, 3.0, 60.0)  # whether a person is asked is looked at after so long
 KINDS = ("agree", "refuse", "always", "cancel", "continue", "choose", "confirm", "instruct", "speaker")
 
 
@@ -40,19 +50,23 @@ class Picture:
 class Weight:
     """A piece, and the cases that come out otherwise without it."""
 
-    kind: str  # "finder", "rule", "menu", "words", "number"
+    kind: str  # "finder", "rule", "menu", "words", "pattern", "number"
     name: str
     changed: tuple[str, ...]
 
 
 def pictures_of(corpus: Path) -> Iterator[Picture]:
+    """Every moment of every recording: as its tool's, and as that of a tool that nobody knows."""
     for case in corpus_cases(corpus):
         expected = json.loads((case / "expected.json").read_text("utf-8"))
         recording, tool = read_recording(case / "session.cast"), expected["tool"]
         probe = simulated_probe(tool)
         for moment in expected["moments"]:
             screen = screen_at(recording, min(moment["from_s"] + GRACE_S, moment["to_s"]))
-            yield Picture(f"{tool}/{case.name}", tool, View.of(screen), Facts(probe.canonical, probe.echo))
+            view, facts = View.of(screen), Facts(probe.canonical, probe.echo)
+            yield Picture(f"{tool}/{case.name}", tool, view, facts)
+            if tool != "generic":
+                yield Picture(f"{tool}/{case.name} as a stranger", "generic", view, facts)
 
 
 def weigh(pictures: Sequence[Picture]) -> Iterator[Weight]:
@@ -60,16 +74,25 @@ def weigh(pictures: Sequence[Picture]) -> Iterator[Weight]:
     dialects = {picture.tool: load_dialect(picture.tool) for picture in pictures}
     usual = _seen(pictures, dialects)
     for kind, name, without in _pieces(dialects):
-        yield Weight(kind, name, _changed(pictures, usual, _seen(pictures, without)))
+        others = [at for at, one in enumerate(pictures) if without[one.tool] != dialects[one.tool]]
+        concerned = [pictures[at] for at in others]
+        yield Weight(kind, name, _changed(concerned, [usual[at] for at in others], _seen(concerned, without)))
     for kind in KINDS:
         with _unspoken(kind):
             yield Weight("words", kind, _changed(pictures, usual, _seen(pictures, dialects)))
     for finder in finders.FINDERS:
         with _unlooked(finder):
             yield Weight("finder", finder.widget, _changed(pictures, usual, _seen(pictures, dialects)))
-    for name, without_number in _numbers():
-        with without_number():
-            yield Weight("number", name, _changed(pictures, usual, _seen(pictures, dialects)))
+    for name, places in _patterns():
+        with _unmatched(places):
+            yield Weight("pattern", name, _changed(pictures, usual, _seen(pictures, dialects)))
+    for name, value in _numbers():
+        for other in (value // 2, 2 * value):
+            with _set_to(name, other):
+                changed = _changed(pictures, usual, _seen(pictures, dialects))
+            if changed or other > value:
+                yield Weight("number", f"{name} {value} → {other}", changed)
+                break
 
 
 def _pieces(dialects: dict[str, Dialect]) -> Iterator[tuple[str, str, dict[str, Dialect]]]:
@@ -109,32 +132,83 @@ def _unlooked(left_out: finders.Finder) -> Iterator[None]:
         finders.FINDERS = usual
 
 
-def _numbers() -> Iterator[tuple[str, Callable[[], AbstractContextManager[None]]]]:
-    """Half of every whole number that recognition goes by."""
-    for name, value in sorted(vars(numbers).items()):
-        if name.isupper() and isinstance(value, int) and value > 1:
-            yield f"{name} {value} → {value // 2}", partial(_halved, numbers, name, value)
+def _modules() -> list[ModuleType]:
+    found = pkgutil.walk_packages(recognition.__path__, f"{recognition.__name__}.")
+    return [importlib.import_module(one.name) for one in found if not one.ispkg]
+
+
+def _patterns() -> list[tuple[str, list[tuple[ModuleType, str]]]]:
+    """Every pattern of a finder, and the names by which modules know it."""
+    known = [
+        (module, name, one) for module in _modules() for name, one in vars(module).items() if isinstance(one, Lazy)
+    ]
+    out: dict[int, tuple[str, list[tuple[ModuleType, str]]]] = {}
+    for module, name, one in known:
+        label = f"{module.__name__.rpartition('.')[2]} {name.strip('_')}"
+        out.setdefault(id(one), (label, []))[1].append((module, name))
+    return list(out.values())
 
 
 @contextmanager
-def _halved(module: object, name: str, value: int) -> Iterator[None]:
-    setattr(module, name, value // 2)
+def _unmatched(places: list[tuple[ModuleType, str]]) -> Iterator[None]:
+    """As if this pattern matched nothing."""
+    usual = getattr(*places[0])
+    for module, name in places:
+        setattr(module, name, NEVER)
+    _forget()
     try:
         yield
     finally:
-        setattr(module, name, value)
+        for module, name in places:
+            setattr(module, name, usual)
+        _forget()
+
+
+def _forget() -> None:
+    """What was read of rows before."""
+    for module in _modules():
+        for one in vars(module).values():
+            if hasattr(one, "cache_clear"):
+                one.cache_clear()
+
+
+def _numbers() -> list[tuple[str, int]]:
+    """Every whole number that recognition goes by."""
+    return [(name, value) for name, value in sorted(vars(numbers).items()) if name.isupper() and type(value) is int]
+
+
+@contextmanager
+def _set_to(name: str, value: int) -> Iterator[None]:
+    usual = getattr(numbers, name)
+    setattr(numbers, name, value)
+    try:
+        yield
+    finally:
+        setattr(numbers, name, usual)
 
 
 def _seen(pictures: Sequence[Picture], dialects: dict[str, Dialect]) -> list[str]:
-    return [_summary(recognise(one.view, one.facts, dialects[one.tool])) for one in pictures]
+    return [_summary(one, recognise(one.view, one.facts, dialects[one.tool]), dialects[one.tool]) for one in pictures]
 
 
-def _summary(found: Finding | None) -> str:
-    """What a person would be asked: type, question, choices, what each means and which keys take it."""
+def _summary(one: Picture, found: Finding | None, dialect: Dialect) -> str:
+    """What a person would be asked and when: type, question, choices, what each means and which keys take it."""
     if found is None:
         return ""
-    choices = [(one.label, one.refuses, one.always, [step.keys for step in one.steps]) for one in found.choices]
-    return repr((found.type, found.question or found.excerpt, choices, sorted(found.constraints.items(), key=str)))
+    choices = [(choice.label, choice.refuses, choice.always, choice.steps) for choice in found.choices]
+    asked = found.question or found.excerpt, found.core, sorted(found.constraints.items(), key=str)
+    keys = found.text_steps, found.end_steps, found.whole, found.orders
+    return repr((found.type, asked, choices, keys, _asked_after(one, found, dialect)))
+
+
+def _asked_after(one: Picture, found: Finding, dialect: Dialect) -> list[bool]:
+    """After which times a person is asked, if the program reads, or sits in an event loop with a timer."""
+    facts = one.facts
+    state = ProbeState.READING if facts.reading else ProbeState.UNKNOWN if facts.blind else ProbeState.POLLING
+    probe = ProbeAnswer(state, "", facts.echo, facts.canonical, timer=True, command=facts.command)
+    case = Situation(found, probe, Moment(0.0, 0.0, None), dialect, Patience(), looks=(state, state))
+    case = replace(case, works=stated(one.view, dialect) == "busy")
+    return [decide_verdict(replace(case, moment=Moment(still_s, 0.0, None)))[0] for still_s in STILL_S]
 
 
 def _changed(pictures: Sequence[Picture], usual: list[str], now: list[str]) -> tuple[str, ...]:
@@ -149,23 +223,29 @@ def render_weights(weights: Sequence[Weight]) -> str:
     return "\n".join(rows)
 
 
-def render_page(weights: Sequence[Weight], pictures: int) -> str:
+def render_page(weights: Sequence[Weight], pictures: int, unweighed: Iterable[str] = ()) -> str:
     idle = sum(not weight.changed for weight in weights)
-    return _PAGE.format(pictures=pictures, pieces=len(weights), idle=idle, table=render_weights(weights))
+    names = ", ".join(sorted(unweighed))
+    said = f" Not weighed, for want of a recording: the dialects of {names}." if names else ""
+    return _PAGE.format(
+        pictures=pictures, pieces=len(weights), idle=idle, table=render_weights(weights), unweighed=said
+    )
 
 
 _PAGE = """\
 # What carries its weight
 
-This page is generated; do not edit it. To make it again from the recordings in this repository:
+This page is generated; do not edit it. To make it again from the recordings and tests in this repository:
 
-    atlasbridge lab ablate tests/corpus --write docs/weights.md
+    python tools/weigh.py
 
-Every finder, every rule and menu of a dialect, every group of words, and half of every number is left out in turn, and
-{pictures} moments of recordings are looked at again. A case counts when its type, its question, its choices, what they
-mean or their keys come out otherwise. {idle} of {pieces} pieces change nothing in these recordings. That makes them
-candidates, not rubbish: a rule that only a picture in `tests/core/recognition` or a live program needs has no recording
-yet. Who takes one away runs those, too; who adds one adds the recording that needs it.
+Every finder, every rule and menu of a dialect, every group of words and every pattern of a finder is left out in turn,
+every number is halved, and doubled where that changes nothing, and {pictures} moments are looked at again: those of the
+recordings, each as its tool's and as that of a tool that nobody knows, and the pictures of `tests/core/recognition`
+and its neighbours (`atlasbridge lab ablate tests/corpus` looks at recordings alone). A case
+counts when its type, its question, its choices, what they mean, their keys or the
+moment at which a person is asked come out otherwise. {idle} of {pieces} pieces change
+nothing. Who adds a piece adds the recording or picture that needs it; what changes nothing is taken away.{unweighed}
 
 {table}
 """

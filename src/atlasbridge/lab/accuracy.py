@@ -50,7 +50,7 @@ def judge_case(case: Path, stranger: bool = False) -> Iterator[Moment]:
     opened = spans(read_recording(case / "session.cast"), expected["tool"], stranger)
     for moment in expected["moments"]:
         if stranger and "as_stranger" in moment:  # no key that everybody knows leads there: a person must look
-            moment = {**moment, "type": moment["as_stranger"]}
+            moment = {**moment, "type": moment["as_stranger"], "choices": []}
         wrong = judge_moment(opened, moment)
         yield Moment(expected["tool"], expected["version"], case.name, moment["type"], wrong)
 

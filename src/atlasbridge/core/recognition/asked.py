@@ -95,7 +95,7 @@ def _is_doubtful(view: View, first: int, rule: MenuRule) -> bool:
 
 def dialog_top(view: View, top: int, rule: MenuRule) -> int:
     """The row where the dialog of a menu begins, -1 where no such row is named or there."""
-    begins = [at for at in range(max(0, top - numbers.TALL_ROWS), top) if rule.top and _begins(view, at, top, rule.top)]
+    begins = [at for at in range(top) if rule.top and _begins(view, at, top, rule.top)]
     return -1 if not begins else begins[0] if rule.topmost else begins[-1]
 
 
@@ -175,7 +175,7 @@ def _more_above(view: View, rows: Sequence[str], first: int) -> bool:
 
 def _divides(view: View, row: str) -> bool:
     """A bar from one side of the screen to the other."""
-    return is_rule(row) and len(row.strip()) >= view.cols - 2 * numbers.BAR_MARGIN
+    return is_rule(row) and len(row.strip()) >= view.cols - numbers.MARGIN
 
 
 def _may_go_on(view: View, first: int) -> bool:
@@ -218,24 +218,5 @@ def context_above(view: View, row: int, question: str) -> Asked:
         size += len(rows[at].strip()) + 1
     text = block([*logical_rows(view, rows, first, row), question])
     missing = cut or _lacks(view, first, row + 1)
-    return Asked(text, first, not missing, _near(view, rows, row, question))
-
-
-def _near(view: View, rows: Sequence[str], row: int, question: str) -> str:
-    """The paragraph that a line stands in.  A bare `>` says nothing: it takes what stands above."""
-    bare = sum(char.isalpha() for char in question) < 10
-    first, size, seen = row, len(question), 0
-    for at in range(row - 1, -1, -1):
-        if view.is_answered(at):
-            break
-        if not rows[at].strip():
-            if bare and size < 60 and seen < numbers.CONTEXT_ROWS:
-                seen += 1
-                continue
-            break
-        first = at
-        seen += 1
-        size += len(rows[at].strip()) + 1
-        if size > numbers.ENOUGH or (bare and size >= 200):
-            break
-    return block([*logical_rows(view, rows, first, row), question])
+    bare = sum(char.isalpha() for char in question) < 10  # such as `>`: it says nothing without what stands above
+    return Asked(text, first, not missing, text if bare or "\n" in question else text.rpartition("\n\n")[2])

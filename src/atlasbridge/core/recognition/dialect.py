@@ -65,7 +65,7 @@ class MenuRule:
     text_keys: str = ""  # keys before the text; "" : the keys of the choice
     text_typed: bool = False  # own words are typed as they are, wherever the highlight stands
     text_reach: str = ""  # keys that lead to it where it is scrolled out of sight
-    toggle: str = "space"  # what marks a box in a list where several may be chosen; "digit": its number
+    toggle: str = "space"  # what marks a box in a list where several may be chosen; "digit": its number, or its place
     submit: str = "enter"  # what ends such a list
     text_submit: str = ""  # what ends own words in such a list; "": it takes none
     hotkeys: str = r"\((\w|esc)\)\s*$"

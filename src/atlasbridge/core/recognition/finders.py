@@ -13,7 +13,7 @@ from atlasbridge.core.recognition.widgets.field_rows import recognise_caret_fiel
 from atlasbridge.core.recognition.widgets.filtered_list import recognise_filtered
 from atlasbridge.core.recognition.widgets.framed_dialog import recognise_box
 from atlasbridge.core.recognition.widgets.input_box import recognise_input_box
-from atlasbridge.core.recognition.widgets.key_rows import recognise_key_row, recognise_key_rows
+from atlasbridge.core.recognition.widgets.key_rows import recognise_key_row, recognise_key_rows, recognise_told_keys
 from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog
 from atlasbridge.core.recognition.widgets.lit_list import recognise_bulleted, recognise_lit_list, recognise_lit_numbers
 from atlasbridge.core.recognition.widgets.pointed_list import recognise_pointed
@@ -56,5 +56,6 @@ FINDERS: tuple[Finder, ...] = (
     Finder("keys in rows", recognise_key_rows),
     Finder("field with a drawn caret", recognise_caret_field),
     Finder("lit list", recognise_lit_list),
+    Finder("keys that are told", recognise_told_keys),
     Finder("drawn field", recognise_drawn_field),
 )

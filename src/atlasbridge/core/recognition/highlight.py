@@ -46,19 +46,9 @@ def _menus(view: View) -> Iterator[Menu]:
             yield listed
         if len(buttons) >= 2:
             yield Menu(tuple(buttons), current_button(view, buttons), "colour")
-    finders = (
-        partial(find_menu, pointers=POINTERS),
-        partial(find_numbered, pointers=POINTERS),
-        find_row,
-        find_lit_words,
-        find_below,
-        find_marked,
-        find_counted,
-        find_lit_list,
-        find_lit_here,
-        find_words_here,
-    )
-    for finder in finders:
+    pointed, counted = partial(find_menu, pointers=POINTERS), partial(find_numbered, pointers=POINTERS)
+    others = (find_below, find_marked, find_counted, find_lit_list, find_lit_here, find_words_here)
+    for finder in (pointed, counted, find_row, find_lit_words, *others):
         menu = finder(view)
         if menu is not None:
             yield menu

@@ -8,7 +8,6 @@ from __future__ import annotations
 from atlasbridge.core import vocabulary
 from atlasbridge.core.prompt.model import Choice, PromptType
 from atlasbridge.core.prompt.step import Step
-from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, compiled, matches_any
 from atlasbridge.core.recognition.finding import Finding
 from atlasbridge.core.values import replace
@@ -69,7 +68,7 @@ def with_secrecy(found: Finding, dialect: Dialect) -> Finding:
 
 def _question(found: Finding) -> str:
     """The line that asks, or, where that is a bare marker, the last words above it."""
-    if sum(map(str.isalpha, found.core)) >= numbers.OWN_WORDS:
+    if any(map(str.isalpha, found.core)):
         return found.core
     rows = [row.strip() for row in found.excerpt.split("\n")]
-    return next((row for row in reversed(rows) if sum(map(str.isalpha, row)) >= numbers.OWN_WORDS), "")
+    return next((row for row in reversed(rows) if any(map(str.isalpha, row))), "")

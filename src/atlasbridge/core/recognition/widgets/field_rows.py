@@ -23,15 +23,15 @@ from atlasbridge.core.recognition.kinds import asks_for_secret
 from atlasbridge.core.recognition.widgets.framed_parts import find_buttons
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
-from atlasbridge.core.recognition.widgets.list_rows import odd_one
+from atlasbridge.core.recognition.widgets.list_rows import odd_bar, odd_one
 from atlasbridge.core.recognition.widgets.resting_screen import whole_screen
 from atlasbridge.core.screen.frames import Frame, find_frames, inside, unframed
-from atlasbridge.core.screen.style import REVERSE
-from atlasbridge.core.screen.view import BACKGROUND, View
+from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
 _FIELD = lazy(r"^\s*+(?P<label>[^\W\d_][^:]{0,38}):(?=\s|_|$)[\s_]*+(?P<value>.*)$")
 _WAY_OUT = lazy(r"[<\[]\s*+([^\W\d_][\w -]{0,20}?)\s*+[>\]]|^\s*+([^\W\d_]{2,12})\s*+$")
+_BOXED = lazy(r"[\[(][ xX*]?[\])]")
 _TWIG = lazy(r"[├└╰]─")
 _SENDS = lazy(r"ok|okay|save|apply|submit|next|done|continue|create|log ?in|sign ?in", re.IGNORECASE)
 
@@ -63,7 +63,9 @@ def find_form(view: View) -> Form | None:
             continue
         sends = way_out(view, group[-1].row)
         lit = odd_one(view, [(one.row, one.col) for one in group])
-        lit = lit if lit >= 0 else odd_one(view, [(one.row, one.col + len(one.label) + 3) for one in group])
+        lit = (
+            lit if lit >= 0 else odd_one(view, [(one.row, max(one.at, one.col + len(one.label) + 3)) for one in group])
+        )
         if lit >= 0 and sends:
             return Form(tuple(group), lit, sends)
     return None
@@ -79,7 +81,7 @@ def _groups(view: View) -> list[list[FieldRow]]:
             continue
         value = match["value"].rstrip(" _")
         one = FieldRow(at, match.start("label"), match["label"], value, match.start("value") if value else -1)
-        if groups[-1] and (groups[-1][-1].col != one.col or at - groups[-1][-1].row > numbers.FIELD_ROWS):
+        if groups[-1] and groups[-1][-1].col != one.col:
             groups.append([])
         groups[-1].append(one)
     return groups
@@ -100,9 +102,9 @@ def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding
     lines = view.lines
     fields = [at for at in range(1, len(lines) - 1) if "▔▔▔▔" in lines[at - 1] and "▁▁▁▁" in lines[at + 1]]
     twigs = [at for at in range(len(lines)) if _TWIG.search(lines[at])]
-    ends = [view.style(at, len(lines[at]) - 1) for at in twigs]
-    lit = [style for style in ends if style & REVERSE or style >> BACKGROUND]
-    if not view.alternate or not (fields or (len(twigs) > 1 and len(lit) == 1)):
+    tree = [twigs[0] - 1, *twigs] if twigs and twigs[0] else twigs  # with what they grow from
+    lit = odd_bar([view.style(at, max(0, len(lines[at]) - 1)) for at in tree])
+    if not view.alternate or not (fields or (len(twigs) > 1 and lit >= 0)):
         return None
     return replace(whole_screen(view, facts, dialect), rule=DRAWN_FIELD)
 
@@ -112,7 +114,8 @@ def recognise_form(view: View, facts: Facts, dialect: Dialect) -> Finding | None
     frames = _frames_around(view, form) if form else 0
     if form is None or not (frames or (view.alternate and form.sends)):
         return None
-    certain = form.sends and not any(asks_for_secret(f"{one.label}:", dialect) for one in form.rows)
+    boxes = any(_BOXED.match(one.value) for one in form.rows)  # words are not typed into those
+    certain = form.sends and not boxes and not any(asks_for_secret(f"{one.label}:", dialect) for one in form.rows)
     first = form.rows[0].row
     above = question_above(view, first)
     rows = [unframed(view.lines)[one.row] for one in form.rows]

@@ -6,17 +6,16 @@ a full-screen program without a count.  Answered by arrows, or by the number whe
 
 from __future__ import annotations
 
-from atlasbridge.core.patterns import lazy
+from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW, Item, Menu, find_numbered, odd_one
+from atlasbridge.core.recognition.widgets.list_rows import COUNTER, HINT_ROW, Item, Menu, find_numbered, odd_one
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 
-_COUNTED = lazy(r"^\s*\d+/\d+(?:\s|$)")
 _TYPED_RULE = MenuRule("typed-list", choose="digit_enter")
 
 
@@ -24,7 +23,7 @@ def find_counted(view: View) -> Menu | None:
     """A fuzzy finder that marks by colour alone: a line to type into, beside it a count, then the matches."""
     for step in (-1, 1):
         count = view.row + step
-        if 0 <= count < len(view.lines) and _COUNTED.match(unframed(view.lines)[count]):
+        if 0 <= count < len(view.lines) and COUNTER.match(unframed(view.lines)[count]):
             items = _matches(view, count, step)
             current = odd_one(view, [(item.row, item.col) for item in items]) if len(items) >= 2 else -1
             if current >= 0:
@@ -63,7 +62,7 @@ def recognise_filtered(view: View, facts: Facts, dialect: Dialect) -> Finding | 
     if menu and (len(asked) > 3 or _is_reversed(view, menu)):
         return menu_finding(view, menu, ARROWS_CHOOSE, Asked(asked, view.row), dialect)
     counted = find_numbered(view, dialect.pointers) if len(asked) > 3 else None
-    if counted and view.row < counted.top <= view.row + 2 and view.bottom() - counted.bottom <= 2:
+    if counted and view.row < counted.top <= view.row + 2 and view.bottom() - counted.bottom <= numbers.LAST_ROWS:
         return menu_finding(view, counted, _TYPED_RULE, Asked(asked, view.row), dialect)
     return None
 

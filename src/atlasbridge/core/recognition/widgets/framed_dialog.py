@@ -12,16 +12,7 @@ from atlasbridge.core.recognition.asked import Asked
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.kinds import asks_for_secret
-from atlasbridge.core.recognition.widgets.framed_parts import (
-    BOX_LIST,
-    boxed_finding,
-    buttons_finding,
-    find_buttons,
-    find_list,
-    focused_list,
-    says_yes_or_no,
-    words_of,
-)
+from atlasbridge.core.recognition.widgets import framed_parts as parts
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import Item
@@ -35,34 +26,36 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if frame is None:
         return None
     words = " ".join(" ".join(line.split()) for line in inside(unframed(view.lines), frame))
-    buttons = find_buttons(view, frame)
-    listed = find_list(view, frame, buttons)
+    buttons = parts.find_buttons(view, frame)
+    listed = parts.find_list(view, frame, buttons)
     field = is_field(view, frame, buttons) and view.cursor_visible
     sheet = field and is_sheet(view, frame)
-    text = words_of(view, frame, buttons, listed, view.row if field and not sheet and listed is None else -1)
+    if not buttons and not view.alternate and view.bottom() - frame.bottom > numbers.FOOT_ROWS:
+        return None  # it was said, as a welcome is, and much has been said since
+    text = parts.words_of(view, frame, buttons, listed, view.row if field and not sheet and listed is None else -1)
     focus = re.search(r"[─━]\| .* \|[─━]", view.lines[frame.top]) is not None  # drawn by prompt_toolkit
     if listed is not None and focus and listed.items[0].box:
-        return focused_list(view, listed, text, frame, dialect)
+        return parts.focused_list(view, listed, text, frame, dialect)
     if listed is not None and not (field and view.row not in {item.row for item in listed.items}):
-        return replace(menu_finding(view, listed, BOX_LIST, Asked(text, frame.top), dialect), score=numbers.SURE)
+        return replace(menu_finding(view, listed, parts.BOX_LIST, Asked(text, frame.top), dialect), score=numbers.SURE)
     if sheet:
-        return boxed_finding("box-sheet", PromptType.TYPE_UNKNOWN, text or words, frame)
-    if buttons and asks_for_secret(words, dialect) and (field or not says_yes_or_no(buttons)):
+        return parts.boxed_finding("box-sheet", PromptType.TYPE_UNKNOWN, text or words, frame)
+    if buttons and asks_for_secret(words, dialect) and (field or not parts.says_yes_or_no(buttons)):
         return input_finding(text, frame, {"secret": True})
     if len(buttons) >= 2 and field:
         found = cleared(input_finding(text, frame, {}), view, frame)
         return replace(found, end_steps=(Step(ENTER, When.CHANGED), Step(ENTER))) if focus else found
     if len(buttons) >= 2:
-        return buttons_finding(view, buttons, text, frame, dialect)
+        return parts.buttons_finding(view, buttons, text, frame, dialect)
     if len(buttons) == 1:
-        return boxed_finding("box-message", PromptType.TYPE_CONFIRM_ENTER, text, frame)
+        return parts.boxed_finding("box-message", PromptType.TYPE_CONFIRM_ENTER, text, frame)
     return None
 
 
 def find_frame(view: View) -> Frame | None:
     """The smallest box with buttons, else the smallest box; the lowest of several."""
     frames = list(find_frames(view.lines))
-    with_buttons = [frame for frame in frames if find_buttons(view, frame)]
+    with_buttons = [frame for frame in frames if parts.find_buttons(view, frame)]
     candidates = with_buttons or frames
     return min(candidates, key=lambda frame: (frame.bottom - frame.top, -frame.bottom)) if candidates else None
 
@@ -84,7 +77,7 @@ def is_sheet(view: View, frame: Frame) -> bool:
 
 
 def input_finding(text: str, frame: Frame, constraints: dict[str, object]) -> Finding:
-    return replace(boxed_finding("box-input", PromptType.TYPE_FREE_TEXT, text, frame), constraints=constraints)
+    return replace(parts.boxed_finding("box-input", PromptType.TYPE_FREE_TEXT, text, frame), constraints=constraints)
 
 
 def cleared(found: Finding, view: View, frame: Frame) -> Finding:

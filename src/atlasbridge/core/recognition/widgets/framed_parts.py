@@ -35,6 +35,7 @@ _OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|appl
 _NO_ROW = lazy(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
 _SCROLL_MARK = lazy(r"(?<=\S)\s{2,}+[\^v↑↓▲▼▮▯▒░█#]$")
 _BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)++")  # of a tree, in front of what grows there
+_POINTED = lazy(r"[❯›»▸▶►⏵‣➜➤⮞>]\s\S")
 BOX_LIST = MenuRule("box-list")
 
 
@@ -131,7 +132,7 @@ def buttons_finding(view: View, buttons: list[Item], text: str, frame: Frame, di
     choices = []
     for at, item in enumerate(buttons):
         value = item.label.lower()[0] if yes_no else str(at + 1)
-        steps = (*move_steps(view, max(current, 0), at, True, item.label), Step(ENTER))
+        steps = (*move_steps(view, current, at, True, item.label), Step(ENTER))
         choices.append(choice_of(value, item.label, steps, dialect, default=at == current))
     kind = PromptType.TYPE_YES_NO if yes_no else PromptType.TYPE_MULTIPLE_CHOICE
     core = text + "\0" + "\0".join(names)
@@ -179,11 +180,15 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
             groups.append(rows)
             rows = []
     groups.append(rows)
+    if not buttons and any(_POINTED.match(item.label) for group in groups for item in group):
+        return None  # a list with a pointer: `pointed_list` sees it
     for group in map(_without_bar, reversed(groups)):
         if len(group) >= 2:
             current = _current_row(view, group)
             if current >= 0 and _same_width(group) and not any("│" in item.label for item in group):
                 return Menu(tuple(group), current, "colour")
+            if not buttons:
+                return None  # what stands above the lowest rows is what is asked
     return None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.recognition import numbers
 from atlasbridge.core.screen.view import View
 
 _CODED = lazy(r"[\[(]([A-Za-z?]{1,3})[\])]\s+([^\s(),:][^(),:]{0,60}?)\s*(?=,|:|\?|$|[\[(])")
@@ -14,7 +13,7 @@ _GROUP = lazy(
 )
 _KEYS = lazy(r"[\[(]((?:[^\s,\])]{1,2},){2,}[^\s,\])]{1,2})[\])]")  # `[y,n,j,J,/,e,?]`: any sign is a key
 _SLASHED = lazy(r"((?:[A-Z][A-Za-z']{1,15}/){1,5}[A-Z][A-Za-z']{1,15})\s*[?:]\s*$")  # `Retry/Ignore/Cancel?`
-_FRACTION = lazy(r"\d++\s*+/\s*+\d++")
+_FRACTION = lazy(r"[\d.]++[a-zA-Z%]{0,3}+\s*+/\s*+[\d.]++[a-zA-Z%]{0,3}+")
 _SPELLED = lazy(r"(?<![\w'-])(?:[\w'-]*+[\[(]\w[\])][\w' -]*+)(?:\s*+[/,|]\s*+[\w'-]*+[\[(]\w[\])][\w' -]*+)+")
 _MARKED_WORD = lazy(r"(?<![\w\])])[\[(]\w[\])][a-zA-Z'-]{2,}|(?<!\w)\w\)[a-z][a-z'-]{2,}")
 _WORD_IN_H = lazy(r"^(?=[^aeiou]*[aeiou])[a-z]*+(?<=[cgpst]h)$|^(?:zsh|ksh|csh|tcsh|mksh|ssh|pwsh)$", re.IGNORECASE)
@@ -26,7 +25,7 @@ def coded_choices(view: View, row: int, question: str) -> tuple[tuple[str, str],
     if not question.endswith((":", "?")):
         return ()
     items = [(match[1], match[2]) for match in _CODED.finditer(question)]
-    for at in range(row - 1, max(-1, row - numbers.CODED_ROWS), -1):
+    for at in range(row - 1, -1, -1):
         above = [(match[1], match[2]) for match in _CODED.finditer(view.lines[at])] if items else []
         if not above or not view.lines[at].rstrip().endswith(","):
             break
@@ -49,7 +48,7 @@ def inline_choices(text: str) -> list[str]:
         return keys[1].split(",")
     for match in reversed(list(_GROUP.finditer(text))):
         if _FRACTION.fullmatch(match[1]):
-            continue  # counts, as in `(1/2)`
+            continue  # counts, as in `(1/2)` and `(20/125k)`
         words = [word for word in re.split(r"\s*[,/|]\s*|\s+or\s+", match[1]) if word]
         if len(words) >= 2 and _ends_asking(text[match.end() :]):
             return words

@@ -29,6 +29,7 @@ _AT_WORK = lazy(
     re.IGNORECASE | re.MULTILINE,
 )
 _WHEEL = lazy(r"^\s*+(?:[⠁-⣿◐◓◑◒✶✸✹✺✻✽✢✳]\s+\S.*?(?:…|\.\.\.)|[🌑-🌘])")
+_TITLED = lazy(r"^\s*+[─━]{8,}+ [^─━]{1,30} ?[─━]*+\s*$")  # a bar with a word in it
 _INVITES = lazy(r"^(?:[>❯›»●*▌]|>>>)(?:\s|$)")
 _SPEAKER = lazy(r"^\W{0,4}([^\W\d_]{1,12})\s?[:>❯›»：]$")
 
@@ -43,12 +44,12 @@ def find_input_box(view: View) -> Box | None:
     """As wide as the screen, a few rows high, near its foot, with a mark that invites to type, and without buttons:
     with them it is a dialog, and what its text begins with invites to nothing."""
     foot = view.bottom()
-    wide = view.cols - numbers.BOX_MARGIN
+    wide = view.cols - numbers.MARGIN
     for frame in find_frames(view.lines):
         fits = frame.right - frame.left >= wide and _fits(view, frame.top, frame.bottom, foot, frame.left + 1)
         if fits and not ends_in_buttons(view, frame):
             return Box(frame.top, frame.bottom)
-    ruled = [at for at, line in enumerate(view.lines) if is_rule(line)]
+    ruled = [at for at, line in enumerate(view.lines) if is_rule(line) or _TITLED.match(line)]
     rules = [at for at in ruled if len(view.lines[at].strip()) >= wide or _is_around(view, ruled, at)]
     if len(rules) >= 2 and _fits(view, rules[-2], rules[-1], foot, 0):
         return Box(rules[-2], rules[-1])
@@ -73,9 +74,9 @@ def _with_placeholder(view: View, drawn_by_the_terminal: bool) -> bool:
     if not is_faded(view.style(row, view.lines[row].find(words) + 1)):
         return False
     above = view.lines[row - 1].rstrip() if row else ""
-    sure = drawn_by_the_terminal or len(above.strip()) >= view.cols - numbers.BOX_MARGIN
+    sure = drawn_by_the_terminal or len(above.strip()) >= view.cols - numbers.MARGIN
     apart = row > 0 and sure and not any(map(str.isalnum, above))
-    told = any(any(map(str.isalnum, line)) for line in view.lines[row + 1 : row + 1 + numbers.BELOW_BOX_ROWS])
+    told = any(any(map(str.isalnum, line)) for line in view.lines[row + 1 : row + 1 + numbers.BESIDE_BOX_ROWS])
     asked = above.endswith(("?", ":", "？", "：")) or vocabulary.speaks("instruct", "unless", words)
     return (apart and told) or (not asked and vocabulary.speaks("instruct", "asks", words))
 
@@ -91,7 +92,7 @@ def is_at_work(view: View, facts: Facts, dialect: Dialect) -> bool:
     box = None if dialect.idles or facts.canonical is True else find_input_box(view)
     if box is None:
         return False
-    above = view.lines[max(0, box.top - numbers.ABOVE_BOX_ROWS) : box.top]
+    above = view.lines[max(0, box.top - numbers.BESIDE_BOX_ROWS) : box.top]
     beside = "\n".join([*above, *view.lines[box.bottom + 1 :]])
     return _AT_WORK.search(beside) is not None or any(_WHEEL.match(row) for row in above)
 
@@ -100,13 +101,18 @@ def recognise_inner_question(view: View, facts: Facts, dialect: Dialect) -> Find
     """Above the box a command runs in a terminal of its own, and asks: its caret stands behind a question that names
     its answers.  Which keys lead there is not known: a person must look."""
     box = find_input_box(view)
-    for frame in find_frames(view.lines):
-        low = [at for at in range(frame.top + 1, frame.bottom) if view.lines[at][frame.left + 1 : frame.right].strip()]
-        here = view.at_caret_of(low[-1]) if low and box and 0 < box.top - frame.bottom <= numbers.INNER_ROWS else view
-        found = recognise_line(inner(here, frame), facts, dialect, strict=True) if here is not view else None
-        if found and found.type is PromptType.TYPE_YES_NO and found.score >= numbers.SURE:
-            asked = block(inside(view.lines, frame))
-            return _to_be_looked_at("question-above-box", asked, found.core, frame.top + 1)
+    above = [frame for frame in find_frames(view.lines) if box and frame.bottom < box.top]
+    frame = max(above, key=lambda frame: frame.bottom, default=None)
+    low = (
+        [at for at in range(frame.top + 1, frame.bottom) if view.lines[at][frame.left + 1 : frame.right].strip()]
+        if frame
+        else []
+    )
+    here = view.at_caret_of(low[-1]) if low else view
+    found = recognise_line(inner(here, frame), facts, dialect, strict=True) if frame and here is not view else None
+    if frame and found and found.type is PromptType.TYPE_YES_NO and found.score >= numbers.SURE:
+        asked = block(inside(view.lines, frame))
+        return _to_be_looked_at("question-above-box", asked, found.core, frame.top + 1)
     return None
 
 
@@ -116,7 +122,7 @@ def _to_be_looked_at(rule: str, asked: str, core: str, row: int) -> Finding:
 
 
 def _fits(view: View, top: int, bottom: int, foot: int, left: int) -> bool:
-    if not 2 <= bottom - top <= numbers.BOX_ROWS + 1 or foot - bottom > numbers.BELOW_BOX_ROWS:
+    if not 2 <= bottom - top <= numbers.EDGE_ROWS + 1 or foot - bottom > numbers.BESIDE_BOX_ROWS:
         return False
     return _INVITES.match(view.lines[top + 1][left:].strip()) is not None
 
@@ -133,18 +139,10 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
     asked = recognise_inner_question(view, facts, dialect)
     if asked:
         return asked
-    said = block(_said(view, box.top))
-    if menu and menu.how == "pointer" and 0 <= box.top - menu.bottom <= numbers.ABOVE_BOX_ROWS:
+    said = block(view.lines[max(0, box.top - numbers.CONTEXT_ROWS) : box.top])  # its last words
+    if menu and menu.how == "pointer" and 0 <= box.top - menu.bottom <= numbers.BESIDE_BOX_ROWS:
         return replace(_to_be_looked_at("list-above-box", said, said, menu.top), score=numbers.LOOK, structural=False)
     return Finding(
         "input-box", PromptType.TYPE_FREE_TEXT, numbers.LIKELY, cut(said) or "(it waits for an instruction)",
         "input-box", box.top, constraints={"idle": True}, line_mode=False, question=said,
     )  # fmt: skip
-
-
-def _said(view: View, top: int) -> list[str]:
-    """The last paragraphs above the box."""
-    rows = [row.rstrip() for row in view.lines[max(0, top - 12) : top]]
-    while rows and not rows[-1].strip():
-        rows.pop()
-    return rows[-8:]

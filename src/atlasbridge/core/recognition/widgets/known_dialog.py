@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import Asked, dialog_above, dialog_top, logical_rows, own_box, question_above
+from atlasbridge.core.recognition.asked import Asked, dialog_above, logical_rows, own_box, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, SubjectRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered
+from atlasbridge.core.recognition.widgets.list_rows import find_numbered
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across
 from atlasbridge.core.screen.frames import inside, peeled, unframed
@@ -31,7 +31,7 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     for rule in rules:
         listed = pointed or (counted if rule.unpointed else None)
         menu = find_across(view, rule.labels) if rule.labels else listed
-        if menu is None or view.bottom() - menu.bottom > numbers.FOOT_ROWS or not _surrounds(view, menu, rule):
+        if menu is None or view.bottom() - menu.bottom > numbers.FOOT_ROWS:
             continue
         asked = dialog_above(view, menu.top, rule)
         if asked is None:  # its head is not there, or it has none
@@ -46,14 +46,6 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         found = replace(found, own=dialect.idles, permission=rule.permission, deaf_s=rule.deaf_s)
         return replace(found, subject=about, whole=whole, clipped=clipped)
     return None
-
-
-def _surrounds(view: View, menu: Menu, rule: MenuRule) -> bool:
-    top = max(0, menu.top - numbers.DIALOG_ROWS)
-    head = dialog_top(view, menu.top, rule)
-    top = min(top, head) if head >= 0 else top
-    around = "\n".join(unframed(view.lines)[top : view.bottom() + 1])
-    return not rule.needs or compiled(rule.needs).search(around) is not None
 
 
 def subject_on_screen(view: View, end: int, asked: Asked, menu: MenuRule, dialect: Dialect) -> Subject | None:

@@ -12,7 +12,6 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Step, When
-from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import compact, context_above, stands_alone
 from atlasbridge.core.recognition.finding import Facts, Finding, typed_line
 from atlasbridge.core.recognition.widgets.inline_choices import inline_choices
@@ -93,8 +92,7 @@ def is_bare(question: str) -> bool:
 
 def is_shell(question: str) -> bool:
     """The line of something that takes commands: what is typed there is run."""
-    short = len(question) <= numbers.LONGEST_SHELL and len(question.split()) <= 3
-    return short and (question.endswith(_SHELL_MARKS) or _REPL.match(question) is not None)
+    return len(question.split()) <= 3 and (question.endswith(_SHELL_MARKS) or _REPL.match(question) is not None)
 
 
 @frozen

@@ -25,6 +25,7 @@ from atlasbridge.core.recognition.widgets.line_finding import (
     line_finding,
     secret_finding,
 )
+from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW
 from atlasbridge.core.recognition.widgets.typed_list import typed_list_finding
 from atlasbridge.core.recognition.yes_no import keys_below, typing_hint, yes_no_choices
 from atlasbridge.core.screen.view import View
@@ -39,6 +40,7 @@ _BY_NUMBER = lazy(r"\b(?:type|enter)\b.{0,12}\bnumber\b", re.IGNORECASE)
 _DATE = lazy(r"\d{4}-\d\d-\d\d[ \d:]{0,12}$")
 _REMARK = lazy(r"^\s*+[⚠✖✘×▲!>›(\[]")  # what was wrong with the last answer, a hint in brackets
 _FIELD_SIGN = lazy(r"^\s*+[⊙⦿◯◉]\s+\S")
+_LABELLED = lazy(r"^(?:\s|[>❯›»]\s)\s*+[^\W\d_][^:]{0,30}:(?:\s|$)")
 _MARKER = lazy(r"[>»›❯](?:\s|$)")
 _GOES_ON = lazy(r"""\w[^\s*]*[\d)\]:][*'"]$""")  # `irb(main):002:1*`: the last line has not ended yet
 
@@ -66,10 +68,15 @@ def recognise_line(view: View, facts: Facts, dialect: Dialect, strict: bool = Fa
     if found is None and asks and (spelled or ruled is None or ruled.type is PromptType.TYPE_FREE_TEXT):
         found = offered_finding(view, line, facts, dialect, spelled)
     found = found or ruled or plain_line(view, line, facts)
-    drawn = facts.canonical is False and not view.cursor_visible and not line.detached
-    if drawn and found.type is PromptType.TYPE_FREE_TEXT and _is_more_than_a_line(view, line):
+    drawn = facts.canonical is False and not line.detached and found.type is PromptType.TYPE_FREE_TEXT
+    if drawn and (_is_one_field(view) if view.cursor_visible else _is_more_than_a_line(view, line)):
         return replace(found, type=PromptType.TYPE_UNKNOWN, text_steps=(), end_steps=(), structural=True)
     return found
+
+
+def _is_one_field(view: View) -> bool:
+    """`> Name:` above `  Age:`: which keys lead from one to the next and out of them is not known."""
+    return all(_LABELLED.match(row) for row in (view.lines[view.row], *view.lines[view.row + 1 : view.row + 2]))
 
 
 def _is_more_than_a_line(view: View, line: Line) -> bool:
@@ -79,7 +86,7 @@ def _is_more_than_a_line(view: View, line: Line) -> bool:
     below = next((row for row in view.lines[view.row + 1 : view.row + 3] if row.strip()), "")
     fields = [row for row in view.lines[max(0, view.row - 1) : view.row + 1] if _FIELD_SIGN.match(row)]
     more = len(fields) == 2 or (below != "" and not _REMARK.match(below))
-    return more or _DATE.search(view.lines[view.row]) is not None
+    return more or HINT_ROW.match(line.text) is not None or _DATE.search(view.lines[view.row]) is not None
 
 
 def _asked_above(view: View, line: Line, facts: Facts, dialect: Dialect) -> Line:
@@ -162,7 +169,8 @@ def finding_of(rule: Rule, view: View, line: Line, facts: Facts, dialect: Dialec
 
 def plain_line(view: View, line: Line, facts: Facts) -> Finding:
     """Somebody reads a line here, and nothing says what: any text."""
-    asks = line.text[-1:] in (":", "?", ">", "]", ")", "$", "#", "%", "=", "»", "›", "❯", "：", "？", "】")
+    asks = line.text[-1:] in (":", "?", ">", "»", "›", "❯", "：", "？")
+    asks = asks or (line.text[-1:] in ("]", ")", "$", "#", "%", "=", "】") and view.cursor_visible)
     asks = asks or _GOES_ON.match(line.text) is not None
     score = numbers.GUESS if asks and not line.detached else numbers.DOUBT
     found = line_finding(view, line, facts, "line" if asks else "bare-line", PromptType.TYPE_FREE_TEXT, score)

@@ -24,6 +24,10 @@ _MORE = lazy(
     r"|^[^\w.…]*+(?:\.{3}|…)\W*+$|^[\s│┃|]*+[▼▾↓⇣](?:\s*+$|\s{2})|[^\s│┃|]\s{2,}+[↓▼▮▒]\s*+[│┃|]?\s*+$",
     re.IGNORECASE,
 )
+_OTHER_KEY_MARKS = lazy(
+    r"(?:↵|⏎|\benter):?\s*(?:to )?(?:toggle|select|choose|mark)\b|\b(?:toggle|pick|mark): ?(?:→|enter|tab)",
+    re.IGNORECASE,
+)
 _SORTED = lazy(r"\bto (?:sort|re-?order|rank)\b", re.IGNORECASE)
 _MORE_SIGN = lazy(r"more|MORE|[…▼▾↓⇣▮▒+]|\.\.\.")  # in every row that `_MORE` could find
 ARROWS_CHOOSE = MenuRule("arrow-menu", score=numbers.SURE)
@@ -33,6 +37,9 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
     several = menu.several or (any(item.box for item in menu.items) and are_switched(view, menu))
     if (menu.how == "mark" and (menu.current < 0 or several)) or _SORTED.search(asked.text):
         return _unclear(rule, asked)  # nothing tells which row has the keys, or more is asked than one of them
+    fields = sum(item.label.endswith(":") for item in menu.items)  # each has something of its own to be filled in
+    if (several and rule.toggle == "space" and _is_marked_otherwise(view, menu)) or fields > 1:
+        return _unclear(rule, asked)
     values = _values(menu, any(refuses(item.label, dialect, rule.refuse) for item in menu.items))
     choices = []
     for at, item in enumerate(menu.items):
@@ -42,17 +49,9 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
         if several and not item.box:
             steps = ()  # a way out of the list, not one of its boxes
         label = item.label if not several else re.sub(r"^\[[ xX✔✓]\]\s*", "", item.label)
-        choices.append(
-            Choice(
-                values[at],
-                label,
-                steps,
-                refuses=refuses(label, dialect, rule.refuse),
-                always=is_always(label, dialect),
-                default=item.checked if several else at == menu.current,
-                detail=item.detail,
-            )
-        )
+        default = item.checked if several else at == menu.current
+        refused, always = refuses(label, dialect, rule.refuse), is_always(label, dialect)
+        choices.append(Choice(values[at], label, steps, refused, always, default, item.detail))
     if rule.cancel and not any(choice.refuses for choice in choices):
         choices.append(Choice("cancel", "Cancel", named_steps(view, rule.cancel), refuses=True))
     constraints: dict[str, object] = {"min_choice": 1, "max_choice": len(menu.items)}
@@ -90,6 +89,13 @@ def are_switched(view: View, menu: Menu) -> bool:
     """A hint near the list says that boxes are switched on and off."""
     around = "\n".join(view.lines[max(0, menu.top - numbers.HINT_ROWS) : view.bottom() + 1])
     return _TOGGLE_HINT.search(around) is not None
+
+
+def _is_marked_otherwise(view: View, menu: Menu) -> bool:
+    """What is said beside it names another key than a blank that marks a box: nobody can tell what sends the list."""
+    rows = (*view.lines[max(0, menu.top - 1) : menu.top], *view.lines[menu.bottom + 1 : view.bottom() + 1])
+    said = "\n".join(rows).lower()
+    return _OTHER_KEY_MARKS.search(said) is not None and "space" not in said
 
 
 def _values(menu: Menu, refusable: bool) -> list[str]:

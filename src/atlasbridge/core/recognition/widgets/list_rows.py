@@ -13,18 +13,20 @@ from itertools import pairwise
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.screen.frames import peeled, unframed
-from atlasbridge.core.screen.view import View
+from atlasbridge.core.screen.style import REVERSE
+from atlasbridge.core.screen.view import BACKGROUND, View
 from atlasbridge.core.values import frozen, replace
 
 WRAPPED = "\0"  # a row that goes on with the one above it: the terminal has wrapped it
-BOXES = "◌◯○◉●◎◻◼☐☑☒⬡⬢□■▢▣✔✓✘"
-CHECKED = "◉●◼☑☒⬢■▣✔✓xX*"
+BOXES = "◌◯○◉●◎◻◼☐☑☒⬚⬜⬛⬡⬢□■▢▣✔✓✘"
+CHECKED = "◉●◼☑☒⬛⬢■▣✔✓xX*"
 _ROW = (
     r"^(?P<indent>\s*+)(?P<pointer>[{pointers}](?=\s|[" + BOXES + r"\[(]))?(?P<gap>\s*+)"
     r"(?:(?P<box>[" + BOXES + r"]|\[[ xX*✔✓]?\]|\([ xX*•]?\))(?P<boxgap>\s*+))?"
     r"(?:(?P<open>\[)?(?P<number>\d{1,2})(?P<dot>(?(open)\]|(?:[.)]|:(?=\s))))\s++)?"
     r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s++)?(?P<label>\S.*)$"
 )
+SCROLL_MARKS = tuple("↑↓▲▼⇡⇣△▽▴▾")  # alone in its row: the list goes on there, out of sight
 APART = lazy(r"\s{2,}")  # between a label and what explains it
 COUNTER = lazy(r"^\s*\d+/\d+(?:\s|$)")  # a fuzzy finder's "3/120" below its list
 DISABLED = lazy(r"^\s*(?:[-─✖×]\s+\S.*|\S.*\((?:disabled|not available|unavailable)\)\s*)$", re.IGNORECASE)
@@ -74,7 +76,7 @@ class Menu:
         boxes = [item.box for item in self.items if item.box]
         if self.how == "mark":
             return False
-        square = sum(box[0] in "[☐☑☒◻◼□■▢▣" for box in boxes)
+        square = sum(box[0] in "[☐☑☒⬚⬜⬛◻◼□■▢▣" for box in boxes)
         beside = self.how == "pointer"
         marked = sum(item.checked for item in self.items)
         return len(boxes) >= 2 and (beside or square >= 2 or marked > 1 or (self.how == "radio" and not marked))
@@ -120,6 +122,8 @@ def walk(
                 break
             continue
         match = None if HINT_ROW.match(rows[at]) or COUNTER.match(rows[at]) else read_row(pattern, rows[at])
+        if rows[at].strip() in SCROLL_MARKS:
+            break
         if match and not numbered and not any(map(str.isalnum, match["label"])):
             continue
         aligned = match is not None and abs(column_of(match) - column) <= (numbers.ASKEW if numbered else 0)
@@ -133,8 +137,6 @@ def walk(
                 continue
             if numbered and _explains(rows, pattern, at, column):
                 continue
-            break
-        if len(found) >= numbers.MOST_ITEMS:
             break
     return found
 
@@ -251,11 +253,17 @@ def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
     rare = [at for at, look in enumerate(looks) if count[look] == 1]
     if len(rare) == 1:
         return rare[0]
-    lit = [at for at, look in enumerate(looks) if look & 0x20 or look >> 34]
-    return lit[0] if len(lit) == 1 else -1  # a bar; the others may have a colour of their own, such as red for a no
+    return odd_bar(looks)  # the others may have a colour of their own, such as red for a no
+
+
+def odd_bar(looks: list[int]) -> int:
+    """The one of three or more with a ground of its own."""
+    bars = [look >> BACKGROUND or look & REVERSE for look in looks]
+    lit = [at for at, bar in enumerate(bars) if bars.count(bar) == 1]
+    return lit[0] if len(lit) == 1 and len(set(bars)) == 2 else -1
 
 
 def _weight(style: int) -> int:
     """How much a style stands out: reverse and a background colour most, dim least."""
-    reverse, background = bool(style & 0x20), bool(style >> 34)
+    reverse, background = bool(style & REVERSE), bool(style >> BACKGROUND)
     return 8 * reverse + 4 * background + 2 * bool(style & 0x01) - bool(style & 0x02) + bool(style >> 8 & 0x3FFFFFF)

@@ -65,8 +65,8 @@ def move_steps(
 def toggle_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:
     """The last step marks the box, those before it lead there from the box above; see `answer._several`."""
     item = menu.items[at]
-    if rule.toggle == "digit" and item.number:
-        return (Step(item.number.encode(), When.CHANGED),)
+    if rule.toggle == "digit":
+        return (Step((item.number or str(at + 1)).encode(), When.CHANGED),)
     start = max(menu.current, 0) if at == 0 else at - 1
     moves = move_steps(view, start, at, rule.across, item.label)
     return (*moves, *named_steps(view, rule.toggle, last=When.CHANGED))

@@ -14,10 +14,10 @@ from atlasbridge.core.recognition.asked import Asked, question_above, question_i
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import ARROWS, Item, Menu, find_numbered
+from atlasbridge.core.recognition.widgets.list_rows import ARROWS, Item, Menu, find_numbered, odd_bar
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import REVERSE
-from atlasbridge.core.screen.view import BACKGROUND, View
+from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 _PUSHED = lazy(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
@@ -81,7 +81,7 @@ def find_words_here(view: View) -> Menu | None:
 
 def find_button_bar(view: View) -> Menu | None:
     """`[ New ]  [ Quit ]  [ Help ]` near the foot of the screen, one of them reversed."""
-    for at in range(view.bottom(), max(-1, view.bottom() - numbers.BUTTON_ROWS), -1):
+    for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
         found = [Item(at, match.start(1), match[1]) for match in _BUTTON.finditer(view.lines[at])]
         bar = _with_one_lit(view, found)
         if bar:
@@ -94,7 +94,7 @@ def _plain_bar(view: View) -> Menu | None:
     rows = [at for at, line in enumerate(unframed(view.lines)) if line.strip()]
     at = rows[-1] if rows else 0
     found = [Item(at, match.start(), match.group()) for match in _APART.finditer(unframed(view.lines)[at])]
-    few = len(found) <= numbers.LIT_BUTTONS and len(rows) - 1 <= numbers.LIT_OTHER_ROWS and not view.cursor_visible
+    few = len(rows) - 1 <= numbers.LIT_OTHER_ROWS and not view.cursor_visible
     return _with_one_lit(view, found) if few else None
 
 
@@ -103,18 +103,12 @@ def find_lit_list(view: View) -> Menu | None:
     for block in _blocks(view):
         if not 2 <= len(block) <= numbers.LIT_ITEMS or rows - len(block) > numbers.LIT_OTHER_ROWS:
             continue
-        lit = [at for at, item in enumerate(block) if view.style(item.row, item.col) & REVERSE]
-        current = lit[0] if len(lit) == 1 else -1 if lit else _on_a_bar(view, block)
+        looks = [view.style(item.row, item.col) for item in block]
+        lit = [at for at, look in enumerate(looks) if look & REVERSE]
+        current = lit[0] if len(lit) == 1 else -1 if lit else odd_bar(looks)
         if current >= 0:
             return Menu(tuple(block), current, "colour")
     return None
-
-
-def _on_a_bar(view: View, block: list[Item]) -> int:
-    """The one of three or more that has a background of its own."""
-    grounds = [view.style(item.row, item.col) >> BACKGROUND for item in block]
-    alone = [at for at, ground in enumerate(grounds) if grounds.count(ground) == 1]
-    return alone[0] if len(alone) == 1 and len(set(grounds)) == 2 else -1
 
 
 def _blocks(view: View) -> Iterator[list[Item]]:
@@ -123,7 +117,12 @@ def _blocks(view: View) -> Iterator[list[Item]]:
     for at, text in enumerate(unframed(view.lines)):
         pushed = _PUSHED.fullmatch(text)
         label, col = (pushed[1], pushed.start(1)) if pushed else (text.strip(), len(text) - len(text.lstrip()))
-        plain = label and len(label) <= numbers.LONGEST_LIT and "  " not in label and not any(map(str.isdigit, label))
+        plain = (
+            label[:1].isalnum()
+            and len(label) <= numbers.LONGEST_LABEL
+            and "  " not in label
+            and not any(map(str.isdigit, label))
+        )
         if block and not (plain and col == block[-1].col):
             yield block
             block = []
@@ -147,7 +146,7 @@ def find_marked(view: View) -> Menu | None:
         below = _aligned(view, range(at + 1, lowest + 1), column)
         items = (*reversed(above), Item(at, column, match["label"].strip(), pointed=True), *below)
         here = not view.cursor_visible or items[0].row <= view.row <= items[-1].row
-        low = lowest - items[-1].row <= numbers.BULLET_FOOT_ROWS
+        low = lowest - items[-1].row <= numbers.LAST_ROWS
         return Menu(items, len(above), "pointer") if len(items) >= 2 and low and here else None
     return None
 
@@ -157,7 +156,7 @@ def _aligned(view: View, order: range, column: int) -> list[Item]:
     for at in order:
         text = unframed(view.lines)[at]
         label = text.strip()
-        if not label or len(text) - len(text.lstrip()) != column or len(label) > numbers.LONGEST_BULLETED:
+        if not label or len(text) - len(text.lstrip()) != column or len(label) > numbers.LONGEST_LABEL:
             break
         found.append(Item(at, column, label))
     return found
@@ -175,7 +174,7 @@ def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding
     if menu is None or any(item.pointed for item in menu.items) or _is_typed(view, menu):
         return None
     below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip()]
-    if not any(ARROWS.search(row) for row in below[: numbers.KEYS_ROWS]):
+    if not any(ARROWS.search(row) for row in below[: numbers.EDGE_ROWS]):
         return None
     asked = question_in_box(view, menu.top) or question_above(view, menu.top)
     found = menu_finding(view, menu, _COUNTED_RULE, asked, dialect)

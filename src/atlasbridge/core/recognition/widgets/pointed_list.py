@@ -43,7 +43,7 @@ from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
 SEPARATOR = lazy(r"^(\s*)[─━]{3,30}\s*$")  # between groups of choices; a longer one ends a dialog
-_SCROLLS = lazy(r"^(\s*+)[↑↓▲▼⇡⇣](?=\s{2})")  # beside a choice: the list goes on there
+_SCROLLS = lazy(r"^(\s*+)(?:[↑↓▲▼⇡⇣](?=\s{2})|(?<!\s)[v^](?=\s\S))")  # beside a choice: the list goes on there
 _HINT = lazy(
     r"use (?:the )?arrow|arrow[- ]keys|↑|↓|to navigate|enter to (?:select|confirm|submit)|press (?:space|enter|<space>)"
     r"|space to|to toggle|esc to cancel|tab to amend",
@@ -215,7 +215,9 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     explains = menu.items[-1].detail.split("\n")
     said = [line.strip() for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
     below = [line for line in said if line not in explains]
-    at_the_end = view.bottom() - menu.bottom <= 2 or (menu.how == "pointer" and len(below) <= numbers.STATUS_ROWS)
+    at_the_end = view.bottom() - menu.bottom <= numbers.LAST_ROWS or (
+        menu.how == "pointer" and len(below) <= numbers.STATUS_ROWS
+    )
     low = menu.numbered or (not view.cursor_visible and len(below) <= numbers.ASKED_STATUS_ROWS)
     counted = menu.how == "pointer" and low and question_above(view, menu.top).text.endswith("?")
     near = menu.upwards or at_the_end or counted or _asked_right_above(view, menu)
@@ -224,7 +226,10 @@ def _believable(view: View, menu: Menu, hinted: bool) -> bool:
 
 def _beside(view: View, menu: Menu) -> str:
     """The rows above and below a list in which a tool says how it is answered."""
-    rows = (*view.lines[max(0, menu.top - 4) : menu.top], *view.lines[menu.bottom + 1 : view.bottom() + 1])
+    rows = (
+        *view.lines[max(0, menu.top - numbers.HINT_ROWS) : menu.top],
+        *view.lines[menu.bottom + 1 : view.bottom() + 1],
+    )
     return "\n".join(" ".join(row.split()) for row in rows)
 
 
@@ -251,6 +256,8 @@ def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: 
         marked = match and (match["box"] or (match["pointer"] and match["pointer"] in BOXES))
         if match and marked and (not block or abs(item_of(at, match).col - block[-1].col) <= numbers.GROUP_INDENT):
             block.append(_with_its_box(item_of(at, match), match))
+        elif block and match and match.start("label") > block[-1].col:
+            continue  # set further in: it explains the choice above it
         elif len(block) >= 2:
             break
         elif rows[at].strip():
@@ -258,6 +265,8 @@ def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: 
     if len(block) < 2:
         return None
     items = tuple(honest(list(reversed(block))))
+    if any(item.label.startswith("▌") for item in items):
+        return Menu(items, -1, "mark")  # a button in blocks: only its colour says whether it is on
     filled = [at for at, item in enumerate(items) if item.checked]
     odd = odd_one(view, [(item.row, item.col) for item in items])
     here = [at for at, item in enumerate(items) if item.row == view.row and view.cursor_visible]

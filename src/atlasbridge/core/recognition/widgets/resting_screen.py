@@ -59,4 +59,4 @@ def recognise_footer(view: View, facts: Facts, dialect: Dialect) -> Finding | No
 def _stands_apart(view: View) -> bool:
     """Near the foot of the screen, with nothing right above and below it but frames."""
     beside = [view.lines[at] for at in (view.row - 1, view.row + 1) if 0 <= at < len(view.lines)]
-    return view.row >= len(view.lines) - numbers.APART_ROWS and all(is_drawn(line) for line in beside)
+    return view.row >= len(view.lines) - numbers.EDGE_ROWS and all(is_drawn(line) for line in beside)

@@ -45,7 +45,7 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
         plain = " ".join(" ".join(unframed(tuple(asked.split("\n")))).split())
         return replace(found, excerpt=said or cut(plain), question=said, core=rule.id)
     if rule.type != "free_text":
-        return found
+        return replace(found, core=f"{found.core}\0{steady(dialect, found.question)}")  # what is shown is compared
     lines = [line.strip() for line in unframed(tuple(asked.split("\n")))]
     question = next((line for line in reversed(lines) if line), asked)
     said = last_words(view, row + 1, dialect)

@@ -47,9 +47,10 @@ def _labelled(at: int, match: re.Match[str]) -> Item:
 
 def find_row(view: View) -> Menu | None:
     """Choices side by side in the lowest row that has them: `● Yes / ○ No`, or `no / yes` behind an arrow."""
-    for at in range(view.bottom(), max(-1, view.bottom() - 6), -1):
+    for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
         marked = [Item(at, m.start(2), m[2].strip(), box=m[1]) for m in _RADIO_IN_A_ROW.finditer(view.lines[at])]
-        if len(marked) >= 2 and _begins_the_row(view, at, marked[0].box):
+        worded = all(any(map(str.isalnum, item.label)) for item in marked)  # a scale has bars between its marks
+        if len(marked) >= 2 and worded and _begins_the_row(view, at, marked[0].box):
             filled = [place for place, item in enumerate(marked) if item.box in "●◉"]
             return Menu(tuple(marked), filled[0] if len(filled) == 1 else -1, "radio")
         toggle = _TOGGLE.search(view.lines[at]) or (None if view.cursor_visible else _SWITCH.search(view.lines[at]))

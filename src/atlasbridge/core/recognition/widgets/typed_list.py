@@ -80,7 +80,7 @@ def _collect(view: View, row: int, pattern: re.Pattern[str], kind: str, spread: 
     """`spread`: every choice may be a paragraph of its own."""
     items: dict[str, str] = {}
     gap, top, bottom, current, seen = 0, row, row, "", False
-    for at in range(row - 1, max(-1, row - numbers.LIST_ROWS), -1):
+    for at in range(row - 1, -1, -1):
         text = unframed(view.lines)[at]
         found = [tuple(part for part in match.groups() if part) for match in pattern.finditer(text)]
         if found and (kind == "letters" or text[: text.find(found[0][0])].strip(" \t*>+-[(") == ""):
@@ -123,7 +123,7 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
         return False
     if view.lines[found.row].lstrip()[:1] in _EDGES:
         return True  # nobody frames what he only tells
-    head = " ".join(view.lines[max(0, found.row - 6) : found.row])
+    head = " ".join(view.lines[max(0, found.row - numbers.HINT_ROWS) : found.row])
     if found.kind == "letters" and _HEADS.search(head):
         return True
     return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE)) or asks_to_choose(head)
