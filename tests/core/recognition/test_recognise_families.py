@@ -210,6 +210,36 @@ def test_yes_is_not_taken_for_yes_always() -> None:
     assert is_highlighted(menu, "Yes, and always")
 
 
+ASKED = ("Yes", "No", "Always")
+
+
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [
+        ("  ▶ Make a file: $ touch x\n", ""),  # what was done before, with an arrow in front of it
+        ("  ▶ Make a file: $ touch x\n\n  Confirm 1 action(s)?\n\n", ""),
+        ("  > do it\n", ""),  # what the person said
+        ("  Run it?\n    Yes\n    No\n  > Always\n\n  Run it?\n", ""),  # the same dialog, answered before
+        ("  Run it?\n", "\n  ▶ ready\n    set\n"),
+        ("  Run it?\n", "\n  ▶ Nothing runs, No, Always\n    Always\n"),
+        ("  Run it?\n", "\n  ● No / ○ Yes\n"),
+        ("  Run it?\n", "\n  > \n"),
+    ],
+)
+@pytest.mark.parametrize("pointer", ["❯", ">", "▶", "›"])
+def test_only_the_list_that_is_answered_tells_what_is_highlighted(above: str, below: str, pointer: str) -> None:
+    for current in ASKED:
+        rows = "".join(f"  {pointer if label == current else ' '} {label}\n" for label in ASKED)
+        view = View.from_text(above + rows + below)
+        assert [label for label in ASKED if is_highlighted(view, label, ASKED)] == [current]
+
+
+def test_a_word_that_begins_alike_elsewhere_is_not_the_choice() -> None:
+    """An arrow key was lost: Enter would have agreed."""
+    view = View.from_text("Run it?\n   Yes\n   No\n\n▶ Nothing runs\n  for now\n")
+    assert not is_highlighted(view, "No", ("Yes", "No"))
+
+
 def test_half_an_answer_behind_a_drawn_question_is_neither_the_end_nor_untouched() -> None:
     play = Playbook(POLLING) >> "? Continue? (Y/n) " >> 1.0 << Raised("yes_no")
     play.reply() >> "n" >> 0.5

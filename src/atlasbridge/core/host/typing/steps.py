@@ -65,10 +65,12 @@ class Walk:
         self.clock = clock
         self.settings = settings
         self.pause = pause or threading.Event().wait
+        self._among: tuple[str, ...] = ()  # the choices of the prompt that is being answered
 
     def go(self, steps: tuple[Step, ...], typing: Typing) -> Outcome:
         """The first step's keys are typed already."""
         before = typing.version
+        self._among = tuple(choice.label for choice in typing.prompt.choices)
         for number, step in enumerate(steps, 1):
             if number > 1:
                 why = self._moved(steps[number - 2], typing)
@@ -258,7 +260,7 @@ class Walk:
     def _shows(self, text: str) -> bool:
         """TEXT is the choice that is highlighted now."""
         with self.watch.lock:
-            return is_highlighted(View.of(self.watch.screen), text)
+            return is_highlighted(View.of(self.watch.screen), text, self._among)
 
 
 def is_same_mode(one: LineFlags, other: LineFlags) -> bool:
