@@ -17,9 +17,10 @@ from atlasbridge.core.clock import SystemClock
 from atlasbridge.lab.dialogs import WALKS, Dialog, Walk
 from atlasbridge.lab.mockmodel.scene import LEAK
 from atlasbridge.lab.realtool import find_tool, tool_path
-from atlasbridge.lab.stage import Stage, StageError
+from atlasbridge.lab.stage import ENDS, Stage, StageError
 
 START_S = 300.0
+DIALOG_S = 120.0  # for a dialog, or the end of one, once the tool has started
 VERSION_S = 300.0  # some look for their services first
 SETTLE_S = 2.0  # a tool draws itself anew in a window of another size
 USUAL_SIZE = (120, 40)
@@ -148,7 +149,7 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
         _instruct(stage, reply.removeprefix("idle:"))
         seen.append("")
         return
-    prompt = stage.next_prompt(START_S)
+    prompt = stage.next_prompt(_patience_s(stage))
     if dialog.resize != (0, 0):
         prompt = _resized(stage, dialog)
     seen.append(prompt["prompt_id"])
@@ -164,7 +165,7 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
     status, answer = stage.reply(prompt, text, *words)
     if answer.get("reason") == "stale":  # the tool drew it anew just then: nothing was typed, and it is asked again
         again.append(str(answer.get("message")))
-        prompt = stage.next_prompt(START_S)
+        prompt = stage.next_prompt(_patience_s(stage))
         status, answer = stage.reply(prompt, text, *words)
     if status:
         raise StageError(f"the reply {reply!r} was refused: {answer.get('message')}\n{prompt['excerpt']}")
@@ -175,7 +176,18 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
     if menu and reply == "n" and not _chosen(stage, prompt).get("refuses"):
         raise StageError(f"`n` chose what does not refuse:\n{prompt['excerpt']}")
     if outcome != "resolved":
-        raise StageError(f"the prompt ended as {outcome} after {reply!r}:\n{prompt['excerpt']}\n{stage.text()}")
+        why = f"{outcome} ({_reason(stage, prompt)})"
+        raise StageError(f"the prompt ended as {why} after {reply!r}:\n{prompt['excerpt']}\n{stage.text()}")
+
+
+def _patience_s(stage: Stage) -> float:
+    return DIALOG_S if stage.named("prompt.raised") else START_S
+
+
+def _reason(stage: Stage, prompt: Mapping[str, Any]) -> str:
+    """Why a prompt did not end as it should."""
+    ended = [event for name in ENDS for event in stage.named(name) if event["prompt_id"] == prompt["prompt_id"]]
+    return str(ended[0].get("reason") or "no reason given") if ended else "not ended"
 
 
 def _resized(stage: Stage, dialog: Dialog) -> dict[str, Any]:
@@ -210,7 +222,7 @@ def _instruct(stage: Stage, text: str) -> None:
 def _await_idle(stage: Stage) -> None:
     """The input box, and nothing else asked before it."""
     asked = len(_questions(stage))
-    stage.next_prompt(START_S, idle=True)
+    stage.next_prompt(_patience_s(stage), idle=True)
     more = _questions(stage)[asked:]
     if more:
         raise StageError(f"asked although nothing should be: {more[0]['excerpt']}")
