@@ -119,6 +119,8 @@ def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> list[str]
         taken = _past_gutter([_set_back(row, min(margin, rule.indent)) for row in taken], rule.gutter)
     while taken and not taken[-1].strip():
         taken.pop()
+    while rule.after and taken and not taken[0].strip():
+        taken.pop(0)  # between the head and what follows it
     return [row.rstrip() for row in taken] or None
 
 
