@@ -10,6 +10,7 @@ from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, PromptType, Reject
 from atlasbridge.core.prompt.step import When
 from atlasbridge.core.recognition.highlight import is_highlighted
+from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
@@ -232,6 +233,24 @@ def test_only_the_list_that_is_answered_tells_what_is_highlighted(above: str, be
         rows = "".join(f"  {pointer if label == current else ' '} {label}\n" for label in ASKED)
         view = View.from_text(above + rows + below)
         assert [label for label in ASKED if is_highlighted(view, label, ASKED)] == [current]
+
+
+@pytest.mark.parametrize(
+    "foot", ["", "  ctrl+f fullscreen  ⇆ select  enter con", "   \x1b[38;5;178menter\x1b[0m confirm"]
+)
+@pytest.mark.parametrize("labels", [("Allow once", "Allow always", "Reject"), ("Confirm", "Cancel"), ("Yes", "No")])
+def test_of_choices_side_by_side_one_is_highlighted_whatever_stands_behind_them(
+    labels: tuple[str, ...], foot: str
+) -> None:
+    """Every one of them was once taken for the highlighted one: a lost arrow key, and a refusal allowed it."""
+    for current in labels:
+        screen = Screen(24, 80)
+        lit, plain = "\x1b[38;5;232m\x1b[48;5;178m", "\x1b[38;5;247m\x1b[48;5;234m"
+        row = "".join(f"{lit if label == current else plain} {label} \x1b[38;5;15m\x1b[48;5;234m " for label in labels)
+        above = f"\x1b[48;5;234m  ┃  {labels[-1]} and {labels[0]} were asked before\r\n\r\n"
+        screen.feed(f"{above}\x1b[48;5;234m  ┃  {row}{foot}\x1b[0m".encode())
+        view = View.of(screen)
+        assert [label for label in labels if is_highlighted(view, label, labels)] == [current]
 
 
 def test_a_word_that_begins_alike_elsewhere_is_not_the_choice() -> None:

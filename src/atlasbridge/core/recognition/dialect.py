@@ -76,7 +76,8 @@ class MenuRule:
     deaf_s: float = 0.0  # keys that come sooner after it has appeared are ignored by the tool
     permission: bool = False  # it asks whether something may be done: people want to know in which folder
     follow: str = ""  # a choice label that opens a second dialog
-    follow_keys: str = ""
+    follow_keys: str = ""  # what takes it: `enter?Words_of_the_second_dialog enter`
+    refuse_keys: str = ""  # as those, where what refuses opens a second dialog
 
 
 @frozen
@@ -293,6 +294,8 @@ class _Reader:
         for key in _PATTERNS:
             if table.get(key):
                 self._check_pattern(table[key], key, needle, number)
+        if table.get("follow") and "?" not in table.get("follow_keys", ""):
+            raise self.fail(needle, "`follow_keys` must say what its second dialog shows: `enter?Words enter`", number)
         for key, allowed in (("region", REGIONS), ("type", TYPES), ("choose", CHOOSE), ("kind", KINDS)):
             if key in table and table[key] not in allowed:
                 raise self.fail(needle, f"`{key}` is {table[key]!r}; allowed are {', '.join(allowed)}", number)

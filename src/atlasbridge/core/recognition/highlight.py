@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
 
 from atlasbridge.core.recognition.widgets.field_rows import find_form
 from atlasbridge.core.recognition.widgets.filtered_list import find_below, find_counted
@@ -20,7 +21,7 @@ from atlasbridge.core.recognition.widgets.list_rows import (
 )
 from atlasbridge.core.recognition.widgets.lit_list import find_lit_here, find_lit_list, find_marked, find_words_here
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
-from atlasbridge.core.recognition.widgets.side_by_side import find_lit_words, find_row
+from atlasbridge.core.recognition.widgets.side_by_side import find_across, find_lit_words, find_row
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.view import View
 
@@ -39,17 +40,18 @@ def is_highlighted(view: View, label: str, among: tuple[str, ...] = ()) -> bool:
         return f"{form.rows[form.current].label}:" == label
     wanted = _squeezed(label)
     own = {_squeezed(one): at for at, one in enumerate(among)}
-    menu = _deciding(view, wanted, own)
+    menu = _deciding(view, wanted, own, among)
     if menu is not None:
         return menu.current in _places(menu, wanted)
-    return any(wanted in _squeezed(view.lines[row]) and _stands_out(view, row, label) for row in range(len(view.lines)))
+    others = [one for one in among if not _alike(_squeezed(one), wanted)]
+    return _lit_somewhere(view, label) and not any(_lit_somewhere(view, other) for other in others)
 
 
-def _deciding(view: View, wanted: str, own: dict[str, int]) -> Menu | None:
+def _deciding(view: View, wanted: str, own: dict[str, int], among: tuple[str, ...]) -> Menu | None:
     """The menu whose highlight counts: the prompt's own, else the first that has the label."""
-    pointed = _own_list(view, own)
-    if pointed is not None and _places(pointed, wanted):
-        return pointed
+    for mine in (_own_list(view, own), find_across(view, _side_by_side(among)) if len(among) >= 2 else None):
+        if mine is not None and mine.current >= 0 and _places(mine, wanted):
+            return mine
     first = None
     for menu in _menus(view):
         if menu.current < 0 or not _places(menu, wanted):
@@ -59,6 +61,12 @@ def _deciding(view: View, wanted: str, own: dict[str, int]) -> Menu | None:
         alike = wanted in own and all(_squeezed(item.label) != wanted for item in menu.items)
         first = first or (None if alike else menu)
     return first
+
+
+@lru_cache(maxsize=16)
+def _side_by_side(labels: tuple[str, ...]) -> str:
+    words = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
+    return rf"(?-i:(?<!\S)(?:{words})(?!\S))"
 
 
 def _own_list(view: View, own: dict[str, int]) -> Menu | None:
@@ -117,6 +125,11 @@ def _menus(view: View) -> Iterator[Menu]:
 
 def _alike(have: str, wanted: str) -> bool:
     return bool(have) and (have.startswith(wanted) or wanted.startswith(have))
+
+
+def _lit_somewhere(view: View, label: str) -> bool:
+    wanted = _squeezed(label)
+    return any(wanted in _squeezed(view.lines[row]) and _stands_out(view, row, label) for row in range(len(view.lines)))
 
 
 def _stands_out(view: View, row: int, label: str) -> bool:

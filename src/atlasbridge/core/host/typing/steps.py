@@ -90,7 +90,7 @@ class Walk:
             case When.MAY_LEAVE:
                 return self._leaves(typing, number, count)
             case Only(text):
-                return None if self._came_to(text, before) and self._closed(step, typing) else Outcome("typed")
+                return None if self._came_to(text, before, typing) and self._closed(step, typing) else Outcome("typed")
             case Reach(text):
                 reached = self._reach(step.keys, text, before)
             case until:
@@ -158,10 +158,12 @@ class Walk:
 
     # Conditions
 
-    def _came_to(self, text: str, before: int) -> bool:
-        """Whether TEXT stands on the screen that the key has led to; what is drawn may still be from the key before."""
+    def _came_to(self, text: str, before: int, typing: Typing) -> bool:
+        """Whether TEXT stands on the screen that the key has led to; what is drawn may still be from the key before.
+        Where the question itself had these words (a command may), one more must have come."""
         self._await(When.REDRAWN, before)
-        return self._await(Stands(text), before, _ARRIVES_S)
+        had = typing.prompt.screen.count(text)
+        return self._wait_for(lambda: sum(line.count(text) for line in self.watch.screen.lines()) > had, _ARRIVES_S)
 
     def _closed(self, step: Step, typing: Typing) -> bool:
         """Esc has closed the dialog: while it stands there, words that follow would be keys of its menu."""
@@ -182,10 +184,12 @@ class Walk:
                 return False
         return False
 
-    def _await(self, until: Awaited, before: int, timeout_s: float | None = None) -> bool:
+    def _await(self, until: Awaited, before: int) -> bool:
         """Wait for a step's condition; False when its time is over."""
-        deadline = self.clock.now() + (self.settings.step_timeout_s if timeout_s is None else timeout_s)
-        condition = self._condition(until, before)
+        return self._wait_for(self._condition(until, before), self.settings.step_timeout_s)
+
+    def _wait_for(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        deadline = self.clock.now() + timeout_s
         while not condition():
             if self.clock.now() >= deadline:
                 return False
