@@ -163,7 +163,7 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
     text = reply.removeprefix("text:")
     words = ("--text",) if text != reply else ()
     status, answer = stage.reply(prompt, text, *words)
-    if answer.get("reason") == "stale":  # the tool drew it anew just then: nothing was typed, and it is asked again
+    if answer.get("reason") in ("stale", "not_open"):  # drawn anew just then: nothing was typed, and it is asked again
         again.append(str(answer.get("message")))
         prompt = stage.next_prompt(_patience_s(stage))
         status, answer = stage.reply(prompt, text, *words)
