@@ -76,8 +76,9 @@ class MenuRule:
     deaf_s: float = 0.0  # keys that come sooner after it has appeared are ignored by the tool
     permission: bool = False  # it asks whether something may be done: people want to know in which folder
     follow: str = ""  # a choice label that opens a second dialog
-    follow_keys: str = ""  # what takes it: `enter?Words_of_the_second_dialog enter`
-    refuse_keys: str = ""  # as those, where what refuses opens a second dialog
+    follow_keys: str = ""  # what takes it: `enter?Words_of_the_second_dialog enter`; a second Enter on the next
+    # permission would allow that, so it is typed only where those words stand
+    refuse_keys: str = ""  # what takes a choice that `refuse` names, wherever the highlight stands
 
 
 @frozen

@@ -177,7 +177,7 @@ class Walk:
         for _ in range(_MOST_MOVES):
             if not (self._await(When.CHANGED, before) and self._await(When.SETTLED, 0)):
                 return False
-            if self._shows(text):
+            if self._shows(text) and self._wait_for(self._held(lambda: self._shows(text)), 2 * _HELD_S):
                 return True
             before = self.watch.screen.version
             if not self.inlet.send(keys):

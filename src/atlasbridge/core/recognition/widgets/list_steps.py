@@ -23,27 +23,24 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
         return (Step(item.number.encode(), When.DRAINED), Step(ENTER))
     if rule.choose == "digit_shows" and item.number:
         return (Step(item.number.encode(), Shows(item.label[:60])), Step(ENTER))
+    if rule.refuse_keys and rule.refuse and compiled(rule.refuse).search(item.label):
+        return named_steps(view, rule.refuse_keys)
     moves = move_steps(view, menu.current, at, rule.across, item.label, menu.upwards)
-    if (menu.gaps and len(moves) > 0) or len(moves) > numbers.SEEN_MOVES:
+    labelled = bool(rule.labels and moves)  # such a row may be drawn anew, and its highlight begin again at the first
+    if (menu.gaps and len(moves) > 0) or len(moves) > numbers.SEEN_MOVES or labelled:
         moves = (Step(moves[-1].keys, Reach(item.label[:60])),)
-    moves = _seen_moves(menu, at, moves, rule.across)
+    moves = _seen_moves(menu, at, moves)
     if item.box.startswith("(") and not item.checked and menu.how != "mark":
         return (*moves, Step(b" ", When.DRAINED), Step(ENTER))  # a radio list: Enter takes the one that was marked
-    return (*moves, *(named_steps(view, _follow_keys(rule, item.label)) or (Step(ENTER),)))
+    if rule.follow and compiled(rule.follow).search(item.label):
+        return (*moves, *named_steps(view, rule.follow_keys))
+    return (*moves, Step(ENTER))
 
 
-def _follow_keys(rule: MenuRule, label: str) -> str:
-    """Where a second dialog comes: an Enter behind the first answers whatever stands there, and that may be the next
-    permission; so each of them names what it waits for."""
-    if rule.refuse_keys and compiled(rule.refuse).search(label):
-        return rule.refuse_keys
-    return rule.follow_keys if rule.follow and compiled(rule.follow).search(label) else ""
-
-
-def _seen_moves(menu: Menu, at: int, moves: tuple[Step, ...], across: bool) -> tuple[Step, ...]:
-    """Where a pointer shows it, or choices side by side, each arrow is seen to have moved it: a spinner beside the list
-    changes the screen, too, and a program that gets two arrows at once may take them for one key."""
-    if not (menu.how == "pointer" or across) or menu.current < 0 or menu.gaps or len(moves) < 2:
+def _seen_moves(menu: Menu, at: int, moves: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Where a pointer shows it, each arrow is seen to have moved it: a spinner beside the list changes the screen, too,
+    and a program that gets two arrows at once may take them for one key."""
+    if menu.how != "pointer" or menu.current < 0 or menu.gaps or len(moves) < 2:
         return moves
     way = 1 if at > menu.current else -1
     between = range(menu.current + way, at, way)
