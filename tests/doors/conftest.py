@@ -31,10 +31,11 @@ class Desk:
         self.reply(prompt["prompt_id"], value, **how)
         return prompt
 
-    def reply(self, prompt_id: str, value: str, **how: Any) -> None:
-        """From a terminal of their own: a program cannot answer what it asks itself."""
+    def reply(self, prompt_id: str, value: str, **how: Any) -> str:
+        """From a terminal of their own: a program cannot answer what it asks itself.  Returns what they are told."""
         outcome = self._person.request(self.hub.home, "reply", prompt_id=prompt_id, value=value, **how)
         assert outcome["ok"], outcome
+        return str(outcome["message"])
 
     def try_reply(self, prompt_id: str, value: str) -> bool:
         """Whether it was taken; a hub that dies meanwhile has not said so."""

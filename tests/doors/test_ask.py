@@ -26,6 +26,13 @@ def test_a_choice_is_printed_by_its_label(desk: Desk) -> None:
     assert asking.communicate(timeout=30)[0] == "production\n" and asking.returncode == 0
 
 
+def test_who_answers_reads_that_it_was_given_for_nothing_is_typed_here(desk: Desk) -> None:
+    asking = desk.hub.popen("ask", "Where to?", "--choice", "staging", "--choice", "production", "--label", "nightly")
+    prompt = desk.next()
+    assert desk.reply(prompt["prompt_id"], "production").startswith('Gave "2. production" to nightly, the answer of ')
+    assert asking.communicate(timeout=30)[0] == "production\n"
+
+
 def test_a_refusing_choice_is_a_no(desk: Desk) -> None:
     asking = desk.hub.popen("ask", "Where to?", "--choice", "staging", "--choice", "Cancel")
     desk.answer("cancel")  # a choice of that name comes before the command of that name

@@ -85,6 +85,21 @@ def test_a_new_name_is_used_everywhere_recorded_and_kept_by_the_host(hub: HubPro
         known(hub, 0)
 
 
+def test_who_gives_a_name_that_another_session_has_is_told(hub: HubProcess) -> None:
+    with FakeHost(hub.home, label="web") as host, FakeHost(hub.home, label="api") as other:
+        known(hub, 2)
+        assert hub.cli("rename", "api", "jobs").stderr == ""
+        said = hub.cli("rename", "jobs", "Web").stderr
+        assert host.session_id[:8] in said and "has this name, too" in said
+        assert hub.cli("rename", other.session_id, "Web").stderr == said
+        hub.cli("rename", other.session_id, "jobs")
+        started = hub.cli("run", "--detach", "--name", "jobs", "sh", "-c", "exit 0")
+        assert started.returncode == 0 and f"{other.session_id[:8]} (jobs) has this name, too" in started.stderr
+        host.end()
+        other.end()
+        known(hub, 0)
+
+
 def test_a_real_host_keeps_its_new_name_over_a_restart_of_the_hub_and_is_attached_by_it(hub: HubProcess) -> None:
     with run_in(hub.home.root, "sh", "-c", "echo ready; read a", options=("--detach", "--name", "first")) as start:
         assert start.wait_exit() == 0

@@ -81,3 +81,11 @@ def find_running(home: Home, said: str) -> str:
         raise NotFound(text, f"say which: {listed(candidates)}" if candidates else "start one with: atlasbridge run")
     whole = [item.id for item in candidates if said.lower().startswith(item.id)]  # a door knows the short id alone
     return whole[0] if whole else find_session_id(said, candidates)
+
+
+def warn_of_same_name(name: str, running: Iterable[Named]) -> str:
+    """What to say to who gives a name that others have: each command will have to be told which is meant.  "": none."""
+    same = [item for item in running if item.live and item.name.lower() == name.lower()]
+    if not name or not same:
+        return ""
+    return f"{listed(same)} has this name, too: commands will ask which of them is meant"

@@ -191,6 +191,7 @@ def make_plan(options: RunOptions) -> Plan:
 def say_before(options: RunOptions) -> bool:
     """What a person should read before the tool draws.  True: where the page is could not be said yet."""
     warn_of_version(options)
+    warn_of_same_name(options)
     if not options.hub or options.detach or not os.isatty(2):
         return False
     announced = announce_page()
@@ -242,6 +243,23 @@ def warn_of_version(options: RunOptions) -> None:
     sentence = bootstrap.warn_of_version(options.command[0])
     if sentence:
         sys.stderr.write(f"atlasbridge: {sentence}\n")
+
+
+def warn_of_same_name(options: RunOptions) -> None:
+    if not options.hub or not options.label:
+        return
+    from atlasbridge.cli import by_name
+    from atlasbridge.core.daemon.request import HubClient
+    from atlasbridge.core.errors import HubUnavailable
+    from atlasbridge.core.home import Home
+
+    try:
+        with HubClient(Home.find(os.environ), timeout_s=2.0) as hub:
+            said = by_name.warn_of_same_name(options.label, by_name.sessions_of(hub))
+    except HubUnavailable:
+        return  # it will be started by this very run: no other session is known to anybody
+    if said:
+        sys.stderr.write(f"atlasbridge: {said}\n")
 
 
 def warn_of_older_hub() -> None:

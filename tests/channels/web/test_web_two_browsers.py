@@ -195,6 +195,7 @@ def shows_all_at_a_tap(browser: Any, card: str, box: str) -> None:
     cut = f'const box = document.querySelector("{card} {box}"); return box.scrollHeight > box.clientHeight'
     wait_text(browser, more, "lines are out of sight")
     assert browser.execute_script(cut)
+    steady(browser)
     find(browser, more).click()
     wait(browser, lambda it: not it.execute_script(cut))
     wait(browser, lambda it: not it.find_elements("css selector", more))

@@ -12,6 +12,7 @@ from atlasbridge.core.prompt.model import PromptRecord
 from atlasbridge.core.prompt.reply import Receipt
 from atlasbridge.core.prompt.spoken import TIMER, call_person, quote_answer
 from atlasbridge.core.session.model import SessionRecord
+from atlasbridge.core.session.naming import DOORS
 from atlasbridge.core.store.ledger import Ledger
 from atlasbridge.core.visible import visible
 
@@ -42,11 +43,14 @@ class Receipts:
         return self.make("received", f"Answered with {_answer(record)} by {self._who(record)}.", record)
 
     def typed(self, record: PromptRecord) -> Receipt:
-        where = self._name(record)
+        session = self._ledger.session(record.session_id)
+        did, where = ("gave", "to") if session and session.tool in DOORS else ("typed", "into")
+        where = f"{where} {self._name(record)}"
         if record.decided_by == TIMER:
-            sentence = f"Nobody answered in time: typed the safe default {_answer(record)} into {where}."
+            sentence = f"Nobody answered in time: {did} the safe default {_answer(record)} {where}."
             return self.make("default_typed", sentence, record)
-        return self.make("typed", f"Typed {_answer(record)} into {where}, the answer of {self._who(record)}.", record)
+        sentence = f"{did.capitalize()} {_answer(record)} {where}, the answer of {self._who(record)}."
+        return self.make("typed", sentence, record)
 
     def taken(self, record: PromptRecord) -> Receipt:
         if record.decided_by == TIMER:

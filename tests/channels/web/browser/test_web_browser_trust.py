@@ -93,9 +93,35 @@ def test_the_worker_keeps_every_file_of_the_page() -> None:
     assert listed == there - {"/sw.js"}
 
 
-def test_every_module_is_fetched_at_once_and_not_one_after_the_other() -> None:
-    early = set(re.findall(r'rel="modulepreload" href="/([\w.-]+)"', (STATIC / "index.html").read_text()))
-    assert early == {path.name for path in STATIC.glob("*.js")} - {"sw.js", "main.js"}
+def imported_by(*names: str) -> set[str]:
+    """These files and all that they import before they begin."""
+    known: set[str] = set()
+    left = list(names)
+    while left:
+        name = left.pop()
+        known.add(name)
+        named = re.findall(r'^(?:import|export) [^(]*?"/([\w.-]+)";', (STATIC / name).read_text(), re.MULTILINE)
+        left += set(named) - known
+    return known
+
+
+def test_every_module_of_the_first_card_is_fetched_at_once_and_no_other() -> None:
+    early = re.findall(r'rel="modulepreload" href="/([\w.-]+)"', (STATIC / "index.html").read_text())
+    assert early == sorted(imported_by("main.js") - {"main.js"})
+
+
+def test_the_other_views_are_fetched_right_after_the_first_card_and_not_when_one_is_opened(
+    hub: ThreadedHub, browser: webdriver.Chrome
+) -> None:
+    wait_text(browser, "#link", "live")
+    others = imported_by("main.js", "others.js") - imported_by("main.js")
+    assert imported_by("main.js", "others.js") == {path.name for path in STATIC.glob("*.js")} - {"sw.js"}
+    there = "return performance.getEntriesByType('resource').map((one) => new URL(one.name).pathname.slice(1))"
+    wait(browser, lambda _: others <= set(browser.execute_script(there)))
+    hub.run(hub.hub.stop())
+    for view in ("sessions", "history", "audit", "rules", "figures"):
+        browser.find_element("css selector", f"#tabs a[href='#{view}']").click()
+        find(browser, f"#tabs a[href='#{view}'][aria-current=page]")
 
 
 def test_who_loses_a_race_is_told_which_answer_was_used_and_by_whom(
@@ -320,5 +346,5 @@ def test_what_still_waits_after_its_time_is_shown_and_can_be_asked_again(
     wait_text(browser, "[data-late]", "still stands on the screen")
     assert "Nothing waits for you" not in text_of(browser, "main")
     browser.refresh()
-    find(browser, "[data-late] button").click()
+    find(browser, "[data-late] button.main").click()
     wait(browser, lambda _: hub.desk.asked_again == [record.prompt_id])

@@ -1,19 +1,14 @@
 // Begins the page: the login, the live stream, and which view is shown.
 
 import { follow, load } from "/api.js";
-import { auditView } from "/audit.js";
 import { el, toast } from "/dom.js";
-import { figuresView } from "/figures.js";
 import { setLink, subscribe, take } from "/model.js";
 import { renew, startTelling, worker } from "/notify.js";
 import { promptsView } from "/prompts.js";
-import { historyView } from "/records.js";
-import { rulesView } from "/rules.js";
-import { sessionView } from "/session.js";
-import { sessionsView } from "/sessions.js";
 import { login, loginView, settingsView } from "/settings.js";
 
-const VIEWS = { prompts: promptsView, prompt: promptsView, sessions: sessionsView, session: sessionView, history: historyView, audit: auditView, rules: rulesView, figures: figuresView, settings: settingsView };
+const VIEWS = { prompts: promptsView, prompt: promptsView, settings: settingsView };
+const OTHERS = ["sessions", "session", "history", "audit", "rules", "figures"]; // by others.js, once the first card can be drawn
 const PARENTS = { session: "sessions", prompt: "prompts" };
 const OUT = "This browser is not let in (any more): its login was ended, or something else answers at this address.";
 const STRANGER = "Something else than your hub answers at this address. Nothing was sent to it. Ask on the computer: atlasbridge hub status";
@@ -26,10 +21,19 @@ let leave = () => {};
 let shown = null;
 let stop = () => {};
 let entered = false;
+let fetching = null;
+
+// The other views are fetched as soon as the hub has proved itself, not when somebody opens one: by then, something else
+// might listen at this address.
+function fetchOthers() {
+  fetching ||= import("/others.js").then((others) => { Object.assign(VIEWS, others); }, () => { fetching = null; toast("The other views could not be loaded. Reload the page."); });
+  return fetching;
+}
 
 function route() {
   if (!entered) return;
   const [name, id] = window.location.hash.slice(1).split("/");
+  if (OTHERS.includes(name) && !VIEWS[name]) { fetchOthers().then(() => VIEWS[name] && route()); return; }
   const known = Object.hasOwn(VIEWS, name) ? name : "prompts";
   const same = VIEWS[known] === shown && leave.go;
   shown = VIEWS[known];
@@ -85,6 +89,7 @@ async function begin() {
     Object.assign(page, { host: change.host, version: change.version });
     document.getElementById("host").textContent = change.host;
     renew(change.shell, newShell);
+    fetchOthers();
   });
   startTelling();
   worker();
