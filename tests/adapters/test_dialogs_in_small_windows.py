@@ -64,3 +64,18 @@ def test_a_dialog_that_has_partly_left_the_screen_is_never_taken_for_the_empty_i
     """Words for the agent, and the Enter behind them, would answer the dialog."""
     found = find("openhands", "\n".join(openhands("Yes", 0).split("\n")[gone:]))
     assert found is None or not found.constraints.get("idle")
+
+
+@pytest.mark.parametrize(
+    "action", ["▶ Make a file: $ touch x", "▶ Make a file that has\n    a long name: $ touch x", "▼ Edit"]
+)
+@pytest.mark.parametrize(("mark", "idle"), [(" ✓", True), (" ✗", True), ("", False), ("  ▆", False), (" ✓   ▆", True)])
+def test_an_action_that_nobody_has_decided_keeps_the_input_box_from_being_idle(
+    action: str, mark: str, idle: bool
+) -> None:
+    """A window that shrank hides the whole dialog, and it still has the keys."""
+    said = f"  ▶ Loaded: 6 tools\n\n  > please do it\n\n  {action}{mark}\n\n\n"
+    found = find("openhands", said + BOX)
+    assert bool(found and found.constraints.get("idle")) is idle
+    found = find("openhands", f"{said}  All done.\n\n\n" + BOX)
+    assert found is not None and found.constraints.get("idle")
