@@ -112,7 +112,7 @@ def walk_through(tool: str, walk: Walk, size: tuple[int, int] = USUAL_SIZE) -> I
                 raised,
                 ways,
             )
-            if wrong and not _recover(stage):
+            if wrong and not _recover(stage, size):
                 return
 
 
@@ -252,13 +252,18 @@ def _effect(stage: Stage, dialog: Dialog) -> str:
     return "; ".join(wrong)
 
 
-def _recover(stage: Stage) -> bool:
+def _recover(stage: Stage, size: tuple[int, int]) -> bool:
     """Leave whatever is open, so that the next dialog can be walked."""
     if stage.named("session.ended"):
         return False
+    if (stage.screen.cols, stage.screen.rows) != size:
+        stage.resize(size[1], size[0])
+        stage.pass_time(SETTLE_S)
     if stage.open_idle():
         return True
-    stage.type(b"\x1b")
+    asked = stage.open_question()
+    if asked is None or stage.reply(asked, "n")[0]:
+        stage.type(b"\x1b")
     try:
         stage.next_prompt(10.0, idle=True)
     except StageError:

@@ -70,6 +70,7 @@ class MenuRule:
     text_submit: str = ""  # what ends own words in such a list; "": it takes none
     hotkeys: str = r"\((\w|esc)\)\s*$"
     across: bool = False  # the choices stand side by side
+    apart: bool = False  # empty rows may stand between it and the input box at the foot
     unpointed: bool = False  # nothing points at the highlighted choice: rows that count are enough
     labels: str = ""  # their labels, where nothing else tells them apart from other words in the row; with the groups
     # `key` and `label` where each has a key of its own: `[y] Approve`

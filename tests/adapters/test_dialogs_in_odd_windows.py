@@ -1,4 +1,4 @@
-"""Dialogs of the tools as small windows show them: all choices, what refuses, and never an input box in their place."""
+"""Dialogs of the tools as small and large windows show them: all choices, what refuses, and never an input box in their place."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def test_a_question_whose_hints_stand_in_two_rows_can_be_refused(tool: str, hint
     assert [choice.label for choice in found.choices if choice.refuses] == ["Cancel"]
 
 
-def openhands(current: str, bar_at: int) -> str:
+def openhands(current: str, bar_at: int, apart: int = 2) -> str:
     rows = ["  > please do it", "", "  ▶ Make a file: $ touch x", "", "  🔍 Confirm 1 action(s)?", ""]
     rows += [f"  {'>' if label == current else ' '} {label}" for label in LABELS]
     rows[bar_at] = f"{rows[bar_at]:<60}▆"  # the end of a scroll bar
-    return "\n".join(rows) + "\n\n\n" + BOX
+    return "\n".join(rows) + "\n" * (apart + 1) + BOX
 
 
 @pytest.mark.parametrize("current", LABELS)
@@ -57,6 +57,12 @@ def test_the_end_of_a_scroll_bar_beside_the_dialog_changes_nothing(current: str,
     assert [choice.label for choice in found.choices] == list(LABELS)
     assert [choice.label for choice in found.choices if choice.refuses] == ["No"]
     assert [choice.label for choice in found.choices if choice.always] == ["Always", "Auto LOW/MED"]
+
+
+@pytest.mark.parametrize("apart", [0, 2, 20, 45])
+def test_empty_rows_between_the_dialog_and_the_input_box_of_a_large_window_change_nothing(apart: int) -> None:
+    found = find("openhands", openhands("No", 0, apart))
+    assert found is not None and [choice.label for choice in found.choices if choice.default] == ["No"]
 
 
 @pytest.mark.parametrize("gone", range(1, 9))
