@@ -29,6 +29,7 @@ STRANGE = {
     ("cline", "walk"),
     ("gptme", "idle"),
     ("goose", "idle"),
+    ("openhands", "walk"),  # raised as unknown: its list stands above an input box
 }
 
 

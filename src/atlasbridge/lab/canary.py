@@ -23,6 +23,7 @@ START_S = 300.0
 DIALOG_S = 120.0  # for a dialog, or the end of one, once the tool has started
 VERSION_S = 300.0  # some look for their services first
 SETTLE_S = 2.0  # a tool draws itself anew in a window of another size
+REDRAW_S = 5.0
 USUAL_SIZE = (120, 40)
 FILES = ("made-by-bash.txt", "made-by-bash-2.txt", "written.txt", "fetched.html", "read-answer.txt")
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
@@ -149,15 +150,12 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
         _instruct(stage, reply.removeprefix("idle:"))
         seen.append("")
         return
-    prompt = stage.next_prompt(_patience_s(stage))
+    prompt = _asking(stage, dialog)
     if dialog.resize != (0, 0):
         prompt = _resized(stage, dialog)
     seen.append(prompt["prompt_id"])
     if dialog.last and _hides(prompt, dialog.last):
         raise StageError(f"said to be complete, but {dialog.last!r} is not shown:\n{prompt['excerpt']}")
-    asks = dialog.asks.replace("{folder}", str(stage.folder))
-    if asks not in prompt["excerpt"]:
-        raise StageError(f"{asks!r} is not in the excerpt:\n{prompt['excerpt']}")
     if LEAK[-16:] in json.dumps(prompt):
         raise StageError(f"a secret is on its way:\n{prompt['excerpt']}")
     text = reply.removeprefix("text:")
@@ -178,6 +176,19 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
     if outcome != "resolved":
         why = f"{outcome} ({_reason(stage, prompt)})"
         raise StageError(f"the prompt ended as {why} after {reply!r}:\n{prompt['excerpt']}\n{stage.text()}")
+
+
+def _asking(stage: Stage, dialog: Dialog) -> dict[str, Any]:
+    """The prompt that shows what it should.  Some tools draw a dialog before they know all of it: that prompt is
+    withdrawn, and it is asked again."""
+    prompt = stage.next_prompt(_patience_s(stage))
+    asks = dialog.asks.replace("{folder}", str(stage.folder))
+    while asks not in prompt["excerpt"]:
+        try:
+            prompt = stage.next_prompt(REDRAW_S)
+        except StageError:
+            raise StageError(f"{asks!r} is not in the excerpt:\n{prompt['excerpt']}") from None
+    return prompt
 
 
 def _patience_s(stage: Stage) -> float:
