@@ -1,4 +1,4 @@
-"""Dialogs of the tools as small and large windows show them: all choices, what refuses, and never an input box in their place."""
+"""Dialogs of the tools as small and large windows show them: all choices, and never an input box in their place."""
 
 from __future__ import annotations
 
