@@ -153,6 +153,8 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
     prompt = _asking(stage, dialog)
     if dialog.resize != (0, 0):
         prompt = _resized(stage, dialog)
+    if prompt["type"] == "unknown":
+        raise StageError(f"raised as unknown, for a person to look at; the screen shows:\n{stage.text()}")
     seen.append(prompt["prompt_id"])
     if dialog.last and _hides(prompt, dialog.last):
         raise StageError(f"said to be complete, but {dialog.last!r} is not shown:\n{prompt['excerpt']}")
