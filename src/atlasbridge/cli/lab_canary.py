@@ -103,16 +103,17 @@ Not used, and why:
   model's; `approvals.timeout` and `clarify.timeout` in its settings say when.  Its question knows no refusal but
   Ctrl-C, which stops the run: `n` is refused with the list of choices.  Words beside a refusal: it takes none.  Not
   walked: its passwords (`sudo`, keys for skills; they are asked as secrets), its model list, `hermes --tui`, its setup.
-- Kilo asks as OpenCode does, and has OpenCode's rules and a few of its own.  There is no program for arm64; 7.7.9 for x64
-  was walked with a runtime and libraries for arm64.  Of 7.8.1 the registry had no program for Linux at all.  What refuses
-  opens a field for words there, which is sent empty.  Some of its dialogs are drawn in two steps; an answer to the first
-  is refused as stale, and nothing is typed.  Its server's and plugins' ways are not used.
+- Kilo asks as OpenCode does, and has OpenCode's rules and a few of its own.  There is no program for arm64; 7.7.9 for
+  x64 was walked with a runtime and libraries for arm64.  Of 7.8.1 the registry had no program for Linux at all.  What
+  refuses opens a field for words there, which is sent empty.  Some of its dialogs are drawn in two steps; an answer
+  to the first is refused as stale, and nothing is typed.  Its server's and plugins' ways are not used.
 - OpenHands (Python 3.12) was walked at 80x24 as a whole.  What it would do stands in one row above the list, several
-  actions are confirmed at once: never taken for whole.  Its dialog stands in the text and not in a place of its own: at
-  40x15 it does not fit and is raised as `unknown`, and when a window shrinks while it is open OpenHands leaves it out of
-  sight, with the keys; then no empty input box is raised, and a person must look.  Not walked: its settings, `/confirm`.
-- OpenCode and Kilo ask the registry for a package of types before they start plugins, once per folder of settings; with
-  our plugin OpenCode waits for that at its first start, and without a connection for minutes.
+  actions are confirmed at once: never taken for whole.  Its dialog stands in the text and not in a place of its own:
+  at 40x15 it does not fit and is raised as `unknown`, and when a window shrinks while it is open OpenHands leaves it
+  out of sight, with the keys; then no empty input box is raised, and a person must look.  Not walked: its settings,
+  `/confirm`.
+- OpenCode and Kilo ask the registry for a package of types before they start plugins, once per folder of settings;
+  with our plugin OpenCode waits for that at its first start, and without a connection for minutes.
 - Droid: `droid` 0.215.0 and `@factory/cli` 0.225.1 have no program for arm64 in the registry; 0.225.2 for x64 says its
   version in an emulator, and was too slow there to be walked.  The rules for programs in general serve it.
 - Copilot asks for an address inside a command before it asks for the command: two prompts.
