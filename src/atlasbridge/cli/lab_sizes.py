@@ -102,10 +102,11 @@ def _newest(rows: list[Row]) -> dict[tuple[str, str, str], Row]:
 
 def _assembled(rows: list[Row]) -> str:
     """A page of several runs says so: the tools did not meet the same machine, nor always the same AtlasBridge."""
-    runs = len({row.get("run", "") for row in rows})
-    if runs < 2:
+    runs = {row.get("run", "") for row in rows}
+    if len(runs) < 2:
         return ""
-    return f"\nPut together from {runs} runs; of several walks of the same dialog the newest counts.\n"
+    number = "several" if "" in runs else len(runs)
+    return f"\nPut together from {number} runs; of several walks of the same dialog the newest counts.\n"
 
 
 def _not_walked(groups: dict[tuple[str, str], list[Row]]) -> list[str]:
