@@ -72,7 +72,7 @@ lab: $(READY) ## the Prompt Lab: all scenarios
 
 lab-real: $(READY) ## the real AI CLIs against a mock model, every dialog
 	tools/install-extras tools-all
-	ATLASBRIDGE_LAB_REAL=1 $(BIN)/python -m pytest -q -m tools tests/tools $(ARGS)
+	ATLASBRIDGE_LAB_REAL=1 $(BIN)/python -m pytest -q -n 2 -m tools tests/tools $(ARGS)
 
 torture: $(READY) ## long attacks on every promise; prints what was tried and found
 	$(BIN)/python -m tests.torture $(ARGS)

@@ -86,3 +86,10 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(DialectError) as caught:
         load_dialect("nothing")
     assert "generic" in caught.value.hint
+
+
+def test_a_second_dialog_must_be_named_before_anything_is_typed_into_it() -> None:
+    menu = '[[menu]]\nid = "x"\nfollow = "^Always"\nfollow_keys = "{}"\n'
+    with pytest.raises(DialectError, match="must say what its second dialog shows"):
+        parse_dialect('name = "x"\n' + menu.format("enter"), "x.toml")
+    assert parse_dialect('name = "x"\n' + menu.format("enter?Are_you_sure enter"), "x.toml").menus

@@ -99,7 +99,19 @@ def test_the_page_of_sizes_counts_by_kind_and_names_each_failure() -> None:
     assert "| codex | 0.166.0 | 120x40 | 1 of 1 | none | 1 of 1 | none |" in page
     assert "- codex 40x15, bash: n: no \\| choice" in page
     mended = render_sizes([{**row.to_json(), "version": "0.166.0"} for row in (*rows, replace(rows[1], ok=True))])
-    assert "0 of 1" not in mended and mended.endswith("None.\n")  # of several walks the newest counts
+    assert "0 of 1" not in mended and "## Failures\n\nNone.\n" in mended  # of several walks the newest counts
+
+
+def test_the_page_of_sizes_says_what_was_not_walked_and_that_it_comes_of_several_runs() -> None:
+    failed = Result("goose", "sizes", "start", False, "in vain", size="200x60")
+    row = {**failed.to_json(), "version": "1.52.0", "run": "one"}
+    later = {**replace(failed, dialog="bash: y", ok=True, kind="answered", raised=True).to_json(), "version": "1.52.0"}
+    page = render_sizes([row])
+    assert "- goose 200x60, start: in vain" in page and "Put together" not in page
+    assert "- goose: 40x15, 60x20, 80x24, 120x40\n" in page and "- aider: 40x15, 60x20, 80x24, 120x40, 200x60\n" in page
+    page = render_sizes([row, {**later, "run": "two"}])
+    assert "Put together from 2 runs" in page
+    assert "| goose | 1.52.0 | 200x60 | 1 of 1 | 1 of 1 | none | none |" in page and "in vain" not in page
 
 
 @pytest.mark.parametrize("tool", WALKS)

@@ -103,16 +103,19 @@ Not used, and why:
   model's; `approvals.timeout` and `clarify.timeout` in its settings say when.  Its question knows no refusal but
   Ctrl-C, which stops the run: `n` is refused with the list of choices.  Words beside a refusal: it takes none.  Not
   walked: its passwords (`sudo`, keys for skills; they are asked as secrets), its model list, `hermes --tui`, its setup.
-- Kilo 7.7.9 asks as OpenCode does, and has OpenCode's rules and a few of its own; no version was walked whole, so `run`
-  says that it was never walked.  There is no program for arm64; the one for x64 was made to run with a runtime and
-  libraries for arm64, and on it were seen: the input box, a command with its three choices, and a refusal that left the
-  file unmade.  The refusal opened a field for words; that the rules now send it empty was not tried.  Its server's and
-  plugins' ways are not used.
-- OpenHands 1.16.0 (Python 3.12) has rules for its input box and its permissions; no version was walked whole.  Seen: a
-  command with its choices, allowed, and the file made.  A refusal does not get through yet: the highlight is led to
-  "No", and as that cannot be told for certain beside the arrows of its history, Enter is not pressed; the dialog stays,
-  the file is not made, and the reply is told to have failed.  What it would do stands in one row above the list,
-  several actions are confirmed at once: never taken for whole.
+- Kilo asks as OpenCode does, and has OpenCode's rules and a few of its own.  There is no program for arm64; 7.7.9 for
+  x64 was walked with a runtime and libraries for arm64, on a machine with much other work, and two of its dialogs were
+  not right, so that `run` says that it was never walked.  Of 7.8.1 the registry had no program for Linux at all.  What
+  refuses opens a field for words there, which is sent empty.  Some of its dialogs are drawn in two steps: an answer to
+  the first is refused as stale, and nothing is typed; or, when it came before the second step, the dialog is asked once
+  more for a moment and then withdrawn.  Its server's and plugins' ways are not used.
+- OpenHands (Python 3.12) was walked at 80x24 as a whole.  What it would do stands in one row above the list, several
+  actions are confirmed at once: never taken for whole.  Its dialog stands in the text and not in a place of its own:
+  at 40x15 it does not fit and is raised as `unknown`, and when a window shrinks while it is open OpenHands leaves it
+  out of sight, with the keys; then no empty input box is raised, and a person must look.  Not walked: its settings,
+  `/confirm`.
+- OpenCode and Kilo ask the registry for a package of types before they start plugins, once per folder of settings;
+  with our plugin OpenCode waits for that at its first start, and without a connection for minutes.
 - Droid: `droid` 0.215.0 and `@factory/cli` 0.225.1 have no program for arm64 in the registry; 0.225.2 for x64 says its
   version in an emulator, and was too slow there to be walked.  The rules for programs in general serve it.
 - Copilot asks for an address inside a command before it asks for the command: two prompts.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from atlasbridge.cli.printing import print_line
+from atlasbridge.core.clock import SystemClock, iso
 
 if TYPE_CHECKING:
     from atlasbridge.lab.canary import Result
@@ -32,11 +33,12 @@ def walk_tools(tools: tuple[str, ...], only: str, as_json: bool, results: Path |
     from atlasbridge.lab.sizes import SIZES, walk_sizes
 
     rows = _before(results)
+    run = iso(SystemClock().wall())
     sizes = tuple(size for size in SIZES if only in f"{size[0]}x{size[1]}")
     for tool in tools:
         version = version_of(tool)
         for result in walk_sizes(tool, sizes):
-            row = {**result.to_json(), "version": version}
+            row = {**result.to_json(), "version": version, "run": run}
             rows.append(row)
             if results is not None:
                 with results.open("a", encoding="utf-8") as file:
@@ -64,12 +66,12 @@ def _show(result: Result, row: Row, as_json: bool) -> None:
 
 def render_sizes(rows: list[Row]) -> str:
     """A row per tool and size, and a line per failure.  Of several walks of the same dialog the newest counts."""
-    newest: dict[tuple[str, str, str], Row] = {(row["tool"], row["size"], row["dialog"]): row for row in rows}
+    newest = _newest(rows)
     groups: dict[tuple[str, str], list[Row]] = {}
     for (tool, size, _), row in newest.items():
         groups.setdefault((tool, size), []).append(row)
     parts = [
-        HEAD,
+        HEAD + _assembled(rows),
         "| tool | version | size | recognised | answered | refused | silent |",
         "|---|---|---|---|---|---|---|",
     ]
@@ -83,7 +85,38 @@ def render_sizes(rows: list[Row]) -> str:
     failed = [row for row in newest.values() if not row["ok"]]
     parts += ["", "## Failures", ""]
     parts += [f"- {row['tool']} {row['size']}, {row['dialog']}: {_first_line(row['detail'])}" for row in failed]
-    return "\n".join(parts if failed else [*parts, "None."]) + "\n"
+    missing = _not_walked(groups)
+    parts += [] if failed else ["None."]
+    parts += ["", "## Not walked", "", *(missing or ["Nothing."])]
+    return "\n".join(parts) + "\n"
+
+
+def _newest(rows: list[Row]) -> dict[tuple[str, str, str], Row]:
+    """That a tool did not start is forgotten once it did."""
+    found: dict[tuple[str, str, str], Row] = {}
+    for row in rows:
+        found.pop((row["tool"], row["size"], "start"), None)
+        found[row["tool"], row["size"], row["dialog"]] = row
+    return found
+
+
+def _assembled(rows: list[Row]) -> str:
+    """A page of several runs says so: the tools did not meet the same machine, nor always the same AtlasBridge."""
+    runs = {row.get("run", "") for row in rows}
+    if len(runs) < 2:
+        return ""
+    number = "several" if "" in runs else len(runs)
+    return f"\nPut together from {number} runs; of several walks of the same dialog the newest counts.\n"
+
+
+def _not_walked(groups: dict[tuple[str, str], list[Row]]) -> list[str]:
+    """A line per tool that has sizes left."""
+    from atlasbridge.lab.dialogs import WALKS
+    from atlasbridge.lab.sizes import SIZES
+
+    sizes = [f"{columns}x{rows}" for columns, rows in SIZES]
+    left = {tool: [size for size in sizes if (tool, size) not in groups] for tool in WALKS}
+    return [f"- {tool}: {', '.join(missing)}" for tool, missing in left.items() if missing]
 
 
 def _share(rows: list[Row], field: str) -> str:

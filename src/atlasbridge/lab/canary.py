@@ -17,11 +17,13 @@ from atlasbridge.core.clock import SystemClock
 from atlasbridge.lab.dialogs import WALKS, Dialog, Walk
 from atlasbridge.lab.mockmodel.scene import LEAK
 from atlasbridge.lab.realtool import find_tool, tool_path
-from atlasbridge.lab.stage import Stage, StageError
+from atlasbridge.lab.stage import ENDS, Stage, StageError
 
 START_S = 300.0
+DIALOG_S = 120.0  # for a dialog, or the end of one, once the tool has started
 VERSION_S = 300.0  # some look for their services first
 SETTLE_S = 2.0  # a tool draws itself anew in a window of another size
+REDRAW_S = 5.0
 USUAL_SIZE = (120, 40)
 FILES = ("made-by-bash.txt", "made-by-bash-2.txt", "written.txt", "fetched.html", "read-answer.txt")
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
@@ -111,7 +113,7 @@ def walk_through(tool: str, walk: Walk, size: tuple[int, int] = USUAL_SIZE) -> I
                 raised,
                 ways,
             )
-            if wrong and not _recover(stage):
+            if wrong and not _recover(stage, size):
                 return
 
 
@@ -148,23 +150,22 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
         _instruct(stage, reply.removeprefix("idle:"))
         seen.append("")
         return
-    prompt = stage.next_prompt(START_S)
+    prompt = _asking(stage, dialog)
     if dialog.resize != (0, 0):
         prompt = _resized(stage, dialog)
+    if prompt["type"] == "unknown":
+        raise StageError(f"raised as unknown, for a person to look at; the screen shows:\n{stage.text()}")
     seen.append(prompt["prompt_id"])
     if dialog.last and _hides(prompt, dialog.last):
         raise StageError(f"said to be complete, but {dialog.last!r} is not shown:\n{prompt['excerpt']}")
-    asks = dialog.asks.replace("{folder}", str(stage.folder))
-    if asks not in prompt["excerpt"]:
-        raise StageError(f"{asks!r} is not in the excerpt:\n{prompt['excerpt']}")
     if LEAK[-16:] in json.dumps(prompt):
         raise StageError(f"a secret is on its way:\n{prompt['excerpt']}")
     text = reply.removeprefix("text:")
     words = ("--text",) if text != reply else ()
     status, answer = stage.reply(prompt, text, *words)
-    if answer.get("reason") == "stale":  # the tool drew it anew just then: nothing was typed, and it is asked again
+    if answer.get("reason") in ("stale", "not_open"):  # drawn anew just then: nothing was typed, and it is asked again
         again.append(str(answer.get("message")))
-        prompt = stage.next_prompt(START_S)
+        prompt = stage.next_prompt(_patience_s(stage))
         status, answer = stage.reply(prompt, text, *words)
     if status:
         raise StageError(f"the reply {reply!r} was refused: {answer.get('message')}\n{prompt['excerpt']}")
@@ -175,7 +176,31 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
     if menu and reply == "n" and not _chosen(stage, prompt).get("refuses"):
         raise StageError(f"`n` chose what does not refuse:\n{prompt['excerpt']}")
     if outcome != "resolved":
-        raise StageError(f"the prompt ended as {outcome} after {reply!r}:\n{prompt['excerpt']}\n{stage.text()}")
+        why = f"{outcome} ({_reason(stage, prompt)})"
+        raise StageError(f"the prompt ended as {why} after {reply!r}:\n{prompt['excerpt']}\n{stage.text()}")
+
+
+def _asking(stage: Stage, dialog: Dialog) -> dict[str, Any]:
+    """The prompt that shows what it should.  Some tools draw a dialog before they know all of it: that prompt is
+    withdrawn, and it is asked again."""
+    prompt = stage.next_prompt(_patience_s(stage))
+    asks = dialog.asks.replace("{folder}", str(stage.folder))
+    while asks not in prompt["excerpt"]:
+        try:
+            prompt = stage.next_prompt(REDRAW_S)
+        except StageError:
+            raise StageError(f"{asks!r} is not in the excerpt:\n{prompt['excerpt']}") from None
+    return prompt
+
+
+def _patience_s(stage: Stage) -> float:
+    return DIALOG_S if stage.named("prompt.raised") else START_S
+
+
+def _reason(stage: Stage, prompt: Mapping[str, Any]) -> str:
+    """Why a prompt did not end as it should."""
+    ended = [event for name in ENDS for event in stage.named(name) if event["prompt_id"] == prompt["prompt_id"]]
+    return str(ended[0].get("reason") or "no reason given") if ended else "not ended"
 
 
 def _resized(stage: Stage, dialog: Dialog) -> dict[str, Any]:
@@ -210,7 +235,7 @@ def _instruct(stage: Stage, text: str) -> None:
 def _await_idle(stage: Stage) -> None:
     """The input box, and nothing else asked before it."""
     asked = len(_questions(stage))
-    stage.next_prompt(START_S, idle=True)
+    stage.next_prompt(_patience_s(stage), idle=True)
     more = _questions(stage)[asked:]
     if more:
         raise StageError(f"asked although nothing should be: {more[0]['excerpt']}")
@@ -240,13 +265,18 @@ def _effect(stage: Stage, dialog: Dialog) -> str:
     return "; ".join(wrong)
 
 
-def _recover(stage: Stage) -> bool:
+def _recover(stage: Stage, size: tuple[int, int]) -> bool:
     """Leave whatever is open, so that the next dialog can be walked."""
     if stage.named("session.ended"):
         return False
+    if (stage.screen.cols, stage.screen.rows) != size:
+        stage.resize(size[1], size[0])
+        stage.pass_time(SETTLE_S)
     if stage.open_idle():
         return True
-    stage.type(b"\x1b")
+    asked = stage.open_question()
+    if asked is None or stage.reply(asked, "n")[0]:
+        stage.type(b"\x1b")
     try:
         stage.next_prompt(10.0, idle=True)
     except StageError:

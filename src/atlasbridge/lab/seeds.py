@@ -92,16 +92,24 @@ def _open_code_settings(address: str) -> dict[str, Any]:
     }
 
 
+def _open_code_home(place: Path, name: str, plugin: str, address: str) -> None:
+    """Its settings, and a folder that looks as if what plugins are typed with were installed: else it asks the registry
+    for that first, and starts no plugin (ours is one) until the registry has answered or was given up."""
+    (place / "node_modules").mkdir(parents=True, exist_ok=True)
+    (place / f"{name}.json").write_text(json.dumps(_open_code_settings(address)))
+    needs = {"dependencies": {plugin: "*"}}
+    (place / "package.json").write_text(json.dumps(needs))
+    (place / "package-lock.json").write_text(json.dumps({"lockfileVersion": 3, "packages": {"": needs}}))
+
+
 def _opencode(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    (home / ".config" / "opencode").mkdir(parents=True, exist_ok=True)
-    (home / ".config" / "opencode" / "opencode.json").write_text(json.dumps(_open_code_settings(address)))
+    _open_code_home(home / ".config" / "opencode", "opencode", "@opencode-ai/plugin", address)
     off = ("OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD")
     return (), dict.fromkeys((*off, "OPENCODE_DISABLE_SHARE"), "1")
 
 
 def _kilo(binary: Path, home: Path, folder: Path, address: str, first_run: str) -> Seeded:
-    (home / ".config" / "kilo").mkdir(parents=True, exist_ok=True)
-    (home / ".config" / "kilo" / "kilo.json").write_text(json.dumps(_open_code_settings(address)))
+    _open_code_home(home / ".config" / "kilo", "kilo", "@kilocode/plugin", address)
     off = ("KILO_DISABLE_AUTOUPDATE", "KILO_DISABLE_MODELS_FETCH", "KILO_DISABLE_LSP_DOWNLOAD", "KILO_DISABLE_SHARE")
     return (), dict.fromkeys(off, "1")
 

@@ -10,7 +10,7 @@ from tests.support.playbook import BUSY, POLLING, RAW, TICKING, Keys, Nothing, P
 from atlasbridge.core.detection.events import OutputReceived, StructuredEventReceived
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Reject
-from atlasbridge.core.prompt.step import Shows, When
+from atlasbridge.core.prompt.step import Only, Reach, Shows, Step, When
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import replace
 
@@ -308,12 +308,15 @@ def test_a_box_for_a_key_is_secret_and_enter_waits_until_the_key_was_drawn() -> 
     assert (typed.keys, typed.until, enter.keys) == (b"lab-key", When.REDRAWN, b"\r")
 
 
-def test_buttons_side_by_side_of_opencode_are_walked_with_arrows() -> None:
+def test_buttons_side_by_side_of_opencode_are_walked_with_arrows_and_refused_without() -> None:
     buttons = "\x1b[44mAllow once\x1b[49m   Allow always   Reject   enter confirm\x1b[?25l"
     drawn = "  ┃  △ Permission required\n  ┃  $ touch x\n  ┃\n  ┃   " + buttons
     play = Playbook(POLLING, "opencode") >> drawn >> 0.4 << Raised("multiple_choice", "$ touch x")
     assert labels(play)[:3] == ["Allow once", "Allow always", "Reject"]
-    assert keys_of(play, 2) == [b"\x1b[C", b"\x1b[C", b"\r"]
+    allowed, second = Step(b"\x1b[C", Reach("Allow always")), Only("△ Always allow")
+    assert play.prompt.choices[0].steps == (Step(b"\r"),)
+    assert play.prompt.choices[1].steps == (allowed, Step(b"\r", second), Step(b"\r"))
+    assert play.prompt.choices[2].steps == (Step(b"\x1b", Only("△ Reject permission")), Step(b"\r"))
     assert play.prompt.safe_default == "3"
 
 

@@ -12,7 +12,7 @@ from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, Probe
 from atlasbridge.core.host.typing.steps import Walk
 from atlasbridge.core.host.typing.typist import Typist
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Prompt
-from atlasbridge.core.prompt.step import Shows, Step, When
+from atlasbridge.core.prompt.step import Only, Shows, Step, When
 from atlasbridge.core.tty import LineFlags
 from atlasbridge.core.values import replace
 
@@ -252,3 +252,26 @@ def test_a_prompt_that_shows_while_the_tool_works_is_answered_all_the_same(bench
     bench.probe.answer = ProbeAnswer(ProbeState.BUSY)
     bench.detector.despite_busy = True
     assert typist(bench, Step(b"y\r")).type("p1", YES).outcome == "typed"
+
+
+SECOND = (Step(b"\r", Only("Reject permission")), Step(b"\r"))
+
+
+def test_what_answers_a_second_dialog_is_typed_where_that_dialog_stands(bench: Bench) -> None:
+    drawn = {2: b"\r\nReject permission\r\nenter confirm"}
+    assert typist(bench, *SECOND, during=drawn).type("p1", YES).outcome == "typed"
+    assert bench.pty.typed() == b"\r\r"
+
+
+@pytest.mark.parametrize("drawn", [b"\r\nPermission required\r\nAllow once", b"\r\n> ", b"."])
+def test_what_answers_a_second_dialog_is_not_typed_into_the_next_permission(bench: Bench, drawn: bytes) -> None:
+    """Anything on the screen that moves was once taken for the second dialog; Enter would have allowed the next one."""
+    assert typist(bench, *SECOND, during={2: drawn}).type("p1", YES).outcome == "typed"
+    assert bench.pty.typed() == b"\r"
+
+
+def test_words_that_the_question_has_itself_are_not_the_second_dialog(bench: Bench) -> None:
+    bench.raise_prompt(replace(PROMPT, screen="$ echo Reject permission", digest="d2"), "p2")
+    bench.show(b"\r\n$ echo Reject permission")
+    assert typist(bench, *SECOND, during={2: b"\r\nPermission required"}).type("p2", YES).outcome == "typed"
+    assert bench.pty.typed() == b"\r"

@@ -91,3 +91,37 @@ def test_two_lines_in_the_input_box_below_a_quoted_question_are_no_dialog() -> N
     screen.feed(f"{said}\n{box}\n❯ two lines\n  please go on\n{box}\n  manual mode on\n".replace("\n", "\r\n").encode())
     found = recognise(View.of(screen), Facts(canonical=False, echo=False), load_dialect("claude"))
     assert found is None or not found.own
+
+
+def hermes(command: str, size: tuple[int, int] = (24, 80)) -> Prompt:
+    """As Hermes draws it: a line break of the command is a column of its box's row, and tears it."""
+    inner = 64
+    rows = [f"╭{'─' * (inner + 2)}╮", f"│ ⚠️  {'Dangerous Command':<{inner - 4}} │", f"│ {'':<{inner}} │"]
+    rows += [f"│ {command[at : at + inner]:<{inner}} │" for at in range(0, len(command), inner)]
+    menu = ("❯ 1. Allow once", "  2. Allow for this session", "  3. Deny", "", "recursive delete")
+    rows += [f"│ {text:<{inner}} │" for text in ("", *menu)]
+    screen = Screen(*size)
+    foot = " ⚕ lab-model │ 10/256K │ 34s\n────────────\n⚠ ❯\n────────────"
+    screen.feed("\n".join([*rows, foot]).replace("\n", "\r\n").encode())
+    view = View.of(screen)
+    found = recognise(view, Facts(canonical=False, echo=False), load_dialect("hermes"))
+    assert found is not None and found.own
+    return prompt_of(found, view, [], b"", (), None, "/home/me/project")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf ./none\ntouch made.txt",
+        "rm -rf a\n\ncat <<EOF | sh\n  one │ two\nEOF",
+        "rm -r x\necho one two three four five six seven eight nine ten eleven twelve\ntrue",
+    ],
+)
+def test_no_frame_of_a_torn_box_is_shown_as_a_part_of_the_command(command: str) -> None:
+    prompt = hermes(command)
+    assert prompt.subject is not None and not prompt.subject.complete
+    asked = "".join(command.split())
+    assert "".join(prompt.subject.text.split()) == asked
+    assert "".join(prompt.question.split()).removeprefix("⚠DangerousCommand") == asked
+    assert [choice.label for choice in prompt.choices] == ["Allow once", "Allow for this session", "Deny"]
+    assert prompt.subject.text.split("\n")[0] == command.split("\n")[0]

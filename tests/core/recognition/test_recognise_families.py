@@ -10,6 +10,7 @@ from atlasbridge.core.prompt.answer import decide_answer, encode_answer
 from atlasbridge.core.prompt.model import Answer, PromptType, Reject
 from atlasbridge.core.prompt.step import When
 from atlasbridge.core.recognition.highlight import is_highlighted
+from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
@@ -208,6 +209,54 @@ def test_yes_is_not_taken_for_yes_always() -> None:
     menu = View.from_text("? Run it\n  Yes\n❯ Yes, and always\n  No")
     assert not is_highlighted(menu, "Yes")
     assert is_highlighted(menu, "Yes, and always")
+
+
+ASKED = ("Yes", "No", "Always")
+
+
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [
+        ("  ▶ Make a file: $ touch x\n", ""),  # what was done before, with an arrow in front of it
+        ("  ▶ Make a file: $ touch x\n\n  Confirm 1 action(s)?\n\n", ""),
+        ("  > do it\n", ""),  # what the person said
+        ("  Run it?\n    Yes\n    No\n  > Always\n\n  Run it?\n", ""),  # the same dialog, answered before
+        ("  Run it?\n", "\n  ▶ ready\n    set\n"),
+        ("  Run it?\n", "\n  ▶ Nothing runs, No, Always\n    Always\n"),
+        ("  Run it?\n", "\n  ● No / ○ Yes\n"),
+        ("  Run it?\n", "\n  > \n"),
+    ],
+)
+@pytest.mark.parametrize("pointer", ["❯", ">", "▶", "›"])
+def test_only_the_list_that_is_answered_tells_what_is_highlighted(above: str, below: str, pointer: str) -> None:
+    for current in ASKED:
+        rows = "".join(f"  {pointer if label == current else ' '} {label}\n" for label in ASKED)
+        view = View.from_text(above + rows + below)
+        assert [label for label in ASKED if is_highlighted(view, label, ASKED)] == [current]
+
+
+@pytest.mark.parametrize(
+    "foot", ["", "  ctrl+f fullscreen  ⇆ select  enter con", "   \x1b[38;5;178menter\x1b[0m confirm"]
+)
+@pytest.mark.parametrize("labels", [("Allow once", "Allow always", "Reject"), ("Confirm", "Cancel"), ("Yes", "No")])
+def test_of_choices_side_by_side_one_is_highlighted_whatever_stands_behind_them(
+    labels: tuple[str, ...], foot: str
+) -> None:
+    """Every one of them was once taken for the highlighted one: a lost arrow key, and a refusal allowed it."""
+    for current in labels:
+        screen = Screen(24, 80)
+        lit, plain = "\x1b[38;5;232m\x1b[48;5;178m", "\x1b[38;5;247m\x1b[48;5;234m"
+        row = "".join(f"{lit if label == current else plain} {label} \x1b[38;5;15m\x1b[48;5;234m " for label in labels)
+        above = f"\x1b[48;5;234m  ┃  {labels[-1]} and {labels[0]} were asked before\r\n\r\n"
+        screen.feed(f"{above}\x1b[48;5;234m  ┃  {row}{foot}\x1b[0m".encode())
+        view = View.of(screen)
+        assert [label for label in labels if is_highlighted(view, label, labels)] == [current]
+
+
+def test_a_word_that_begins_alike_elsewhere_is_not_the_choice() -> None:
+    """An arrow key was lost: Enter would have agreed."""
+    view = View.from_text("Run it?\n   Yes\n   No\n\n▶ Nothing runs\n  for now\n")
+    assert not is_highlighted(view, "No", ("Yes", "No"))
 
 
 def test_half_an_answer_behind_a_drawn_question_is_neither_the_end_nor_untouched() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import MenuRule, compiled
-from atlasbridge.core.screen.frames import Frame, find_frames, is_drawn, is_rule, peeled, without
+from atlasbridge.core.screen.frames import TORN_OFF, Frame, find_frames, is_drawn, is_rule, peeled, without
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen
 
@@ -52,6 +52,8 @@ def logical_rows(view: View, rows: Sequence[str], first: int, end: int) -> list[
     out: list[str] = []
     begun = ""
     for at in range(first, end):
+        if rows[at] == TORN_OFF:
+            continue
         if at in view.joined and at + 1 < end:
             begun += spaced.get(at, rows[at])
         else:

@@ -70,13 +70,16 @@ class MenuRule:
     text_submit: str = ""  # what ends own words in such a list; "": it takes none
     hotkeys: str = r"\((\w|esc)\)\s*$"
     across: bool = False  # the choices stand side by side
+    apart: bool = False  # empty rows may stand between it and the input box at the foot
     unpointed: bool = False  # nothing points at the highlighted choice: rows that count are enough
     labels: str = ""  # their labels, where nothing else tells them apart from other words in the row; with the groups
     # `key` and `label` where each has a key of its own: `[y] Approve`
     deaf_s: float = 0.0  # keys that come sooner after it has appeared are ignored by the tool
     permission: bool = False  # it asks whether something may be done: people want to know in which folder
     follow: str = ""  # a choice label that opens a second dialog
-    follow_keys: str = ""
+    follow_keys: str = ""  # what takes it: `enter?Words_of_the_second_dialog enter`; a second Enter on the next
+    # permission would allow that, so it is typed only where those words stand
+    refuse_keys: str = ""  # what takes a choice that `refuse` names, wherever the highlight stands
 
 
 @frozen
@@ -293,6 +296,8 @@ class _Reader:
         for key in _PATTERNS:
             if table.get(key):
                 self._check_pattern(table[key], key, needle, number)
+        if table.get("follow") and "?" not in table.get("follow_keys", ""):
+            raise self.fail(needle, "`follow_keys` must say what its second dialog shows: `enter?Words enter`", number)
         for key, allowed in (("region", REGIONS), ("type", TYPES), ("choose", CHOOSE), ("kind", KINDS)):
             if key in table and table[key] not in allowed:
                 raise self.fail(needle, f"`{key}` is {table[key]!r}; allowed are {', '.join(allowed)}", number)

@@ -2,38 +2,97 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
 
 from atlasbridge.core.recognition.widgets.field_rows import find_form
 from atlasbridge.core.recognition.widgets.filtered_list import find_below, find_counted
 from atlasbridge.core.recognition.widgets.framed_dialog import find_frame
 from atlasbridge.core.recognition.widgets.framed_parts import current_button, find_buttons, find_list
-from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered, odd_one
+from atlasbridge.core.recognition.widgets.list_rows import (
+    Item,
+    Menu,
+    find_numbered,
+    item_of,
+    odd_one,
+    read_row,
+    row_pattern,
+)
 from atlasbridge.core.recognition.widgets.lit_list import find_lit_here, find_lit_list, find_marked, find_words_here
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
-from atlasbridge.core.recognition.widgets.side_by_side import find_lit_words, find_row
+from atlasbridge.core.recognition.widgets.side_by_side import find_across, find_lit_words, find_row
+from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.view import View
 
 POINTERS = "❯›»▸▶►⏵‣→➜➤⮞>"
 
 
-def is_highlighted(view: View, label: str) -> bool:
-    """Whether `label` is the highlighted choice.  A menu that has it among its items decides; else what it looks like.
+def is_highlighted(view: View, label: str, among: tuple[str, ...] = ()) -> bool:
+    """Whether `label` is the highlighted choice.  `among`: the labels of the prompt that is answered.
 
-    "Yes" is not "Yes, always": only where no item is exactly this may one of them be cut short.
+    The list that has them decides: an arrow, or a word that begins alike, in what was said before or stands below it
+    tells nothing.  Else a menu that has the label among its items, else what it looks like.  "Yes" is not "Yes,
+    always": only where no item is exactly this may one of them be cut short.
     """
     form = find_form(view) if label.endswith(":") else None
     if form is not None:
         return f"{form.rows[form.current].label}:" == label
     wanted = _squeezed(label)
+    own = {_squeezed(one): at for at, one in enumerate(among)}
+    menu = _deciding(view, wanted, own, among)
+    if menu is not None:
+        return menu.current in _places(menu, wanted)
+    others = [one for one in among if not _alike(_squeezed(one), wanted)]
+    return _lit_somewhere(view, label) and not any(_lit_somewhere(view, other) for other in others)
+
+
+def _deciding(view: View, wanted: str, own: dict[str, int], among: tuple[str, ...]) -> Menu | None:
+    """The menu whose highlight counts: the prompt's own, else the first that has the label."""
+    for mine in (_own_list(view, own), find_across(view, _side_by_side(among)) if len(among) >= 2 else None):
+        if mine is not None and mine.current >= 0 and _places(mine, wanted):
+            return mine
+    first = None
     for menu in _menus(view):
-        labels = [_squeezed(item.label) for item in menu.items]
-        exact = [at for at, have in enumerate(labels) if have == wanted]
-        places = exact or [at for at, have in enumerate(labels) if _alike(have, wanted)]
-        if places and menu.current >= 0:
-            return menu.current in places
-    return any(wanted in _squeezed(view.lines[row]) and _stands_out(view, row, label) for row in range(len(view.lines)))
+        if menu.current < 0 or not _places(menu, wanted):
+            continue
+        if sum(_squeezed(item.label) in own for item in menu.items) >= 2 or not own:
+            return menu
+        alike = wanted in own and all(_squeezed(item.label) != wanted for item in menu.items)
+        first = first or (None if alike else menu)
+    return first
+
+
+@lru_cache(maxsize=16)
+def _side_by_side(labels: tuple[str, ...]) -> str:
+    words = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
+    return rf"(?-i:(?<!\S)(?:{words})(?!\S))"
+
+
+def _own_list(view: View, own: dict[str, int]) -> Menu | None:
+    """The lowest rows that hold nothing but the prompt's own labels, each once and in their order, one of them pointed
+    at."""
+    pattern = row_pattern(POINTERS)
+    found: list[Item] = []
+    for at, row in reversed(list(enumerate(unframed(view.lines)))):
+        match = read_row(pattern, row)
+        item = item_of(at, match) if match else None
+        place = own.get(_squeezed(item.label)) if item else None
+        if item is None or place is None:
+            continue
+        if found and (place >= own[_squeezed(found[-1].label)] or item.col != found[-1].col):
+            if len(found) >= 2:
+                break  # another list further up
+            found = []  # a word that happens to be one of them
+        found.append(item)
+    pointed = [at for at, item in enumerate(found) if item.pointed]
+    return Menu(tuple(found), pointed[0], "pointer") if len(found) >= 2 and len(pointed) == 1 else None
+
+
+def _places(menu: Menu, wanted: str) -> list[int]:
+    labels = [_squeezed(item.label) for item in menu.items]
+    exact = [at for at, have in enumerate(labels) if have == wanted]
+    return exact or [at for at, have in enumerate(labels) if _alike(have, wanted)]
 
 
 def _menus(view: View) -> Iterator[Menu]:
@@ -56,6 +115,11 @@ def _menus(view: View) -> Iterator[Menu]:
 
 def _alike(have: str, wanted: str) -> bool:
     return bool(have) and (have.startswith(wanted) or wanted.startswith(have))
+
+
+def _lit_somewhere(view: View, label: str) -> bool:
+    wanted = _squeezed(label)
+    return any(wanted in _squeezed(view.lines[row]) and _stands_out(view, row, label) for row in range(len(view.lines)))
 
 
 def _stands_out(view: View, row: int, label: str) -> bool:

@@ -2,7 +2,7 @@
 
 A glyph is a frame's only where the frame is: the same column over several rows, the corners and bars that close it.
 `unframed` is a sketch for finding things; what a person reads comes from `peeled`, which takes away nothing but the
-frame around the very row that asks.  Both keep every character in its place.
+frame around the very row that asks.  Both keep every character in its place, but for a row that was torn from its box.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _ANY = lazy(r"[\u2500-\u259f|◆◇▲▼+]")
 _TOP = lazy(r"[┌╭╔┏][^┌╭╔┏┐╮╗┓]*+[┐╮╗┓]|\+-[^+]*+\+|(?<!q)lq{3}[^k]{0,200}+k")
 _LEFT_FLOOR, _RIGHT_FLOOR = "└╰╚┗+m", "┘╯╝┛+j"
 _ASCII_SIDES = "|x"
+TORN_OFF = "\0"  # a row that holds nothing but the end of the one above it
+_SIGN_OFF = 1  # columns by which a tool and its terminal may disagree about a sign's width
 LEAST_BAR = 3
 LEAST_RULE = 10
 
@@ -212,7 +214,54 @@ def peeled(lines: tuple[str, ...], row: int) -> tuple[str, ...]:
         if frame.top < row < frame.bottom and _is_ascii(lines, frame):
             for at in range(frame.top, frame.bottom + 1):
                 gone.setdefault(at, set()).update(_ascii_cells(lines[at], at, frame))
-    return tuple(_blanked(line, gone.get(at, set())) for at, line in enumerate(lines)) if gone else lines
+    torn = {at: text for box in _torn_boxes(lines) if row in box for at, text in box.items()}
+    if not gone and not torn:
+        return lines
+    return tuple(torn.get(at) or _blanked(line, gone.get(at, set())) for at, line in enumerate(lines))
+
+
+@lru_cache(maxsize=4)
+def _torn_boxes(lines: tuple[str, ...]) -> tuple[dict[int, str], ...]:
+    """Boxes with rows that a line break in their own text has torn: how each of their rows reads without the frame."""
+    found = (_torn_box(lines, at, left, right) for at, line in enumerate(lines) for left, right, _ in _tops(line))
+    return tuple(box for box in found if box)
+
+
+def _torn_box(lines: tuple[str, ...], top: int, left: int, right: int) -> dict[int, str]:
+    out: dict[int, str] = {}
+    torn = False
+    at = top + 1
+    while at < len(lines) and _at(lines[at], left) in SIDES:
+        last = len(lines[at].rstrip()) - 1
+        closed = lines[at][last] in SIDES and abs(_columns(lines[at]) - 1 - right) <= _SIGN_OFF
+        end = at if closed else _torn_end(lines, at, left, right)
+        if not end:
+            break
+        out[at] = _blanked(lines[at], {_index_at(lines[at], left), *([last] if closed else [])})
+        for piece in range(at + 1, end + 1):
+            torn = True
+            text = lines[piece].rstrip()[: -1 if piece == end else None]
+            out[piece] = " " * (left + 2) + text if text.strip() or piece < end else TORN_OFF
+        at = end + 1
+    return out if torn else {}
+
+
+def _torn_end(lines: tuple[str, ...], at: int, left: int, right: int) -> int:
+    """Where a row that ends too early ends in truth; 0: nowhere.  Whoever drew it has counted a line break as a column,
+    so that all the pieces together are as wide as the box, or a little narrower where blanks stood at their ends."""
+    used = _columns(lines[at]) - left
+    for end in range(at + 1, len(lines)):
+        used += 1 + _columns(lines[end])
+        if used > right - left + 1:
+            return 0
+        if lines[end].rstrip()[-1:] in SIDES:
+            return end
+    return 0
+
+
+def _columns(line: str) -> int:
+    text = line.rstrip()
+    return columns_of(text)[-1] + 1 if text else 0
 
 
 def _follow(lines: tuple[str, ...], row: int, column: int, gone: dict[int, set[int]]) -> None:

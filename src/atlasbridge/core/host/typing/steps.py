@@ -65,10 +65,12 @@ class Walk:
         self.clock = clock
         self.settings = settings
         self.pause = pause or threading.Event().wait
+        self._among: tuple[str, ...] = ()  # the choices of the prompt that is being answered
 
     def go(self, steps: tuple[Step, ...], typing: Typing) -> Outcome:
         """The first step's keys are typed already."""
         before = typing.version
+        self._among = tuple(choice.label for choice in typing.prompt.choices)
         for number, step in enumerate(steps, 1):
             if number > 1:
                 why = self._moved(steps[number - 2], typing)
@@ -88,7 +90,7 @@ class Walk:
             case When.MAY_LEAVE:
                 return self._leaves(typing, number, count)
             case Only(text):
-                return None if self._came_to(text, before) and self._closed(step, typing) else Outcome("typed")
+                return None if self._came_to(text, before, typing) and self._closed(step, typing) else Outcome("typed")
             case Reach(text):
                 reached = self._reach(step.keys, text, before)
             case until:
@@ -156,10 +158,12 @@ class Walk:
 
     # Conditions
 
-    def _came_to(self, text: str, before: int) -> bool:
-        """Whether TEXT stands on the screen that the key has led to; what is drawn may still be from the key before."""
+    def _came_to(self, text: str, before: int, typing: Typing) -> bool:
+        """Whether TEXT stands on the screen that the key has led to; what is drawn may still be from the key before.
+        Where the question itself had these words (a command may), one more must have come."""
         self._await(When.REDRAWN, before)
-        return self._await(Stands(text), before, _ARRIVES_S)
+        had = typing.prompt.screen.count(text)
+        return self._wait_for(lambda: sum(line.count(text) for line in self.watch.screen.lines()) > had, _ARRIVES_S)
 
     def _closed(self, step: Step, typing: Typing) -> bool:
         """Esc has closed the dialog: while it stands there, words that follow would be keys of its menu."""
@@ -173,17 +177,19 @@ class Walk:
         for _ in range(_MOST_MOVES):
             if not (self._await(When.CHANGED, before) and self._await(When.SETTLED, 0)):
                 return False
-            if self._shows(text):
+            if self._shows(text) and self._wait_for(self._held(lambda: self._shows(text)), 2 * _HELD_S):
                 return True
             before = self.watch.screen.version
             if not self.inlet.send(keys):
                 return False
         return False
 
-    def _await(self, until: Awaited, before: int, timeout_s: float | None = None) -> bool:
+    def _await(self, until: Awaited, before: int) -> bool:
         """Wait for a step's condition; False when its time is over."""
-        deadline = self.clock.now() + (self.settings.step_timeout_s if timeout_s is None else timeout_s)
-        condition = self._condition(until, before)
+        return self._wait_for(self._condition(until, before), self.settings.step_timeout_s)
+
+    def _wait_for(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        deadline = self.clock.now() + timeout_s
         while not condition():
             if self.clock.now() >= deadline:
                 return False
@@ -258,7 +264,7 @@ class Walk:
     def _shows(self, text: str) -> bool:
         """TEXT is the choice that is highlighted now."""
         with self.watch.lock:
-            return is_highlighted(View.of(self.watch.screen), text)
+            return is_highlighted(View.of(self.watch.screen), text, self._among)
 
 
 def is_same_mode(one: LineFlags, other: LineFlags) -> bool:

@@ -140,9 +140,15 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
     if asked:
         return asked
     said = block(view.lines[max(0, box.top - numbers.CONTEXT_ROWS) : box.top])  # its last words
-    if menu and menu.how == "pointer" and 0 <= box.top - menu.bottom <= numbers.BESIDE_BOX_ROWS:
+    if menu and menu.how == "pointer" and _is_right_below(view, menu.bottom, box.top):
         return replace(_to_be_looked_at("list-above-box", said, said, menu.top), score=numbers.LOOK, structural=False)
     return Finding(
         "input-box", PromptType.TYPE_FREE_TEXT, numbers.LIKELY, cut(said) or "(it waits for an instruction)",
         "input-box", box.top, constraints={"idle": True}, line_mode=False, question=said,
     )  # fmt: skip
+
+
+def _is_right_below(view: View, bottom: int, top: int) -> bool:
+    """Hardly a row between a list and the box, or none with words."""
+    words = any(any(map(str.isalnum, row)) for row in view.lines[bottom + 1 : top])
+    return 0 <= top - bottom <= numbers.BESIDE_BOX_ROWS or (bottom < top and not words)

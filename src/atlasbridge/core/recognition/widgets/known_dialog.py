@@ -31,7 +31,7 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     for rule in rules:
         listed = pointed or (counted if rule.unpointed else None)
         menu = find_across(view, rule.labels) if rule.labels else listed
-        if menu is None or view.bottom() - menu.bottom > numbers.FOOT_ROWS:
+        if menu is None or _rows_below(view, menu, rule) > numbers.FOOT_ROWS:
             continue
         asked = dialog_above(view, menu.top, rule)
         if asked is None:  # its head is not there, or it has none
@@ -46,6 +46,11 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         found = replace(found, own=dialect.idles, permission=rule.permission, deaf_s=rule.deaf_s)
         return replace(found, subject=about, whole=whole, clipped=clipped)
     return None
+
+
+def _rows_below(view: View, menu: Menu, rule: MenuRule) -> int:
+    rows = view.lines[menu.bottom + 1 : view.bottom() + 1]
+    return sum(bool(row.strip()) for row in rows) if rule.apart else len(rows)
 
 
 def subject_on_screen(view: View, end: int, asked: Asked, menu: MenuRule, dialect: Dialect) -> Subject | None:
@@ -111,6 +116,8 @@ def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> list[str]
         taken = _past_gutter([_set_back(row, min(margin, rule.indent)) for row in taken], rule.gutter)
     while taken and not taken[-1].strip():
         taken.pop()
+    while rule.after and taken and not taken[0].strip():
+        taken.pop(0)  # between the head and what follows it
     return [row.rstrip() for row in taken] or None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
@@ -34,8 +35,21 @@ def find_across(view: View, labels: str) -> Menu | None:
     for at in range(view.bottom(), -1, -1):
         found = [_labelled(at, match) for match in compiled(labels).finditer(view.lines[at])]
         if len(found) >= 2:
-            return Menu(tuple(found), odd_one(view, [(at, item.col) for item in found]), "colour")
+            return Menu(tuple(found), _lit_label(view, at, found), "colour")
     return None
+
+
+def _lit_label(view: View, at: int, found: list[Item]) -> int:
+    """The one that looks different from all others; of two the one that has not the ground of the row they stand in."""
+    if len(found) == 2:
+        taken = {col for item in found for col in range(item.col - 1, item.col + len(item.label) + 1)}
+        first, last = found[0].col - 3, found[-1].col + len(found[-1].label) + 3
+        around = [col for col in range(max(0, first), min(view.cols, last)) if col not in taken]
+        ground = Counter(view.style(at, col) >> BACKGROUND for col in around).most_common(1)[0][0]
+        off = [place for place, item in enumerate(found) if view.style(at, item.col) >> BACKGROUND != ground]
+        if len(off) == 1:
+            return off[0]
+    return odd_one(view, [(at, item.col) for item in found])
 
 
 def _labelled(at: int, match: re.Match[str]) -> Item:
