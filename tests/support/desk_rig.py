@@ -279,7 +279,7 @@ class Rig:
     async def check(self) -> dict[str, int]:
         """Raises AssertionError where a promise was broken; the figures."""
         kinds, doubled, opened = self.typed()
-        rows = await self.database.rows("SELECT id, prompt_id, value, ok, stage, settled_at FROM decisions")
+        rows = await self.database.rows("SELECT id, prompt_id, value, ok, stage, sentence, settled_at FROM decisions")
         unsettled = [one for one in rows if one["settled_at"] is None]
         accepted = [one for one in rows if one["ok"]]
         assert not unsettled, f"{len(unsettled)} decisions have no end"
@@ -291,7 +291,8 @@ class Rig:
         wrong = [one for one in accepted if kinds[one["prompt_id"]] != KINDS[one["value"]]]
         assert not wrong, f"another answer was typed: {wrong[:3]}"
         strange = set(kinds) - set(per_prompt)
-        assert not strange, f"{len(strange)} prompts were typed without an accepted decision: {list(strange)[:3]}"
+        told = [(one["stage"], one["sentence"]) for one in rows if one["prompt_id"] in strange]
+        assert not strange, f"{len(strange)} prompts were typed without an accepted decision; it was told: {told[:3]}"
         shown = await self.database.rows("SELECT prompt_id FROM prompts WHERE is_open")
         ghosts = {one["prompt_id"] for one in shown} - set(opened)
         assert not ghosts, f"{len(ghosts)} prompts are shown that nobody asks: {list(ghosts)[:3]}"

@@ -39,7 +39,7 @@ class Driven(Sitter):
     def __init__(self, hub: Hub, session_id: str, log: Log, pause_s: float) -> None:
         self._log, self._pause_s = log, pause_s
         self._name, self._known = session_id, log.sessions.get(session_id, {})
-        self._greeted = self._greeting = False
+        self._greeted = self._greeting = self._linked = False
         super().__init__(hub)
 
     def connect(self, hub: Hub) -> None:
@@ -56,6 +56,7 @@ class Driven(Sitter):
         self._greeting = True
         try:
             super().connect(hub)
+            self._linked = True
         except StoreError:
             asyncio.get_running_loop().call_later(AGAIN_S, self.connect, hub)
         finally:
@@ -63,6 +64,7 @@ class Driven(Sitter):
 
     def close(self) -> None:
         """The hub hangs up, as it does when it cannot write down what it heard: a host comes again."""
+        self._linked = False
         if not self._greeting:
             asyncio.get_running_loop().call_later(AGAIN_S, self.connect, self._hub)
 
@@ -76,6 +78,8 @@ class Driven(Sitter):
         prompt_id = new_id()
         self.open = {"prompt_id": prompt_id, "prompt": encode_prompt(self._prompt(prompt_id))}
         self._log.write("R", self.session_id, prompt_id)
+        if not self._linked:
+            return  # what was typed before must be told first: the next hello has both
         try:
             self._hub.sessions.handle(self, {"m": "raise", **self.open})  # type: ignore[arg-type]
         except StoreError:

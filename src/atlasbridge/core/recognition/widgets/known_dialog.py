@@ -12,7 +12,7 @@ from atlasbridge.core.recognition.asked import Asked, dialog_above, logical_rows
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, SubjectRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import find_numbered
+from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across
 from atlasbridge.core.screen.frames import inside, peeled, unframed
