@@ -163,6 +163,12 @@ def test_copies_are_brought_to_disk_with_the_last_of_many_that_come_at_once(
         ask(ledger)
     ask(ledger)
     assert len(synced) > before + 1  # the last one brings all of them
+    with ledger.together(hurry=True):
+        ask(ledger)
+    before = len(synced)
+    with ledger.together():
+        pass
+    assert len(synced) > before  # also where the last one has nothing to write
     assert ledger.verify_audit().ok
 
 

@@ -111,6 +111,7 @@ class Journal:
                 self._note_fault(group.refused)
         if group.begun:
             self._note_fault(group.refused)
+        if group.begun or (self._unsynced and not hurry):
             self.flush(sync=not hurry or self._unsynced >= MOST_UNSYNCED)
         for consequence in group.consequences:
             _follow(consequence)
