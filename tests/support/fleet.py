@@ -190,6 +190,7 @@ class Sitter:
         self.orders: list[str] = []
         self.open: dict[str, Any] | None = None
         self.types = True
+        self.hold: Callable[[Callable[[], object]], object] = lambda sending: sending()
         self.host_pid, self.host_started, self.tty = 1, 0, ""
         self.connect(hub)
 
@@ -211,6 +212,10 @@ class Sitter:
         self._hub.sessions.handle(self, {"m": "withdraw", "prompt_id": prompt_id, "reason": "answered_at_terminal"})  # type: ignore[arg-type]
 
     def send(self, kind: str, **fields: Any) -> None:
+        """As a link does: once the store has on disk what it is about."""
+        self.hold(lambda: self.hear(kind, **fields))
+
+    def hear(self, kind: str, **fields: Any) -> None:
         if kind == "type":
             self.orders.append(fields["prompt_id"])
             if self.types:

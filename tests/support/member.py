@@ -85,10 +85,10 @@ class Driven(Sitter):
         except StoreError:
             self.close()
 
-    def send(self, kind: str, **fields: Any) -> None:
+    def hear(self, kind: str, **fields: Any) -> None:
         if kind == "renew" and self.open is not None and self.open["prompt_id"] == fields["prompt_id"]:
             asyncio.get_running_loop().call_soon(self.ask_next)
-        super().send(kind, **fields)
+        super().hear(kind, **fields)
 
     def type_answer(self, prompt_id: str, answer: dict[str, str], hub: Hub) -> None:
         fresh = prompt_id not in self.typed and self.open is not None and self.open["prompt_id"] == prompt_id
