@@ -45,7 +45,9 @@ class Driven(Sitter):
     def connect(self, hub: Hub) -> None:
         """Says hello until the hub can write it down."""
         if not self._greeted:
-            self.record = replace(self.record, session_id=self._name, pid=os.getpid(), host_pid=os.getpid())
+            self.record = replace(
+                self.record, session_id=self._name, pid=os.getppid(), host_pid=os.getppid()
+            )  # outlives this
             self.session_id = self._name
             self.typed = {prompt_id: {} for prompt_id in self._known.get("typed", ())}
             if prompt_id := self._known.get("open"):

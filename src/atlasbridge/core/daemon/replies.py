@@ -273,7 +273,7 @@ _WHOSE = (
 )
 _UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
 
-_GONE = Reject(Refusal.STALE, "It was accepted, but the prompt was gone before it could be typed.")
+_GONE = Reject(Refusal.STALE, "It was accepted, but its prompt ended before the session said that it was typed.")
 
 
 def _decider(reply: InboundReply) -> Decider:
