@@ -31,7 +31,7 @@ CLAUDE_SCREEN = (
 ).encode()
 
 
-NEVER_WALKED = ("kilo", "openhands")  # `run` says so; docs/tools.md says what was seen of them
+NEVER_WALKED = ("kilo",)  # `run` says so; docs/tools.md says what was seen of them
 
 
 def example() -> type[BaseAdapter]:
