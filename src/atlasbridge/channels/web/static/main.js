@@ -89,7 +89,7 @@ async function begin() {
     Object.assign(page, { host: change.host, version: change.version });
     document.getElementById("host").textContent = change.host;
     renew(change.shell, newShell);
-    fetchOthers();
+    setTimeout(fetchOthers, 300); // the first card first
   });
   startTelling();
   worker();
