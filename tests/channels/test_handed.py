@@ -148,18 +148,18 @@ def test_a_file_from_a_chat_gets_a_name_that_is_one_everywhere(name: str, safe: 
     [
         ("src\\a.py", ["src", "a.py"]),
         ("src/a.py", ["src", "a.py"]),
-        ("C:\\Work\\x.txt", ["x.txt"]),
-        ("c:/work/x.txt", ["x.txt"]),
+        ("C:\\Shop\\x.txt", ["x.txt"]),
+        ("c:/shop/x.txt", ["x.txt"]),
         ("C:x.txt", None),
-        ("D:\\Work\\x.txt", None),
+        ("D:\\Shop\\x.txt", None),
         ("\\\\server\\share\\x", None),
         ("\\x.txt", None),
-        ("C:\\Works\\x.txt", None),
+        ("C:\\Shops\\x.txt", None),
         ("", []),
     ],
 )
 def test_a_path_is_read_as_windows_reads_it(path: str, parts: list[str] | None) -> None:
-    assert windows_parts("C:\\Work", path) == parts
+    assert windows_parts("C:\\Shop", path) == parts
 
 
 def test_a_place_has_one_spelling() -> None:
