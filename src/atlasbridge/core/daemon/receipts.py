@@ -44,8 +44,8 @@ class Receipts:
 
     def typed(self, record: PromptRecord) -> Receipt:
         session = self._ledger.session(record.session_id)
-        did, where = ("gave", "to") if session and session.tool in DOORS else ("typed", "into")
-        where = f"{where} {self._name(record)}"
+        did, into = ("gave", "to") if session and session.tool in DOORS else ("typed", "into")
+        where = f"{into} {self._name(record)}"
         if record.decided_by == TIMER:
             sentence = f"Nobody answered in time: {did} the safe default {_answer(record)} {where}."
             return self.make("default_typed", sentence, record)
