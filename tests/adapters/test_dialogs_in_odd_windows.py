@@ -24,8 +24,11 @@ QUESTION = """
 """
 BOX = (
     " ╭──────────────────────────────────────────╮\n │ Type your message, @mention a file       │\n"
-    " ╰──────────────────────────────────────────╯\n [Ctrl+L for multi-line] • /tmp/x\n"
+    " ╰──────────────────────────────────────────╯\n [Ctrl+L for multi-line] • /tmp/x\n\n\n"
 )
+# The last row: the keys of what has them.
+AT_BOX = " ^a Select all  ^x Open external editor  ^l Toggle single/multi-line input ▏^p palette\n"
+AT_DIALOG = " ^q Quit the application  ^l Toggle single/multi-line input  ^o Toggle Cell▏^p palette\n"
 LABELS = ("Yes", "No", "Always", "Auto LOW/MED")
 
 
@@ -46,7 +49,7 @@ def openhands(current: str, bar_at: int, apart: int = 2) -> str:
     rows = ["  > please do it", "", "  ▶ Make a file: $ touch x", "", "  🔍 Confirm 1 action(s)?", ""]
     rows += [f"  {'>' if label == current else ' '} {label}" for label in LABELS]
     rows[bar_at] = f"{rows[bar_at]:<60}▆"  # the end of a scroll bar
-    return "\n".join(rows) + "\n" * (apart + 1) + BOX
+    return "\n".join(rows) + "\n" * (apart + 1) + BOX + AT_DIALOG
 
 
 @pytest.mark.parametrize("current", LABELS)
@@ -81,7 +84,26 @@ def test_an_action_that_nobody_has_decided_keeps_the_input_box_from_being_idle(
 ) -> None:
     """A window that shrank hides the whole dialog, and it still has the keys."""
     said = f"  ▶ Loaded: 6 tools\n\n  > please do it\n\n  {action}{mark}\n\n\n"
-    found = find("openhands", said + BOX)
+    found = find("openhands", said + BOX + AT_BOX)
     assert bool(found and found.constraints.get("idle")) is idle
-    found = find("openhands", f"{said}  All done.\n\n\n" + BOX)
+    found = find("openhands", f"{said}  All done.\n\n\n" + BOX + AT_BOX)
     assert found is not None and found.constraints.get("idle")
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "",
+        "  All done.\n",
+        "  ▶ Make a file: $ touch x\n\n  🔍 Confirm 1 action(s)?\n",  # a window that shrank hides its list
+        "  ▶ Make a file: $ touch x ✓\n",
+        "  ▶ Make a file: $ touch x\n",
+        "  Press ^a Select all\n",
+        " ^a Select all  ^x Open external editor\n",  # said, not the last row
+    ],
+)
+@pytest.mark.parametrize("last", [AT_DIALOG, AT_DIALOG[:30] + "\n", "\n", " ^p palette\n"])
+def test_an_input_box_that_has_not_got_the_keys_is_never_idle(above: str, last: str) -> None:
+    """Words for the agent, and the Enter behind them, would answer what has the keys."""
+    found = find("openhands", f"{above}\n\n{BOX}{last}")
+    assert found is None or not found.constraints.get("idle")

@@ -315,9 +315,39 @@ def test_buttons_side_by_side_of_opencode_are_walked_with_arrows_and_refused_wit
     assert labels(play)[:3] == ["Allow once", "Allow always", "Reject"]
     allowed, second = Step(b"\x1b[C", Reach("Allow always")), Only("△ Always allow")
     assert play.prompt.choices[0].steps == (Step(b"\r"),)
-    assert play.prompt.choices[1].steps == (allowed, Step(b"\r", second), Step(b"\r"))
-    assert play.prompt.choices[2].steps == (Step(b"\x1b", Only("△ Reject permission")), Step(b"\r"))
+    seen = Step(b"\r", When.CHANGED)  # until then the second dialog stands there, and is no question of its own
+    assert play.prompt.choices[1].steps == (allowed, Step(b"\r", second), seen)
+    assert play.prompt.choices[2].steps == (Step(b"\x1b", Only("△ Reject permission")), seen)
     assert play.prompt.safe_default == "3"
+
+
+def permission(head: str, about: str, buttons: str) -> str:
+    first, _, rest = buttons.partition("   ")
+    drawn = f"  ┃  △ {head}\n  ┃  {about}\n  ┃\n  ┃   \x1b[44m{first}\x1b[49m   {rest}   enter confirm\x1b[?25l"
+    return "\x1b[H\x1b[J" + drawn
+
+
+ASKED = permission("Permission required", "$ touch x", "Allow once   Allow always   Reject")
+FOR_EVER = permission("Always allow", "- touch *", "Confirm   Cancel")
+WORKING = "\x1b[H\x1b[J  $ touch x\n\n  ┃\n  ┃  Build · Lab\n  ╹▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀\n   ■■  esc interrupt"
+
+
+@pytest.mark.parametrize("tool", ["opencode", "kilo"])
+def test_a_dialog_that_is_drawn_once_more_behind_its_answer_is_not_asked_again(tool: str) -> None:
+    """ "Confirm" leads back to the first dialog, until the tool's server has heard of it."""
+    play = Playbook(POLLING, tool) >> ASKED >> 0.4 << Raised("multiple_choice", "$ touch x")
+    play.reply() >> FOR_EVER >> 0.1 >> ASKED >> 0.8 << Withdrawn("answered") << Nothing()
+    play >> WORKING >> 2.0 << Nothing()
+
+
+@pytest.mark.parametrize("tool", ["opencode", "kilo"])
+def test_a_dialog_that_comes_back_behind_its_answer_and_stays_is_asked_again_soon(tool: str) -> None:
+    play = Playbook(POLLING, tool) >> ASKED >> 0.4 << Raised("multiple_choice", "$ touch x")
+    play.reply() >> WORKING >> 0.4 << Withdrawn("answered")
+    play >> ASKED >> 1.6 << Raised("multiple_choice", "$ touch x")
+    play.reply() >> WORKING >> 0.4 << Withdrawn("answered")
+    play >> permission("Permission required", "$ touch y", "Allow once   Allow always   Reject")
+    play >> 0.4 << Raised("multiple_choice", "$ touch y")
 
 
 def test_prompts_survive_a_resize() -> None:

@@ -24,7 +24,7 @@ from atlasbridge.core.detection.events import (
 )
 from atlasbridge.core.detection.eye import Eye, facts_of, uncounted
 from atlasbridge.core.detection.open_prompt import OpenPrompt
-from atlasbridge.core.detection.picture import prompt_of
+from atlasbridge.core.detection.picture import digest_of, prompt_of
 from atlasbridge.core.detection.settings import DetectorSettings
 from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, gather
 from atlasbridge.core.detection.structured import ShownDialog, ToolSays
@@ -42,6 +42,7 @@ _LATER = 0.1  # the longer nothing happens, the later it may be noticed: by a te
 RAW_LIMIT = 8192
 _REACTS_S = 0.5
 REDRAW_S = 0.3  # a tool that draws its whole screen anew may show nothing for a moment
+LINGERS_S = 1.0  # some tools draw a dialog that was answered once more, until the answer has come where it must
 
 
 @mutable
@@ -66,6 +67,7 @@ class Detector:
         self._lines_since = 0  # written since it was raised
         self._sent = False  # Enter was typed since the prompt was raised, by a person or by us
         self._answered: _Answered | None = None
+        self._done, self._done_at = "", float("-inf")  # the dialog that was answered last, and when it left
         self._raw = bytearray()
         self._unsure = False  # the open prompt may be gone; the next look must come soon
         self._votes: deque[ProbeState] = deque(maxlen=3)
@@ -297,6 +299,8 @@ class Detector:
             verdict, why = False, "its hook may still say what it wants"
         if verdict and found is not None and found.constraints.get("idle") and self.tool.announces(now):
             verdict, why = False, "its hook has announced a dialog"
+        if verdict and found is not None and self._lingers(found, moment, now):
+            verdict, why = False, "it was answered just now, and may only be drawn once more"
         if verdict and found is not None and moment.settled_s < found.deaf_s:
             verdict, why = False, "the tool ignores keys that come so soon"
         if verdict and self._keys_at > self.eye.last_output and now - self._keys_at < _REACTS_S:
@@ -342,6 +346,11 @@ class Detector:
         expected = found.permission or self.tool.state == "blocked"
         return expected and not self.tool.hooked(_dialog(found, view), now)
 
+    def _lingers(self, found: Finding, moment: Moment, now: float) -> bool:
+        """The very dialog that was answered just now is back: if it stays, it is asked once more."""
+        recent = found.own and now - self._done_at < self.settings.effect_s
+        return recent and moment.settled_s < LINGERS_S and digest_of(found) == self._done
+
     def _next_command(self, found: Finding) -> bool:
         """The same prompt for a command again, while somebody sits in front of it and types them."""
         return begins_with(uncounted(self._attended), uncounted(found.core))
@@ -357,6 +366,7 @@ class Detector:
         self.tool.forget()
         if opened is not None and reason.startswith("answered"):
             self.eye.remember_answered(opened.last_line)
+            self._done, self._done_at = opened.prompt.digest, self.eye.last_output
         return [WithdrawPrompt(opened.prompt.digest, reason)] if opened else []
 
     def _next_look(self, probe: ProbeAnswer, now: float) -> float:

@@ -24,7 +24,7 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
     if rule.choose == "digit_shows" and item.number:
         return (Step(item.number.encode(), Shows(item.label[:60])), Step(ENTER))
     if rule.refuse_keys and rule.refuse and compiled(rule.refuse).search(item.label):
-        return named_steps(view, rule.refuse_keys)
+        return named_steps(view, rule.refuse_keys, last=When.CHANGED)
     moves = move_steps(view, menu.current, at, rule.across, item.label, menu.upwards)
     labelled = bool(rule.labels and moves)  # such a row may be drawn anew, and its highlight begin again at the first
     if (menu.gaps and len(moves) > 0) or len(moves) > numbers.SEEN_MOVES or labelled:
@@ -33,7 +33,7 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
     if item.box.startswith("(") and not item.checked and menu.how != "mark":
         return (*moves, Step(b" ", When.DRAINED), Step(ENTER))  # a radio list: Enter takes the one that was marked
     if rule.follow and compiled(rule.follow).search(item.label):
-        return (*moves, *named_steps(view, rule.follow_keys))
+        return (*moves, *named_steps(view, rule.follow_keys, last=When.CHANGED))
     return (*moves, Step(ENTER))
 
 
