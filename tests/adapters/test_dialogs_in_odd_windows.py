@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.playbook import POLLING, Nothing, Playbook, Raised, Withdrawn
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
@@ -29,6 +30,7 @@ BOX = (
 # The last row: the keys of what has them.
 AT_BOX = " ^a Select all  ^x Open external editor  ^l Toggle single/multi-line input ▏^p palette\n"
 AT_DIALOG = " ^q Quit the application  ^l Toggle single/multi-line input  ^o Toggle Cell▏^p palette\n"
+ALTERNATE = "\x1b[?1049h\x1b[H\x1b[?25l"
 LABELS = ("Yes", "No", "Always", "Auto LOW/MED")
 
 
@@ -60,6 +62,14 @@ def test_the_end_of_a_scroll_bar_beside_the_dialog_changes_nothing(current: str,
     assert [choice.label for choice in found.choices] == list(LABELS)
     assert [choice.label for choice in found.choices if choice.refuses] == ["No"]
     assert [choice.label for choice in found.choices if choice.always] == ["Always", "Auto LOW/MED"]
+
+
+def test_a_piece_of_a_scroll_bar_far_to_the_right_does_not_push_the_question_out_of_what_is_told() -> None:
+    rows = openhands("Yes", 0).split("\n")
+    rows[0], rows[5] = rows[0].rstrip(" ▆"), f"{'':<177}▆"
+    play = Playbook(POLLING, "openhands", rows=54, cols=180) >> ALTERNATE + "\n".join(rows).rstrip() >> 0.5
+    play << Raised("multiple_choice", "Make a file: $ touch x")
+    assert play.prompt.excerpt.endswith("Confirm 1 action(s)?")
 
 
 @pytest.mark.parametrize("apart", [0, 2, 20, 45])
@@ -107,3 +117,14 @@ def test_an_input_box_that_has_not_got_the_keys_is_never_idle(above: str, last: 
     """Words for the agent, and the Enter behind them, would answer what has the keys."""
     found = find("openhands", f"{above}\n\n{BOX}{last}")
     assert found is None or not found.constraints.get("idle")
+
+
+@pytest.mark.parametrize(
+    "above", ["  All done.\n", "  ▶ Make a file: $ touch x\n\n  🔍 Confirm 1 action(s)?\n", "    Auto LOW/MED\n"]
+)
+def test_a_dialog_out_of_sight_is_for_a_person_to_look_at_soon_but_not_while_it_is_only_being_drawn(above: str) -> None:
+    play = Playbook(POLLING, "openhands", cols=100) >> f"{ALTERNATE}{above}\n\n{BOX}{AT_DIALOG}".rstrip("\n") >> 1.5
+    play << Nothing() >> 1.0 << Raised("unknown", above.strip().rpartition("\n")[2].strip())
+    assert play.prompt.safe_default == "" and not play.prompt.choices
+    play >> f"{ALTERNATE}\x1b[2J" + openhands("Yes", 0).rstrip("\n") >> 0.5 << Withdrawn("moved_on")
+    play << Raised("multiple_choice", "touch x")

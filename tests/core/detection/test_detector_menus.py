@@ -335,19 +335,19 @@ WORKING = "\x1b[H\x1b[J  $ touch x\n\n  ┃\n  ┃  Build · Lab\n  ╹▀▀▀
 @pytest.mark.parametrize("tool", ["opencode", "kilo"])
 def test_a_dialog_that_is_drawn_once_more_behind_its_answer_is_not_asked_again(tool: str) -> None:
     """ "Confirm" leads back to the first dialog, until the tool's server has heard of it."""
-    play = Playbook(POLLING, tool) >> ASKED >> 0.4 << Raised("multiple_choice", "$ touch x")
+    play = Playbook(POLLING, tool) >> ASKED >> 0.9 << Raised("multiple_choice", "$ touch x")
     play.reply() >> FOR_EVER >> 0.1 >> ASKED >> 0.8 << Withdrawn("answered") << Nothing()
     play >> WORKING >> 2.0 << Nothing()
 
 
 @pytest.mark.parametrize("tool", ["opencode", "kilo"])
 def test_a_dialog_that_comes_back_behind_its_answer_and_stays_is_asked_again_soon(tool: str) -> None:
-    play = Playbook(POLLING, tool) >> ASKED >> 0.4 << Raised("multiple_choice", "$ touch x")
+    play = Playbook(POLLING, tool) >> ASKED >> 0.9 << Raised("multiple_choice", "$ touch x")
     play.reply() >> WORKING >> 0.4 << Withdrawn("answered")
     play >> ASKED >> 1.6 << Raised("multiple_choice", "$ touch x")
     play.reply() >> WORKING >> 0.4 << Withdrawn("answered")
     play >> permission("Permission required", "$ touch y", "Allow once   Allow always   Reject")
-    play >> 0.4 << Raised("multiple_choice", "$ touch y")
+    play >> 0.9 << Raised("multiple_choice", "$ touch y")
 
 
 def test_prompts_survive_a_resize() -> None:

@@ -170,9 +170,15 @@ def _placed(excerpt: str, folder: str) -> str:
 
 
 def _shortened(excerpt: str) -> str:
-    """A dialog of the tool's own begins with what it is about and ends with its question."""
-    head, _, question = excerpt.rpartition("\n")
-    return _headed(head, question) if head and len(excerpt) > EXCERPT_LIMIT else excerpt
+    """A dialog of the tool's own begins with what it is about and ends with its question.  Where there is no room for
+    all of it, no row at its end that is only drawn (a piece of a scroll bar, far to the right) takes the place."""
+    if len(excerpt) <= EXCERPT_LIMIT:
+        return excerpt
+    rows = excerpt.split("\n")
+    while len(rows) > 1 and not any(map(str.isalnum, rows[-1])):
+        rows.pop()
+    head, question = "\n".join(rows[:-1]), rows[-1]
+    return _headed(head, question) if head and len(head) + len(question) >= EXCERPT_LIMIT else "\n".join(rows)
 
 
 def safe_default(found: Finding) -> str:

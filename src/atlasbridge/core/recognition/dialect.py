@@ -42,6 +42,7 @@ class Rule:
     popup: bool = False  # a list of completions may take the first Enter
     programs: str = ""  # a pattern for the name of the program that waits
     unless: str = ""  # a pattern on the screen that forbids it
+    deaf_s: float = 0.0  # what has stood there for less is only on its way to something else
     yes: str = ""
     no: str = ""
 

@@ -25,7 +25,8 @@ def recognise_region(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         text, top = region_text(view, rule.region)
         match = compiled(rule.pattern).search(text)
         if match and not (rule.unless and compiled(rule.unless).search("\n".join(view.lines))):
-            shown = text[: match.start()] if rule.idle else text[: match.end()].rstrip()
+            above = rule.idle or rule.type == "unknown"  # what was said last tells a person more than the box below it
+            shown = text[: match.start()] if above else text[: match.end()].rstrip()
             return _region_finding(rule, view, facts, dialect, match.group().strip(), top + shown.count("\n"))
     return None
 
@@ -37,13 +38,14 @@ def _region_finding(rule: Rule, view: View, facts: Facts, dialect: Dialect, aske
     ending: tuple[Step, ...] = (Step(rule.after_text.encode()),) if rule.after_text else ()
     ending = (Step(b"", When.RESTED), *(ending or (Step(ENTER),))) if rule.rests else ending
     found = replace(found, line_mode=False, structural=True, text_steps=steps, end_steps=ending, priority=rule.priority)
-    found = replace(found, core=steady(dialect, asked))
+    found = replace(found, core=steady(dialect, asked), deaf_s=rule.deaf_s)
     if rule.type == "free_text" and asks_for_secret(asked, dialect):
         found = replace(found, constraints={**found.constraints, "secret": True})
-    if rule.idle:
+    if rule.idle or rule.type == "unknown":
         said = last_words(view, row, dialect)
         plain = " ".join(" ".join(unframed(tuple(asked.split("\n")))).split())
-        return replace(found, excerpt=said or cut(plain), question=said, core=rule.id)
+        core = rule.id if rule.idle else f"{rule.id}\0{steady(dialect, said)}"
+        return replace(found, excerpt=said or cut(plain), question=said, core=core)
     if rule.type != "free_text":
         return replace(found, core=f"{found.core}\0{steady(dialect, found.question)}")  # what is shown is compared
     lines = [line.strip() for line in unframed(tuple(asked.split("\n")))]
