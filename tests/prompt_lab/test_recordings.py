@@ -22,7 +22,7 @@ def test_recording(case: Path) -> None:
 
 
 # What a tool with no dialect of its own does not get yet.  A list that only shrinks.
-STRANGE = {("openhands", "walk")}  # raised as unknown: its list stands above an input box
+STRANGE = {("openhands", "walk"), ("kilo", "walk")}  # raised as unknown: a list above an input box; buttons before hints
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,15 @@ def test_a_menu_is_never_answered_by_a_timer_with_consent() -> None:
     assert menus
     for prompt in menus:
         assert prompt.safe_default in [choice.value for choice in prompt.choices if choice.refuses]
+
+
+def test_a_dialog_that_is_drawn_in_steps_is_asked_once_and_never_without_what_it_is_about() -> None:
+    """Kilo names what it would fetch a quarter of a second after it has drawn the buttons."""
+    opened = spans(read_recording(CORPUS / "kilo" / "7.7.9" / "walk" / "session.cast"), "kilo")
+    asked = [prompt.excerpt for _, _, prompt in opened if prompt.choices]
+    about = ["$ touch made-by-bash.txt", "URL: http://127.0.0.1", "1 + written by the lab", "$ touch made-by-bash.txt"]
+    assert len(asked) == len(about)
+    assert [part in excerpt for part, excerpt in zip(about, asked, strict=True)] == [True] * len(about)
 
 
 def test_the_corpus_has_every_tool_and_silence_too() -> None:

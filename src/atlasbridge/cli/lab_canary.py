@@ -111,8 +111,9 @@ Not used, and why:
   more for a moment and then withdrawn.  Its server's and plugins' ways are not used.
 - OpenHands (Python 3.12) was walked at 80x24 as a whole.  What it would do stands in one row above the list, several
   actions are confirmed at once: never taken for whole.  Its dialog stands in the text and not in a place of its own:
-  at 40x15 it does not fit and is raised as `unknown`, and when a window shrinks while it is open OpenHands leaves it
-  out of sight, with the keys; then no empty input box is raised, and a person must look.  Not walked: its settings,
+  at 40x15 it does not fit, and when a window shrinks while it is open OpenHands leaves it out of sight, with the keys;
+  no key of it brings it back, a larger window does.  That the empty box below it has not got the keys is told by the
+  last row alone: then it is raised as `unknown` after two seconds, and a person must look.  Not walked: its settings,
   `/confirm`.
 - OpenCode and Kilo ask the registry for a package of types before they start plugins, once per folder of settings;
   with our plugin OpenCode waits for that at its first start, and without a connection for minutes.
