@@ -3,7 +3,7 @@
 Claude Code and Codex must be there (`make test-all` installs them), and of Continue and Kimi Code a few dialogs are
 walked, of Cline and gptme in `test_more_tools`; the others are for `make lab-real`, which says so with
 ATLASBRIDGE_LAB_REAL=1.  A tool that is missing is a failure, never a pass; only Vibe and OpenHands may be missing,
-where there is no Python for them, and goose, where there is no program for the machine.  Kilo is not walked here yet.
+where there is no Python for them, and goose and Kilo, where there is no program for the machine.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ def _runs(program: str) -> bool:
 NEWER = ALL and any(map(_runs, ("python3.12", "python3.13", "python3.14")))
 ABSENT = {
     **{tool: not NEWER and not (TOOLS / tool).exists() for tool in ("vibe", "openhands")},
-    "goose": platform.machine() != "x86_64" and not (TOOLS / "goose").exists(),
-    "kilo": True,  # no version of it was walked whole yet: see docs/tools.md
+    **{tool: platform.machine() != "x86_64" and not (TOOLS / tool).exists() for tool in ("goose", "kilo")},
 }
 WANTED = tuple(tool for tool in WALKS if not ABSENT.get(tool)) if ALL else ("claude", "codex")
 QUICK = ("cn", "kimi")  # of these every test run walks the dialogs that matter most

@@ -104,11 +104,11 @@ Not used, and why:
   Ctrl-C, which stops the run: `n` is refused with the list of choices.  Words beside a refusal: it takes none.  Not
   walked: its passwords (`sudo`, keys for skills; they are asked as secrets), its model list, `hermes --tui`, its setup.
 - Kilo asks as OpenCode does, and has OpenCode's rules and a few of its own.  There is no program for arm64; 7.7.9 for
-  x64 was walked with a runtime and libraries for arm64, on a machine with much other work, and two of its dialogs were
-  not right, so that `run` says that it was never walked.  Of 7.8.1 the registry had no program for Linux at all.  What
-  refuses opens a field for words there, which is sent empty.  Some of its dialogs are drawn in two steps: an answer to
-  the first is refused as stale, and nothing is typed; or, when it came before the second step, the dialog is asked once
-  more for a moment and then withdrawn.  Its server's and plugins' ways are not used.
+  x64 was walked with a runtime and libraries for arm64.  Of 7.8.1 the registry had no program for Linux at all.  What
+  refuses opens a field for words there, which is sent empty.  Its dialogs are drawn in steps (what it would fetch comes
+  a quarter of a second after the buttons), so they are raised once they have stood for half a second; after "Allow
+  always" and its second dialog the first is there again for a moment, and is not asked again unless it stays for a
+  second.  Its server's and plugins' ways are not used.
 - OpenHands (Python 3.12) was walked at 80x24 as a whole.  What it would do stands in one row above the list, several
   actions are confirmed at once: never taken for whole.  Its dialog stands in the text and not in a place of its own:
   at 40x15 it does not fit, and when a window shrinks while it is open OpenHands leaves it out of sight, with the keys;
