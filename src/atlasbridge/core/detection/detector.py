@@ -42,7 +42,7 @@ _LATER = 0.1  # the longer nothing happens, the later it may be noticed: by a te
 RAW_LIMIT = 8192
 _REACTS_S = 0.5
 REDRAW_S = 0.3  # a tool that draws its whole screen anew may show nothing for a moment
-LINGERS_S = 1.0  # some tools draw a dialog that was answered once more, until the answer has come where it must
+RETURNS_S, LINGERS_S = 0.6, 1.0  # some draw a dialog once more behind its answer: so soon after it left, so long
 
 
 @mutable
@@ -348,8 +348,8 @@ class Detector:
 
     def _lingers(self, found: Finding, moment: Moment, now: float) -> bool:
         """The very dialog that was answered just now is back: if it stays, it is asked once more."""
-        recent = found.own and now - self._done_at < self.settings.effect_s
-        return recent and moment.settled_s < LINGERS_S and digest_of(found) == self._done
+        soon = found.own and now - moment.settled_s - self._done_at < RETURNS_S
+        return soon and moment.settled_s < LINGERS_S and digest_of(found) == self._done
 
     def _next_command(self, found: Finding) -> bool:
         """The same prompt for a command again, while somebody sits in front of it and types them."""
