@@ -23,9 +23,6 @@ def test_recording(case: Path) -> None:
 
 # What a tool with no dialect of its own does not get yet.  A list that only shrinks.
 STRANGE = {("openhands", "walk"), ("kilo", "walk")}  # raised as unknown: a list or buttons above an input box
-    ("openhands", "walk"),
-    ("kilo", "walk"),
-}  # raised as unknown: a list above an input box; buttons before hints
 
 
 @pytest.mark.parametrize(
