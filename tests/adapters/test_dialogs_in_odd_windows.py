@@ -120,17 +120,19 @@ def test_an_input_box_that_has_not_got_the_keys_is_never_idle(above: str, last: 
 
 
 @pytest.mark.parametrize(
-    "above",
+    ("above", "told"),
     [
-        "  All done.\n",
-        "  ▶ Make a file: $ touch x\n\n  🔍 Confirm 1 action(s)?\n",
-        "    Auto LOW/MED\n",
-        "  > Yes\n    No\n",
+        ("  All done.\n", "All done."),
+        ("  ▶ Make a file: $ touch x\n\n  🔍 Confirm 1 action(s)?\n", "touch x\n🔍 Confirm 1 action(s)?"),
+        ("    Auto LOW/MED\n", "Auto LOW/MED"),
+        ("  > Yes\n    No\n", "Quit the application"),
     ],
 )
-def test_a_dialog_out_of_sight_is_for_a_person_to_look_at_soon_but_not_while_it_is_only_being_drawn(above: str) -> None:
+def test_a_dialog_out_of_sight_is_for_a_person_to_look_at_soon_but_not_while_it_is_only_being_drawn(
+    above: str, told: str
+) -> None:
     play = Playbook(POLLING, "openhands", cols=100) >> f"{ALTERNATE}{above}\n\n{BOX}{AT_DIALOG}".rstrip("\n") >> 1.5
-    play << Nothing() >> 1.0 << Raised("unknown", above.strip().rpartition("\n")[2].strip(" >"))
+    play << Nothing() >> 1.0 << Raised("unknown", told)
     assert play.prompt.safe_default == "" and not play.prompt.choices
     play >> f"{ALTERNATE}\x1b[2J" + openhands("Yes", 0).rstrip("\n") >> 0.5 << Withdrawn("moved_on")
     play << Raised("multiple_choice", "touch x")
