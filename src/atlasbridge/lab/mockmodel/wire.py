@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from atlasbridge.core.ids import new_id
-from atlasbridge.lab.mockmodel.scene import DIRECTIVE, Call, Request, Turn
+from atlasbridge.lab.mockmodel.scene import DIRECTIVE, LONG_LINES, Call, Request, Turn
 
 Body = Mapping[str, Any]
 Part = bytes | float
@@ -214,6 +214,7 @@ def spoken_edit(turn: Turn) -> str:
     """aider takes edits and commands from the text itself."""
     edits = {
         "write": ("written.txt", "", "written by the lab\n"),
+        "longwrite": ("written.txt", "", "\n".join(LONG_LINES) + "\n"),
         "edit": ("seed.txt", "colour = red\n", "colour = blue\n"),
     }
     if turn.scene in edits:
