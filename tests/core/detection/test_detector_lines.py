@@ -8,6 +8,7 @@ from tests.support.playbook import (
     BUSY,
     HIDDEN,
     ONE_KEY,
+    POLLING,
     RAW,
     READING,
     Keys,
@@ -297,3 +298,26 @@ def test_an_excerpt_holds_no_secret_and_no_escape() -> None:
     play = Playbook() >> "token=ghp_abcdefghijklmnopqrstuvwxyz0123\nContinue\u202e? [y/n] " >> 0.2 << Raised("yes_no")
     assert "ghp_" not in play.prompt.excerpt + play.prompt.screen
     assert "\u202e" not in play.prompt.excerpt
+
+
+ALL_OF_IT = "Run shell command? (Y)es/(N)o/(D)on't ask again [Yes]: "
+
+
+@pytest.mark.parametrize("dialect", ["aider", "generic"])
+@pytest.mark.parametrize("cols", [20, 26, 33, 40, 53, 54, 60])
+def test_a_question_that_an_editor_of_lines_wraps_by_itself_has_its_answers(dialect: str, cols: int) -> None:
+    rows = [ALL_OF_IT[at : at + cols] for at in range(0, len(ALL_OF_IT), cols)]
+    wide, narrow = (
+        Playbook(POLLING, dialect, cols=width) >> "\x1b[?2004h\x1b[?7lTokens: 2k\n\ntouch x\n" + "\n".join(drawn) >> 2.5
+        for width, drawn in ((120, [ALL_OF_IT]), (cols, rows))
+    )
+    wide << Raised("multiple_choice", "Run shell command?")
+    narrow << Raised("multiple_choice", "touch x")
+    assert [choice.label for choice in narrow.prompt.choices] == [choice.label for choice in wide.prompt.choices]
+    assert [choice.refuses for choice in narrow.prompt.choices] == [choice.refuses for choice in wide.prompt.choices]
+
+
+def test_a_full_row_above_a_line_that_asks_for_text_is_not_a_part_of_it() -> None:
+    play = Playbook(POLLING, cols=20) >> "\x1b[?2004hMade all of 20 files\nName of the next:  " >> 2.5
+    play << Raised("free_text", "Name of the next:")
+    assert play.prompt.question.split("\n")[-1] == "Name of the next:"

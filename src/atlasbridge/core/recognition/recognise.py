@@ -13,6 +13,7 @@ from atlasbridge.core.recognition.kinds import with_secrecy
 from atlasbridge.core.recognition.widgets.input_box import is_at_work, recognise_inner_question
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.resting_screen import has_bar, recognise_footer, whole_screen
+from atlasbridge.core.screen.frames import is_drawn
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
@@ -41,9 +42,22 @@ def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
         asked = recognise_line(view, facts, dialect, strict=True) or recognise_footer(view, facts, dialect)
         return replace(asked or whole_screen(view, facts, dialect), barred=has_bar(view))
     found = recognise_line(view, facts, dialect)
+    if found and found.rule in GUESSES and facts.canonical is False:
+        found = _over_rows(view, facts, dialect) or found
     if found and found.rule in GUESSES and dialect.idles and facts.canonical is False:
         return replace(found, type=PromptType.TYPE_UNKNOWN)
     return found
+
+
+def _over_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """A question that names its answers, in rows that an editor of lines has filled one after the other: it goes on in
+    the next one by itself, and the terminal cannot tell that from two lines."""
+    first = view.row
+    while first > 0 and len(view.lines[first - 1]) >= view.cols and not is_drawn(view.lines[first - 1]):
+        first -= 1
+    joined = view.joined | frozenset(range(first, view.row))
+    found = recognise_line(replace(view, joined=joined), facts, dialect) if joined != view.joined else None
+    return found if found and found.choices and found.score >= numbers.LIKELY else None
 
 
 def _silent(facts: Facts) -> Finding:
