@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from atlasbridge.core.clock import SystemClock
@@ -134,7 +134,7 @@ def _try(stage: Stage, dialog: Dialog, again: list[str], seen: list[str]) -> str
         if dialog.scene:
             stage.say(f"please lab:{dialog.scene} now")
         for number, reply in enumerate(dialog.replies):
-            _answer(stage, reply, dialog if not number else Dialog("", ""), again, seen)
+            _answer(stage, reply, _of_prompt(dialog, number), again, seen)
         if dialog.ends:
             stage.wait(lambda: stage.named("session.ended"), "the end of the tool")
             return ""
@@ -142,6 +142,12 @@ def _try(stage: Stage, dialog: Dialog, again: list[str], seen: list[str]) -> str
         return _effect(stage, dialog)
     except StageError as error:
         return str(error)
+
+
+def _of_prompt(dialog: Dialog, number: int) -> Dialog:
+    """What is looked for in its prompts, one by one: the last one shows all of what is asked, the first one the rest."""
+    last = dialog.last if number == len(dialog.replies) - 1 else ""
+    return Dialog("", "", last=last) if number else replace(dialog, last=last)
 
 
 def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: list[str]) -> None:
@@ -213,9 +219,10 @@ def _resized(stage: Stage, dialog: Dialog) -> dict[str, Any]:
 
 
 def _hides(prompt: Mapping[str, Any], last: str) -> bool:
-    """A part of what is asked is not shown, and nothing says so."""
+    """A part of what is asked is not shown, and nothing says so.  How a tool breaks its rows does not count."""
     subject = prompt.get("subject") or {}
-    return bool(subject.get("complete")) and last not in str(subject.get("text"))
+    told = str(subject.get("text")) if subject.get("complete") else f"{prompt['question']}\n{subject.get('text')}"
+    return bool(prompt["whole"]) and "".join(last.split()) not in "".join(told.split())
 
 
 def _chosen(stage: Stage, prompt: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,10 +14,12 @@ from atlasbridge.core.screen.frames import TORN_OFF, Frame, find_frames, is_draw
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen
 
+_PARTS = r"(?:lines?|rows?|characters?|changes?|hunks?|edits?|files?)"
 HIDDEN = lazy(
-    r"(?:…|\.{3})\s*[+(]?\d+ (?:more |hidden )?(?:lines?|rows?|characters?)|\b\d+ (?:more|hidden) lines?\b"
-    r"|\blines? hidden\b|[+…]\s?\d+ lines\b|\bctrl\+[a-z] to (?:expand|see|show|view) (?:all|more|full)"
+    rf"(?:…|\.{{3}})\s*[+(]?\d+ (?:more |hidden )?{_PARTS}\b|\b\d+ (?:more|hidden) {_PARTS}\b"
+    rf"|\b{_PARTS} hidden\b|[+…]\s?\d+ lines\b|\bctrl\+[a-z] to (?:expand|see|show|view) (?:all|more|full)"
 )
+_DOTS = ("…", "...")
 
 
 @frozen
@@ -28,6 +30,16 @@ class Asked:
     row: int = 0
     whole: bool = True
     near: str = ""  # of it, what stands right at the line that asks
+
+
+def leaves_out(text: str) -> bool:
+    """The tool says that there is more of it than it shows, in one row or in two of a narrow window."""
+    return HIDDEN.search(text) is not None or HIDDEN.search(" ".join(text.split())) is not None
+
+
+def ends_in_dots(text: str) -> bool:
+    """A row of it ends as tools end what they have no room for."""
+    return any(row.rstrip().endswith(_DOTS) for row in text.split("\n"))
 
 
 def block(rows: Sequence[str]) -> str:
@@ -82,7 +94,7 @@ def dialog_above(view: View, top: int, rule: MenuRule) -> Asked | None:
     kept = [row for row in taken if not (is_rule(row) and _indent(row) < max(1, margin))]
     text = block(kept[1:] if kept and not gone and is_drawn(kept[0]) else kept)
     missing = gone or _is_doubtful(view, first, rule) or _lacks(view, first, top)
-    return Asked(text, first, not missing and not HIDDEN.search(text))
+    return Asked(text, first, not missing and not leaves_out(text))
 
 
 def _is_doubtful(view: View, first: int, rule: MenuRule) -> bool:
@@ -149,7 +161,7 @@ def question_above(view: View, top: int) -> Asked:
     missing = (
         size > numbers.ENOUGH or _may_go_on(view, first) or _lacks(view, first, top) or _more_above(view, rows, first)
     )
-    return Asked(text, row, not missing and not HIDDEN.search(text))
+    return Asked(text, row, not missing and not leaves_out(text))
 
 
 def question_in_box(view: View, top: int) -> Asked | None:
@@ -160,7 +172,7 @@ def question_in_box(view: View, top: int) -> Asked | None:
         return None
     first = max(around, key=lambda frame: frame.top).top + 1
     text = block(logical_rows(view, peeled(view.lines, top), first, top))
-    return Asked(text, first, not _lacks(view, first, top) and not HIDDEN.search(text)) if text else None
+    return Asked(text, first, not _lacks(view, first, top) and not leaves_out(text)) if text else None
 
 
 def _more_above(view: View, rows: Sequence[str], first: int) -> bool:

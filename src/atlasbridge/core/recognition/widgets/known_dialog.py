@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import Asked, dialog_above, logical_rows, own_box, question_above
+from atlasbridge.core.recognition.asked import Asked, dialog_above, ends_in_dots, logical_rows, own_box, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, SubjectRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
@@ -44,7 +44,8 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         clipped = found.whole and 0 < rule.most_rows <= menu.top - asked.row
         whole = found.whole and shows_subject(asked, rule, dialect) and not clipped
         found = replace(found, own=dialect.idles, permission=rule.permission, deaf_s=rule.deaf_s)
-        return replace(found, subject=about, whole=whole, clipped=clipped)
+        abridged = ends_in_dots(about.text if about else asked.text)
+        return replace(found, subject=about, whole=whole, clipped=clipped, abridged=abridged)
     return None
 
 
