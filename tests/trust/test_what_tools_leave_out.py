@@ -18,13 +18,38 @@ def raised(tool: str, rows: list[str], cols: int = 80) -> Prompt:
     return play.prompt
 
 
-def cn(head: str, preview: str, cols: int = 80) -> Prompt:
+def cn(head: str, preview: str, cols: int = 80, above: str = "● I will use it.\n") -> Prompt:
     """As Continue draws it: of a command no more than its first 60 characters."""
     inner = [head, "", *preview.split("\n"), "", "Would you like to continue?", "", "> Continue (tab)"]
     inner += ["  Continue + don't ask again (shift+tab)", "  No, and tell Continue what to do differently (esc)"]
     framed = [f"│ {row.ljust(cols - 4)} │" for row in inner]
-    said = ["● I will use it.", ""]
-    return raised("cn", [*said, "╭" + "─" * (cols - 2) + "╮", *framed, "╰" + "─" * (cols - 2) + "╯"], cols)
+    return raised("cn", [above, "╭" + "─" * (cols - 2) + "╮", *framed, "╰" + "─" * (cols - 2) + "╯"], cols)
+
+
+def copilot(shown: list[str], gone: int = 0) -> Prompt:
+    """As Copilot draws it; of a dialog that is higher than the screen the first rows are out of sight."""
+    question = ["", "Do you want to run this command?", "", "❯ 1. Yes"]
+    rest = ["  3. No, and tell Copilot what to do differently (Esc to stop)", "", "↑/↓ to navigate · enter to select"]
+    boxed = ["╭" + "─" * 74 + "╮", *(f"│ {row.ljust(72)} │" for row in shown), "╰" + "─" * 74 + "╯"]
+    inner = ["Make a marker file", "─" * 76, *boxed, *question, "  2. Yes, and don't ask again", *rest]
+    rows = ["╭" + "─" * 78 + "╮", *(f"│ {row.ljust(76)} │" for row in inner), "╰" + "─" * 78 + "╯"]
+    return raised("copilot", ["\x1b[?1049h\x1b[H", "", *rows] if not gone else rows[gone:])
+
+
+def test_a_dialog_whose_frame_stands_on_the_screen_has_lost_nothing() -> None:
+    prompt = copilot(["git push --force"])
+    assert prompt.asked_whole and prompt.subject is not None and prompt.subject.shown == "git push --force"
+
+
+@pytest.mark.parametrize("gone", range(1, 6))
+def test_a_framed_dialog_whose_beginning_is_out_of_sight_is_not_whole(gone: int) -> None:
+    fake = ["cat <<END", "─" * 72, "echo harmless", "END", "rm -rf ~"]
+    assert not copilot(fake, gone).asked_whole
+
+
+def test_a_turning_mark_right_above_the_frame_takes_nothing_from_the_dialog() -> None:
+    drawn = "● please do it\n" * 40 + " ⣯⣿⣧  ( 0s • esc to interrupt )"
+    assert cn("Bash(ls)", "⎿ Will run: ls", above=drawn).asked_whole
 
 
 def kimi(head: str, shown: str, cols: int = 80) -> Prompt:

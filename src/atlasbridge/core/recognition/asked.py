@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import MenuRule, compiled
-from atlasbridge.core.screen.frames import TORN_OFF, Frame, find_frames, is_drawn, is_rule, peeled, without
+from atlasbridge.core.screen.frames import SIDES, TORN_OFF, Frame, find_frames, is_drawn, is_rule, peeled, without
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen
 
@@ -38,8 +38,9 @@ def leaves_out(text: str) -> bool:
 
 
 def ends_in_dots(text: str) -> bool:
-    """A row of it ends as tools end what they have no room for."""
-    return any(row.rstrip().endswith(_DOTS) for row in text.split("\n"))
+    """A row of it ends as tools end what they have no room for; between two such dots a tool says something itself."""
+    rows = [row.strip() for row in text.split("\n")]
+    return any(row.endswith(dots) and not row.startswith(dots) for row in rows for dots in _DOTS)
 
 
 def block(rows: Sequence[str]) -> str:
@@ -93,14 +94,17 @@ def dialog_above(view: View, top: int, rule: MenuRule) -> Asked | None:
     margin = min((_indent(row) for row in taken if row.strip() and not is_rule(row)), default=0)
     kept = [row for row in taken if not (is_rule(row) and _indent(row) < max(1, margin))]
     text = block(kept[1:] if kept and not gone and is_drawn(kept[0]) else kept)
-    missing = gone or _is_doubtful(view, first, rule) or _lacks(view, first, top)
+    missing = gone or _is_doubtful(view, first, top, rule) or _lacks(view, first, top)
     return Asked(text, first, not missing and not leaves_out(text))
 
 
-def _is_doubtful(view: View, first: int, rule: MenuRule) -> bool:
-    """Words that look like a dialog's head, where the true head may have left the screen above them."""
-    if not rule.topmost:
+def _is_doubtful(view: View, first: int, top: int, rule: MenuRule) -> bool:
+    """Words that look like a dialog's head, where the true head may have left the screen above them.  Of a dialog in a
+    frame nothing has: no text inside it reaches the columns of its sides."""
+    if not rule.topmost or any(one.top <= first and top < one.bottom for one in find_frames(view.lines)):
         return False
+    if view.lines[first].lstrip()[:1] in SIDES:
+        return True  # it stands in a frame of which the beginning is gone
     above = first > 0 and view.lines[first - 1].strip() != "" and not is_drawn(view.lines[first - 1])
     margin = _indent(view.lines[first])  # all of a dialog is set in so far: what is not ends the talk above it
     outside = any(line.strip() and _indent(line) < margin for line in view.lines[:first])
