@@ -55,7 +55,12 @@ def test_a_turning_mark_right_above_the_frame_takes_nothing_from_the_dialog() ->
 def kimi(head: str, shown: str, cols: int = 80) -> Prompt:
     bar = " " + "─" * (cols - 2)
     about = [f"   {row}" for row in shown.split("\n")] if shown else []
-    choices = ["   ▶ 1. Approve once", "     2. Approve for this session", "     3. Reject", "     4. Reject with feedback"]
+    choices = [
+        "   ▶ 1. Approve once",
+        "     2. Approve for this session",
+        "     3. Reject",
+        "     4. Reject with feedback",
+    ]
     rows = [" ● I will use it.", "", bar, f"   ▶ {head}", "", *about, "", *choices, ""]
     return raised("kimi", [*rows, "   ↑/↓ select · 1/2/3/4 choose · ↵ confirm", bar], cols)
 

@@ -134,7 +134,7 @@ def _try(stage: Stage, dialog: Dialog, again: list[str], seen: list[str]) -> str
         if dialog.scene:
             stage.say(f"please lab:{dialog.scene} now")
         for number, reply in enumerate(dialog.replies):
-            _answer(stage, reply, _of_prompt(dialog, number), again, seen)
+            _answer(stage, reply, of_prompt(dialog, number), again, seen)
         if dialog.ends:
             stage.wait(lambda: stage.named("session.ended"), "the end of the tool")
             return ""
@@ -144,8 +144,8 @@ def _try(stage: Stage, dialog: Dialog, again: list[str], seen: list[str]) -> str
         return str(error)
 
 
-def _of_prompt(dialog: Dialog, number: int) -> Dialog:
-    """What is looked for in its prompts, one by one: the last one shows all of what is asked, the first one the rest."""
+def of_prompt(dialog: Dialog, number: int) -> Dialog:
+    """What is looked for in its prompts, one by one: all of what is asked in the last one, the rest in the first."""
     last = dialog.last if number == len(dialog.replies) - 1 else ""
     return Dialog("", "", last=last) if number else replace(dialog, last=last)
 
@@ -162,7 +162,7 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
     if prompt["type"] == "unknown":
         raise StageError(f"raised as unknown, for a person to look at; the screen shows:\n{stage.text()}")
     seen.append(prompt["prompt_id"])
-    if dialog.last and _hides(prompt, dialog.last):
+    if dialog.last and hides(prompt, dialog.last):
         raise StageError(f"said to be complete, but {dialog.last!r} is not shown:\n{prompt['excerpt']}")
     if LEAK[-16:] in json.dumps(prompt):
         raise StageError(f"a secret is on its way:\n{prompt['excerpt']}")
@@ -218,7 +218,7 @@ def _resized(stage: Stage, dialog: Dialog) -> dict[str, Any]:
     return found
 
 
-def _hides(prompt: Mapping[str, Any], last: str) -> bool:
+def hides(prompt: Mapping[str, Any], last: str) -> bool:
     """A part of what is asked is not shown, and nothing says so.  How a tool breaks its rows does not count."""
     subject = prompt.get("subject") or {}
     told = str(subject.get("text")) if subject.get("complete") else f"{prompt['question']}\n{subject.get('text')}"
