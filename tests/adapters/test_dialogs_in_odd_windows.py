@@ -85,3 +85,50 @@ def test_an_action_that_nobody_has_decided_keeps_the_input_box_from_being_idle(
     assert bool(found and found.constraints.get("idle")) is idle
     found = find("openhands", f"{said}  All done.\n\n\n" + BOX)
     assert found is not None and found.constraints.get("idle")
+
+
+CONTINUE = [
+    "Continue (tab)",
+    "Continue + don't ask again (shift+tab)",
+    "No, and tell Continue what to do differently (esc)",
+]
+DRAWN = {
+    40: [["Continue (tab)"], ["Continue + don't ask", "again                  (shift+tab)", ""],
+         ["No, and tell Continue what (esc)", "to do differently"]],
+    80: [[label] for label in CONTINUE],
+}  # fmt: skip
+
+
+def continues(cols: int, current: int, gone: int, about: str = "⎿ Will run: touch x") -> str:
+    """Continue's dialog, drawn by Ink: what has no room goes on in the column of the pointer."""
+    inner = ["", "Bash(touch x)", "", *about.split("\n"), "", "Would you like to continue?", ""]
+    inner += ["Note: Dangerous commands", "will be blocked", "regardless.", ""]
+    for place, (first, *others) in enumerate(DRAWN[cols]):
+        inner += [f"{'>' if place == current else ' '} {first}", *others]
+    framed = [f"│  {row.ljust(cols - 6)}  │" for row in [*inner, ""]]
+    rows = ["╭" + "─" * (cols - 2) + "╮", *framed, "╰" + "─" * (cols - 2) + "╯"]
+    return "\n".join([*rows[gone:], "              ◉ Continue", "  /tmp/ab/wor  CLI"])
+
+
+@pytest.mark.parametrize("cols", DRAWN)
+@pytest.mark.parametrize("current", range(3))
+@pytest.mark.parametrize("gone", [0, 1, 4, 7, 9])
+def test_continues_choices_are_all_there_where_they_go_on_in_the_column_of_the_pointer(
+    cols: int, current: int, gone: int
+) -> None:
+    found = find("cn", continues(cols, current, gone))
+    assert found is not None and found.rule == "cn-permission"
+    assert [choice.default for choice in found.choices] == [place == current for place in range(3)]
+    assert [choice.refuses for choice in found.choices] == [False, False, True]
+    assert [choice.always for choice in found.choices] == [False, True, False]
+    assert [step.keys for step in found.choices[2].steps] == [b"\x1b"]
+    assert found.whole is (gone == 0)
+
+
+@pytest.mark.parametrize("cols", DRAWN)
+@pytest.mark.parametrize(
+    "about", ["⎿ Will run: a\n  Continue", "⎿ a\n  Continue\nback\n", "⎿ a\n  > Continue", "  Yes\nno"]
+)
+def test_what_stands_above_continues_list_is_no_choice(cols: int, about: str) -> None:
+    found = find("cn", continues(cols, 0, 0, about))
+    assert found is not None and len(found.choices) == 3 and found.choices[0].default

@@ -30,6 +30,7 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     counted = find_numbered(view, dialect.pointers) if rules else None
     for rule in rules:
         listed = pointed or (counted if rule.unpointed else None)
+        listed = find_menu(view, dialect.pointers, back=True) if rule.wraps_back else listed
         menu = find_across(view, rule.labels) if rule.labels else listed
         if menu is None or _rows_below(view, menu, rule) > numbers.FOOT_ROWS:
             continue
