@@ -87,8 +87,8 @@ Not used, and why:
   and Copilot's plans, Kimi's plan beyond a refusal.
 - Continue's question knows no refusal: Esc does nothing there, and `n` is refused with the list of choices.
 - Continue shows the first 60 characters of a command, three lines of a new file and 16 of a change, Kimi ten lines of
-  either; of a tool of another server Continue says how many arguments it has, and Kimi of another agent's order the first
-  line; Kimi's plan stands above its dialog.  All of that is said to be incomplete.
+  either; of a tool of another server Continue says how many arguments it has, and Kimi of another agent's order the
+  first line; Kimi's plan stands above its dialog.  All of that is said to be incomplete.
 - Not walked in Vibe: its trust dialog (an empty folder has none), its other agents, MCP.  In Grok: signing in, words
   beside a refusal, and the official `@xai-official/grok`, which is another program.
 - Cline, gptme and goose show a command or an edit only as far as their dialog has room, or a second time among other
