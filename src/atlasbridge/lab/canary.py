@@ -158,7 +158,7 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
         return
     prompt = _asking(stage, dialog)
     if dialog.resize != (0, 0):
-        prompt = _resized(stage, dialog)
+        prompt = _resized(stage, dialog, prompt)
     if prompt["type"] == "unknown":
         raise StageError(f"raised as unknown, for a person to look at; the screen shows:\n{stage.text()}")
     seen.append(prompt["prompt_id"])
@@ -209,12 +209,15 @@ def _reason(stage: Stage, prompt: Mapping[str, Any]) -> str:
     return str(ended[0].get("reason") or "no reason given") if ended else "not ended"
 
 
-def _resized(stage: Stage, dialog: Dialog) -> dict[str, Any]:
-    """The prompt that is open once the tool has drawn itself anew in a window of another size."""
+def _resized(stage: Stage, dialog: Dialog, before: dict[str, Any]) -> dict[str, Any]:
+    """The prompt that is open once the tool has drawn itself anew in a window of another size; those that were raised
+    until then are not asked any more."""
     columns, rows = dialog.resize
     stage.resize(max(8, stage.screen.rows + rows), max(20, stage.screen.cols + columns))
     stage.pass_time(SETTLE_S)
     found: dict[str, Any] = stage.wait(stage.open_question, "the prompt in the new window")
+    while before["prompt_id"] != found["prompt_id"]:
+        before = stage.next_prompt(REDRAW_S)
     return found
 
 
