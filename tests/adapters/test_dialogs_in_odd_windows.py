@@ -132,3 +132,33 @@ def test_continues_choices_are_all_there_where_they_go_on_in_the_column_of_the_p
 def test_what_stands_above_continues_list_is_no_choice(cols: int, about: str) -> None:
     found = find("cn", continues(cols, 0, 0, about))
     assert found is not None and len(found.choices) == 3 and found.choices[0].default
+
+
+COPILOT = """
+│ Make a marker file                                       │
+│ ──────────────────────────────────────────────────────── │
+│ ╭──────────────────────────────────────────────────────╮ │
+│ │ touch made-by-bash.txt                               │ │
+│ ╰──────────────────────────────────────────────────────╯ │
+│                                                          │
+│ Do you want to run this command?                         │
+│                                                          │
+│ {0} 1. Yes                                                 │
+│ {1} 2. Yes, and don't ask again for `touch` in this        │
+│   directory (/home/me/work)                              │
+│ {2} 3. No, and tell Copilot what to do        (Esc to      │
+│      differently                           stop)         │
+│                                                          │
+│ ↑/↓ to navigate · enter to select · esc to cancel        │
+╰──────────────────────────────────────────────────────────╯
+"""
+
+
+@pytest.mark.parametrize("current", range(3))
+def test_copilots_refusal_is_esc_also_where_its_hint_has_no_room_beside_it(current: int) -> None:
+    """Its digit opens a field for words, and the dialog stays."""
+    found = find("copilot", COPILOT.format(*("❯" if place == current else " " for place in range(3))))
+    assert found is not None and found.rule == "copilot-permission" and not found.whole
+    assert [choice.refuses for choice in found.choices] == [False, False, True]
+    assert [choice.always for choice in found.choices] == [False, True, False]
+    assert [[step.keys for step in choice.steps] for choice in found.choices] == [[b"1"], [b"2"], [b"\x1b"]]

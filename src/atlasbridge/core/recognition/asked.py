@@ -103,7 +103,8 @@ def _is_doubtful(view: View, first: int, top: int, rule: MenuRule) -> bool:
     frame nothing has: no text inside it reaches the columns of its sides."""
     if not rule.topmost or any(one.top <= first and top < one.bottom for one in find_frames(view.lines)):
         return False
-    if view.lines[first].lstrip()[:1] in SIDES:
+    head = view.lines[first].strip()
+    if head[:1] in SIDES and head[:1] == head[-1:]:
         return True  # it stands in a frame of which the beginning is gone
     above = first > 0 and view.lines[first - 1].strip() != "" and not is_drawn(view.lines[first - 1])
     margin = _indent(view.lines[first])  # all of a dialog is set in so far: what is not ends the talk above it
