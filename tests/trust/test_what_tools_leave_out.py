@@ -130,3 +130,33 @@ def test_dots_at_the_end_of_a_row_do_not_keep_a_hook_from_being_believed() -> No
     """What a hook tells whole is whole, whatever the dialog has room for."""
     told = Subject(SubjectKind.COMMAND, "echo one two three four five six", complete=True)
     assert fits(told, "Run this?\n$ echo one two three fo…\n")
+
+
+QWEN = (
+    "\n   ❯ 1. PostgreSQL\n        A server\n     2. SQLite\n        One file\n     3. Redis\n        In memory\n"
+    "     4. Type something...\n\n\n   {foot}\n\n\n  ⠏ Waiting for user confirmation...\x1b[?25l"
+)
+FEET = (
+    "↑/↓: Navigate | Enter: Select |\n   Esc: Cancel",
+    "↑/↓: Navigate | ←/→: Switch tabs |\n    Enter: Select | Esc: Cancel",
+    "↑/↓: Navigate | Enter: Select | Esc: Cancel",
+)
+
+
+@pytest.mark.parametrize("foot", FEET)
+def test_a_question_that_has_no_room_on_the_screen_can_be_refused_and_is_not_whole(foot: str) -> None:
+    drawn = "\x1b[?1049h\x1b[H" + QWEN.format(foot=foot)
+    play = Playbook(POLLING, "qwen", 15, 40) >> drawn >> 0.6 << Raised("multiple_choice")
+    assert not play.prompt.asked_whole and "no room" in play.prompt.question
+    assert [choice.label for choice in play.prompt.choices if choice.refuses] == ["Cancel"]
+    shown = "\x1b[?1049h\x1b[H  ? AskUserQuestion Ask user 1 question ←\n\n   Which database?" + QWEN.format(foot=foot)
+    play = Playbook(POLLING, "qwen", 20, 40) >> shown >> 0.6 << Raised("multiple_choice")
+    assert play.prompt.asked_whole and "Which database?" in play.prompt.question
+
+
+def test_a_list_of_nobody_that_has_lost_its_question_is_not_whole() -> None:
+    listed = "❯ Yes\n  No\n\nUse arrow keys, Enter to select\x1b[?25l"
+    play = Playbook(POLLING, "generic", 15, 40) >> f"\x1b[?1049h\x1b[H{listed}" >> 2.0 << Raised("multiple_choice")
+    assert not play.prompt.asked_whole
+    play = Playbook(POLLING, "generic", 15, 40) >> listed >> 2.0 << Raised("multiple_choice")
+    assert play.prompt.asked_whole

@@ -202,6 +202,12 @@ def _may_go_on(view: View, first: int) -> bool:
     return first == 0 and view.scrolled > 0
 
 
+def stands_first(view: View, row: int) -> bool:
+    """Nothing at all stands above it, in a window that may have had more to show than it has room for."""
+    moved = view.scrolled > 0 or view.alternate
+    return moved and not any(line.strip() and not is_drawn(line) for line in view.lines[:row])
+
+
 def stands_alone(view: View, row: int) -> bool:
     """Nothing but empty rows and what has been answered stands above it."""
     for at in range(row - 1, max(-1, row - 1 - numbers.CONTEXT_ROWS), -1):

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import Asked, dialog_above, ends_in_dots, logical_rows, own_box, question_above
+from atlasbridge.core.recognition.asked import (
+    Asked,
+    dialog_above,
+    ends_in_dots,
+    logical_rows,
+    own_box,
+    question_above,
+    stands_first,
+)
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, SubjectRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
@@ -18,6 +26,8 @@ from atlasbridge.core.recognition.widgets.side_by_side import find_across
 from atlasbridge.core.screen.frames import inside, peeled, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
+
+OUT_OF_SIGHT = "(what is asked has no room on the screen)"
 
 
 def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -38,6 +48,8 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         if asked is None:  # its head is not there, or it has none
             above = question_above(view, menu.top)
             asked = replace(above, whole=above.whole and not rule.top)
+        if not asked.text and rule.top and stands_first(view, menu.top):
+            asked = Asked(OUT_OF_SIGHT, menu.top, whole=False)
         if not asked.text:
             continue  # a dialog has words: this is what somebody writes into the input box
         found = menu_finding(view, menu, rule, asked, dialect)

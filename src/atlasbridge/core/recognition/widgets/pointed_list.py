@@ -14,7 +14,7 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, arrow
 from atlasbridge.core.prompt.step import Reach, Step
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import Asked, block, question_above
+from atlasbridge.core.recognition.asked import Asked, block, question_above, stands_first
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.field_rows import way_out
@@ -224,7 +224,8 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
         return None
     asked = question_above(view, menu.top)
     if not asked.text:
-        asked = Asked(block(unframed(view.lines)[menu.bottom + 1 :]), asked.row)
+        below = block(unframed(view.lines)[menu.bottom + 1 :])
+        asked = Asked(below, asked.row, whole=not stands_first(view, menu.top))
     found = menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect)
     if view.alternate and not asked.text.endswith(("?", ":", "？", "：")) and not _HINT.search(_beside(view, menu)):
         decides = any(choice.refuses for choice in found.choices)
