@@ -162,3 +162,29 @@ def test_copilots_refusal_is_esc_also_where_its_hint_has_no_room_beside_it(curre
     assert [choice.refuses for choice in found.choices] == [False, False, True]
     assert [choice.always for choice in found.choices] == [False, True, False]
     assert [[step.keys for step in choice.steps] for choice in found.choices] == [[b"1"], [b"2"], [b"\x1b"]]
+
+
+@pytest.mark.parametrize("tool", ["claude", "generic"])
+@pytest.mark.parametrize("current", range(3))
+@pytest.mark.parametrize("tight", [(1,), (0,), (2,), (0, 1), (1, 2)])
+def test_a_number_without_a_blank_behind_it_still_counts_among_others_that_have_one(
+    tool: str, current: int, tight: tuple[int, ...]
+) -> None:
+    """As Claude Code draws its list where a choice has no room."""
+    labels = ["Yes", "Yes, and always allow access to\n     work/ from this project", "No"]
+    rows = [
+        f" {'❯' if place == current else ' '} {place + 1}.{'' if place in tight else ' '}{label}"
+        for place, label in enumerate(labels)
+    ]
+    text = "─" * 40 + "\n Bash command\n\n   touch x\n\n Do you want to proceed?\n" + "\n".join(rows)
+    found = find(tool, text + "\n\n Esc to cancel · Tab to amend · ctrl+e\n to explain")
+    assert found is not None and [choice.value for choice in found.choices] == ["1", "2", "3"]
+    assert [choice.label for choice in found.choices][::2] == ["Yes", "No"]
+    assert [choice.refuses for choice in found.choices] == [False, False, True]
+    assert [choice.always for choice in found.choices] == [False, True, False]
+    assert [choice.default for choice in found.choices] == [place == current for place in range(3)]
+
+
+def test_names_of_files_that_begin_with_numbers_do_not_count() -> None:
+    found = find("generic", "Which file?\n❯ 1.txt\n  2.txt\n  3.md\n")
+    assert found is not None and [choice.label for choice in found.choices] == ["1.txt", "2.txt", "3.md"]

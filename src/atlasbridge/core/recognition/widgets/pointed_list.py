@@ -49,6 +49,7 @@ _HINT = lazy(
     r"|space to|to toggle|esc to cancel|tab to amend",
     re.IGNORECASE,
 )
+_NO_BLANK = lazy(r"^\s*+(?:\S\s++)?\d{1,2}[.)][^\W\d]")
 _POINTING_BULLETS = "●◉•"
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
 
@@ -61,12 +62,25 @@ def find_menu(view: View, pointers: str, back: bool = False) -> Menu | None:
     for at in range(len(rows) - 1, -1, -1):
         start = read_row(pattern, rows[at])
         if start and start["pointer"]:
-            menu = _around(view, joined_back(rows, at, start) if back else rows, pattern, at, start)
+            menu = _tight(view, rows, pointers, at)
+            menu = menu or _around(view, joined_back(rows, at, start) if back else rows, pattern, at, start)
             if menu:
                 lower = find_box_rows(view, rows, pattern, below=menu.bottom)
                 return verbatim(view, lower or menu)  # what points above boxes, as an arrow before a name, was said
     found = _framed(view, rows, pointers) or _starred(view, rows, pointers) or find_box_rows(view, rows, pattern)
     return verbatim(view, found)
+
+
+def _tight(view: View, rows: list[str], pointers: str, at: int) -> Menu | None:
+    """A list that counts, and has no room for the blank behind some of its numbers: `2.Yes` below `1. Yes`."""
+    if not any(map(_NO_BLANK.match, rows)):
+        return None
+    usual, tight = row_pattern(pointers), row_pattern(pointers, tight=True)
+    start = read_row(tight, rows[at])
+    menu = _around(view, rows, tight, at, start) if start and start["number"] else None
+    read = [read_row(usual, rows[item.row]) for item in menu.items] if menu else []
+    spaced = sum(bool(match and match["number"]) for match in read)
+    return menu if 0 < spaced < len(read) else None
 
 
 def joined_back(rows: list[str], at: int, start: re.Match[str]) -> list[str]:
