@@ -239,7 +239,8 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
     asked = question_above(view, menu.top)
     if not asked.text:
         below = block(unframed(view.lines)[menu.bottom + 1 :])
-        asked = Asked(below, asked.row, whole=not stands_first(view, menu.top))
+        typed_below = view.cursor_visible and view.row > menu.bottom  # a finder asks there
+        asked = Asked(below, asked.row, whole=typed_below or not stands_first(view, menu.top))
     found = menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect)
     if view.alternate and not asked.text.endswith(("?", ":", "？", "：")) and not _HINT.search(_beside(view, menu)):
         decides = any(choice.refuses for choice in found.choices)
