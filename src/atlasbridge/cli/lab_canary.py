@@ -80,8 +80,8 @@ Not used, and why:
 - Gemini draws a command that is higher than the screen twice: first without its last line.  An answer to the first
   drawing is refused as stale and nothing is typed; the second is a prompt of its own.
 - Qwen Code, Continue (`cn`), Kimi Code, Copilot CLI, Mistral Vibe and Grok CLI were walked whole at 80x24, and a few
-  dialogs of each in other windows: see [the page of sizes](sizes.md).  The rules hold as far as the dialog stands on the
-  screen, and a command that is higher than the screen is shown from where it begins to be visible and marked as
+  dialogs of each in other windows: see [the page of sizes](sizes.md).  The rules hold as far as the dialog stands on
+  the screen, and a command that is higher than the screen is shown from where it begins to be visible and marked as
   incomplete.
 - Not walked in them: signing in, Qwen Code's trust and Auto mode, MCP tools, fetching a page (Continue fetches without
   asking, Kimi refuses loopback addresses), lists of boxes (Kimi's has rules, Qwen's and Copilot's have none), Qwen's
