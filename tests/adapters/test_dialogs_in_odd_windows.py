@@ -6,6 +6,7 @@ import pytest
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.screen.view import View
 
@@ -188,3 +189,15 @@ def test_a_number_without_a_blank_behind_it_still_counts_among_others_that_have_
 def test_names_of_files_that_begin_with_numbers_do_not_count() -> None:
     found = find("generic", "Which file?\n❯ 1.txt\n  2.txt\n  3.md\n")
     assert found is not None and [choice.label for choice in found.choices] == ["1.txt", "2.txt", "3.md"]
+
+
+@pytest.mark.parametrize("current", range(4))
+def test_a_choice_that_becomes_a_field_where_it_is_highlighted_is_still_known(current: int) -> None:
+    """Qwen Code puts a mark of its own in front of the words that may be replaced."""
+    labels = ("PostgreSQL", "SQLite", "Redis", "Type something...")
+    field = ("> " if current == 3 else "") + labels[3]
+    rows = [f"   {'❯' if at == current else ' '} {at + 1}. {label}" for at, label in enumerate((*labels[:3], field))]
+    view = View.from_text(
+        "  ? AskUserQuestion Ask user 1 question ←\n\n   Which?\n\n" + "\n".join(rows) + "\n\n   foot"
+    )
+    assert [is_highlighted(view, label, (*labels, "Cancel")) for label in labels] == [at == current for at in range(4)]
