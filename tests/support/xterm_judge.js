@@ -3,7 +3,9 @@
 // A job: {"rows", "cols", "steps": [["o", base64], ["r", rows, cols], ["s"]]}.  An answer: one state for each "s".
 const path = require("path");
 const readline = require("readline");
-const { Terminal } = require(path.join(process.argv[2], "node_modules", "@xterm", "headless"));
+const fetch = (name) => require(path.join(process.argv[2], "node_modules", "@xterm", name));
+const { Terminal } = fetch("headless");
+const { Unicode11Addon } = fetch("addon-unicode11");
 
 function state(terminal) {
   const buffer = terminal.buffer.active;
@@ -22,6 +24,8 @@ async function play(job) {
   const terminal = new Terminal({
     rows: job.rows, cols: job.cols, scrollback: 200, allowProposedApi: true, reflowCursorLine: true, logLevel: "off",
   });
+  terminal.loadAddon(new Unicode11Addon());
+  terminal.unicode.activeVersion = "11"; // without it pictures above U+FFFF are one cell wide, as in no terminal of today
   const states = [];
   for (const step of job.steps) {
     if (step[0] === "o") await new Promise((done) => terminal.write(Buffer.from(step[1], "base64"), done));
