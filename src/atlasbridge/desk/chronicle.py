@@ -68,6 +68,8 @@ async def note_counted(database: Database) -> None:
 
 async def seal(database: Database) -> int:
     """Put what was noted into the chain; how many entries.  Another process that does it just now is let do it."""
+    if not await database.rows("SELECT 1 FROM audit_pending LIMIT 1"):
+        return 0
     async with database.transaction() as connection:
         mine = await row(connection, "SELECT pg_try_advisory_xact_lock(%s) AS mine", LOCK)
         if not mine or not mine["mine"]:
@@ -85,13 +87,16 @@ async def seal(database: Database) -> int:
 
 async def _append(connection: Connection, noted: list[dict[str, Any]]) -> None:
     head = await head_of(connection)
-    lines = []
+    before, lines = head.entries, []
     for one in noted:
         line, head = seal_entry(head, iso(one["at"].timestamp()), one["event"], one["fields"])
-        lines.append((head.entries, line))
-    async with connection.cursor() as cursor:
-        await cursor.executemany("INSERT INTO audit_entries (seq, entry) VALUES (%s, %s)", lines)
-    await connection.execute("UPDATE audit_head SET count = %s, hash = %s", (head.entries, head.hash))
+        lines.append(line)
+    await connection.execute(
+        "WITH added AS (INSERT INTO audit_entries (seq, entry) SELECT %s + number, line"
+        " FROM unnest(%s::text[]) WITH ORDINALITY AS sealed (line, number))"
+        " UPDATE audit_head SET count = %s, hash = %s",
+        (before, lines, head.entries, head.hash),
+    )
 
 
 async def head_of(connection: Connection) -> Head:
