@@ -81,9 +81,7 @@ class Database:
         async with self._borrowed(self._single) as connection:
             return await rows(connection, query, *parameters)
 
-    async def together(
-        self, work: Callable[[Database, list[Call]], Awaitable[Sequence[Answer]]], call: Call
-    ) -> Answer:
+    async def together(self, work: Callable[[Database, list[Call]], Awaitable[Sequence[Answer]]], call: Call) -> Answer:
         """`work` for this call, and for all others that come before it can begin."""
         known = self._together.get(work) or self._together.setdefault(work, Together(partial(work, self), Unkeepable))
         return await known(call)  # type: ignore[no-any-return]

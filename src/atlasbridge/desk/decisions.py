@@ -197,7 +197,8 @@ async def _release(database: Database, calls: list[tuple[str, frozenset[str]]]) 
     found = await database.rows(_RELEASE, list(known), [one for sent in known.values() for one in sent])
     found.sort(key=lambda one: (one["made_at"], one["id"]))
     return [
-        [one for one in found if one["machine_id"] == machine_id and one["id"] not in sent] for machine_id, sent in calls
+        [one for one in found if one["machine_id"] == machine_id and one["id"] not in sent]
+        for machine_id, sent in calls
     ]
 
 

@@ -32,7 +32,9 @@ async def look(database: Database, entered: Entered) -> Errands | None:
 
 
 async def _look(database: Database, links: list[Entered]) -> list[Errands | None]:
-    found = {(one["id"], one["generation"]): one for one in await database.rows(_LOOK, [one.machine_id for one in links])}
+    found = {
+        (one["id"], one["generation"]): one for one in await database.rows(_LOOK, [one.machine_id for one in links])
+    }
     known = (found.get((one.machine_id, one.generation)) for one in links)
     return [
         one and Errands(frozenset(one["asks"]), tuple(one["proofs"]), one["proved"], one["is_watched"], one["rules"])
