@@ -86,8 +86,7 @@ class Told:
 
 
 async def take(database: Database, entered: Entered, message: Mapping[str, Any]) -> int:
-    """All of a message at once, with the number it reaches; a sign of life says nothing else.  ValueError: it makes no
-    sense."""
+    """All of a message at once, with the number it reaches.  ValueError: it makes no sense."""
     told = _read(entered, message, database.now())
     if not await database.together(_take, told):
         raise Fenced
@@ -113,11 +112,11 @@ async def _take(database: Database, messages: list[Told]) -> list[bool]:
 
 def _read(entered: Entered, message: Mapping[str, Any], now: datetime) -> Told:
     newest: dict[tuple[bool, str], Mapping[str, Any]] = {}
-    for item in message.get("items", ()):
+    for item in message["items"]:
         key = (item["kind"] == "session", _text(item["id"]))
         if key not in newest or int(newest[key]["seq"]) < int(item["seq"]):
             newest[key] = item
-    told = Told(entered, int(message.get("seq", 0)), read_head(message.get("head")), [], [], [])
+    told = Told(entered, int(message["seq"]), read_head(message.get("head")), [], [], [])
     for (is_session, name), item in newest.items():
         values = {"machine_id": entered.machine_id, "id": name, "seq": int(item["seq"])}
         body = item.get("body")

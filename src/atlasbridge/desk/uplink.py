@@ -167,7 +167,7 @@ class Uplink:
                 self._sent.discard(str(message["id"]))
                 office.wakeups.tell(f"decision:{message['id']}", BOARD)
             case "beat":
-                await board.take(office.database, entered, message)
+                await board.take(office.database, entered, {**message, "seq": 0, "items": ()})  # it lives
                 await self._send("beat", chats=await carried(office.database))
             case "proof":
                 progress = await anchors.take_proof(office.database, entered, message)
