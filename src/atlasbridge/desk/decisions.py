@@ -123,9 +123,9 @@ async def _propose(database: Database, wishes: list[Proposal]) -> list[Decision 
 def _wished(decision_id: str, wish: Proposal) -> dict[str, Any]:
     told = {"machine": wish.machine_id, "prompt_id": wish.prompt_id, "decided_by": wish.person}
     told |= {"decision": decision_id, "value": wish.value, "place": wish.place}
-    row = {name: getattr(wish, name) for name in Proposal.__match_args__}
-    row["request_key"] = wish.request_key or decision_id
-    return {**row, "id": decision_id, "noted": discreet_data(told)}
+    row: dict[str, Any] = {name: getattr(wish, name) for name in Proposal.__match_args__}
+    named = {"id": decision_id, "request_key": wish.request_key or decision_id}
+    return {**row, **named, "noted": discreet_data(told)}
 
 
 async def _explain(database: Database, wish: Proposal) -> Decision | Refused:
@@ -230,16 +230,16 @@ async def void_unallowed(database: Database, machine_id: str = "") -> list[str]:
 
 async def settle(database: Database, entered: Entered, message: Mapping[str, Any]) -> None:
     """The machine's word closes it, unless it was closed already or is not this machine's to speak of."""
-    ok = bool(message["ok"])
+    ok, decision_id = bool(message["ok"]), str(message["id"])
     said = {
-        "id": str(message["id"]),
+        "id": decision_id,
         "machine_id": entered.machine_id,
         "ok": ok,
         "stage": leaves(str(message["stage"] if ok else message["reason"])[:40]),
         "sentence": str(message["sentence"]).replace("\x00", "")[:1000],
     }
     if not await database.together(_settle, said):
-        await _note_forged(database, entered, said["id"])
+        await _note_forged(database, entered, decision_id)
 
 
 async def _settle(database: Database, said: list[dict[str, Any]]) -> list[bool]:

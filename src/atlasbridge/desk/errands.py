@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from atlasbridge.core.values import frozen
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.machines import Entered
@@ -32,11 +34,11 @@ async def look(database: Database, entered: Entered) -> Errands | None:
 
 
 async def _look(database: Database, links: list[Entered]) -> list[Errands | None]:
-    found = {
-        (one["id"], one["generation"]): one for one in await database.rows(_LOOK, [one.machine_id for one in links])
-    }
-    known = (found.get((one.machine_id, one.generation)) for one in links)
-    return [
-        one and Errands(frozenset(one["asks"]), tuple(one["proofs"]), one["proved"], one["is_watched"], one["rules"])
-        for one in known
-    ]
+    found = await database.rows(_LOOK, [one.machine_id for one in links])
+    current = {(one["id"], one["generation"]): _errands(one) for one in found}
+    return [current.get((one.machine_id, one.generation)) for one in links]
+
+
+def _errands(found: dict[str, Any]) -> Errands:
+    asks, proofs = frozenset(found["asks"]), tuple(found["proofs"])
+    return Errands(asks, proofs, found["proved"], found["is_watched"], found["rules"])
