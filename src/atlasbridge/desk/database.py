@@ -44,7 +44,9 @@ class Database:
         self.url = url
         self._clock = clock or SystemClock()
         self._pool = _pool(url, most)
-        self._single = _pool(url, most, autocommit=True)  # a statement alone needs no BEGIN and no COMMIT
+        # a statement alone needs no BEGIN and no COMMIT, and is planned once, not for each of its values
+        planned = {"prepare_threshold": 0, "options": "-c plan_cache_mode=force_generic_plan"}
+        self._single = _pool(url, most, autocommit=True, **planned)
         # what is told may be lost: nobody waits until it is on disk
         self._telling = _pool(url, 1, autocommit=True, options="-c synchronous_commit=off")
         self.strangers = Strangers()

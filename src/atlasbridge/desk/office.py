@@ -17,7 +17,7 @@ from atlasbridge.desk.wakeups import BOARD, Wakeups
 log = logging.getLogger(__name__)
 
 LOOK_S = 2.0
-SEAL_S = 0.2
+SEAL_S = 0.5
 REAP_S = 30.0
 
 

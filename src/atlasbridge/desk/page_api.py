@@ -24,7 +24,7 @@ from atlasbridge.desk.wakeups import BOARD
 
 LONGEST_BODY = 16_384
 WAIT_S = 20.0
-CALM_S = 0.25  # a page is told of changes at most so often
+CALM_S = 1.0  # the first change is told at once, those that follow at most so often: a page reads its list anew
 KEEP_ALIVE_S = 15.0
 LOGIN_S = 5.0  # as often a stream of changes asks whether its login still holds
 
