@@ -120,6 +120,7 @@ class Rig:
         self.database = Database(url)
         self.desks: dict[int, subprocess.Popen[bytes]] = {}
         self.members: dict[str, subprocess.Popen[bytes]] = {}
+        self.light: dict[str, subprocess.Popen[bytes]] = {}  # machines without hubs; one process has them all
         self._plans: dict[str, tuple[int, float]] = {}
         self.lines: dict[str, Wire] = {}  # each machine has its own, to whichever desk
         self.machine_ids: dict[str, str] = {}
@@ -156,18 +157,32 @@ class Rig:
             self.desks[port] = subprocess.Popen(words, cwd=ROOT, env=self.environ, stdout=log, stderr=log)
 
     async def add_member(self, name: str, sessions: int, pause_s: float) -> None:
+        self.lines[name] = line = Wire(list(self.desks))
+        await self._join(name, await line.start())
+        self._plans[name] = (sessions, pause_s)
+        self.start_member(name)
+
+    async def add_light(self, names: list[str], sessions: int, pause_s: float) -> None:
+        for number, name in enumerate(names):
+            await self._join(name, list(self.desks)[number % len(self.desks)])
+        self.light = dict.fromkeys(names, self._start_light(names, sessions, pause_s))
+
+    def _start_light(self, names: list[str], sessions: int, pause_s: float) -> subprocess.Popen[bytes]:
+        words = [sys.executable, "-m", "tests.support.light_fleet", str(sessions), str(pause_s)]
+        words += [str(self.root / name) for name in names]
+        with (self.root / "light.log").open("ab") as log:
+            return subprocess.Popen(words, cwd=ROOT, env=self.environ, stdout=log, stderr=log)
+
+    async def _join(self, name: str, port: int) -> None:
         home = Home(self.root / name)
         home.prepare()
         token = await machines.invite(self.database, "test")
         async with self.database.transaction() as connection:
             key = (await identity_of(connection)).public_key
-        self.lines[name] = line = Wire(list(self.desks))
-        invitation = Invitation(f"http://127.0.0.1:{await line.start()}", token, key)
+        invitation = Invitation(f"http://127.0.0.1:{port}", token, key)
         belonging = await join(invitation, name, ca="", screens=True, rules="none", ephemeral=False)
         self.machine_ids[name] = belonging.machine_id
         write_belonging(home.root, belonging)
-        self._plans[name] = (sessions, pause_s)
-        self.start_member(name)
 
     def start_member(self, name: str) -> None:
         sessions, pause_s = self._plans[name]
@@ -263,7 +278,7 @@ class Rig:
         kinds: dict[str, str] = {}
         doubled = 0
         opened: dict[str, str] = {}
-        for name in self.members:
+        for name in (*self.members, *self.light):
             sessions: dict[str, str] = {}
             for line in read_lines(self.root / name / "typed.log"):
                 kind, session, prompt_id, *rest = line.split()
@@ -311,7 +326,7 @@ class Rig:
     async def close(self) -> None:
         for line in self.lines.values():
             await line.stop()
-        for process in (*self.members.values(), *self.desks.values()):
+        for process in (*self.members.values(), *self.light.values(), *self.desks.values()):
             process.kill()
             process.wait()
         await self.database.close()
