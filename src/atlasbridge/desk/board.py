@@ -3,6 +3,7 @@ a hub says, it can only write rows of its own.  What is told again, or late, cha
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -131,7 +132,7 @@ def _read(entered: Entered, message: Mapping[str, Any], now: datetime) -> Told:
 
 
 def _session(body: Mapping[str, Any]) -> Row:
-    return {"body": _clean(dict(body)), "state": str(body.get("state", ""))[:20]}
+    return {"body": _kept(body), "state": str(body.get("state", ""))[:20]}
 
 
 def _prompt(body: Mapping[str, Any], ttl_s: float, now: datetime) -> Row:
@@ -142,7 +143,7 @@ def _prompt(body: Mapping[str, Any], ttl_s: float, now: datetime) -> Row:
         "session": _text(body["session_id"]),
         "state": state,
         "is_open": is_open,
-        "body": _clean(dict(body)),
+        "body": _kept(body),
         "folder": _clean(str(body.get("cwd", "")))[:1000],
         "label": _clean(str(body.get("label", "")))[:200],
         "tool": _clean(str(body.get("tool", "")))[:100],
@@ -160,6 +161,12 @@ def _text(given: object) -> str:
     if not isinstance(given, str) or not 0 < len(given) <= LONGEST_ID or not given.isprintable():
         raise ValueError("an id is a short text")
     return given
+
+
+def _kept(body: Mapping[str, Any]) -> dict[str, Any]:
+    """As it came, where a table can keep it: that is seen sooner than every text in it is looked at."""
+    text = json.dumps(body)  # in ASCII: what is odd stands there as its number
+    return _clean(dict(body)) if "\\u0000" in text or "\\ud" in text else dict(body)
 
 
 def _clean(value: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from psycopg.types.json import Jsonb
+from psycopg.types.json import Json, Jsonb
 
 from atlasbridge.core.audit.chain import Fault, Head, check_entry, seal_entry
 from atlasbridge.core.clock import iso
@@ -93,9 +93,9 @@ async def _append(connection: Connection, noted: list[dict[str, Any]]) -> None:
         lines.append(line)
     await connection.execute(
         "WITH added AS (INSERT INTO audit_entries (seq, entry) SELECT %s + number, line"
-        " FROM unnest(%s::text[]) WITH ORDINALITY AS sealed (line, number))"
+        " FROM json_array_elements_text(%s) WITH ORDINALITY AS sealed (line, number))"
         " UPDATE audit_head SET count = %s, hash = %s",
-        (before, lines, head.entries, head.hash),
+        (before, Json(lines), head.entries, head.hash),
     )
 
 

@@ -1,7 +1,7 @@
-"""Calls that come while another is under way are answered together: one statement and one commit for all of them.
+"""Calls that come close together are answered together: one statement and one commit for all of them.
 
-Who calls alone waits for nobody.  Each is answered by work that began after it called, so it sees all that was
-committed before.
+Who calls alone waits for nobody; where many call, a moment passes between two answers.  Each is answered by work that
+began after it called, so it sees all that was committed before.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ Call = TypeVar("Call")
 Answer = TypeVar("Answer")
 
 MOST = 200  # in a longer row the first would wait for the last
+PACE_S = 0.01
 
 
 class Together(Generic[Call, Answer]):
@@ -23,6 +24,7 @@ class Together(Generic[Call, Answer]):
         self._work = work
         self._spoils = spoils
         self._turn = asyncio.Lock()
+        self._next_at = 0.0
         self._calls: list[Call] = []
         self._answering: asyncio.Task[Sequence[Any]] | None = None
 
@@ -38,7 +40,11 @@ class Together(Generic[Call, Answer]):
         return found  # type: ignore[no-any-return]
 
     async def _answer(self, calls: list[Call]) -> Sequence[Any]:
+        clock = asyncio.get_running_loop().time
         async with self._turn:
+            if (early_s := self._next_at - clock()) > 0:
+                await asyncio.sleep(early_s)
+            self._next_at = clock() + PACE_S
             if calls is self._calls:
                 self._answering = None  # who comes from now on is too late for these
             try:
