@@ -18,6 +18,7 @@ from atlasbridge.desk.database import Connection, Database, row, rows
 
 LOCK = 0x61746C62
 BATCH = 1000
+_NOTE = "INSERT INTO audit_pending (at, event, fields) VALUES (%s, %s, %s)"
 
 EVENTS = {
     "INVITED": "a token was made with which machines may join",
@@ -45,10 +46,17 @@ EVENTS = {
 
 
 async def note(connection: Connection, at: datetime, event: str, **fields: Any) -> None:
+    await connection.execute(_NOTE, _noted(at, event, fields))
+
+
+async def note_alone(database: Database, event: str, **fields: Any) -> None:
+    """Where nothing else is to be written with it."""
+    await database.rows(_NOTE, *_noted(database.now(), event, fields))
+
+
+def _noted(at: datetime, event: str, fields: dict[str, Any]) -> tuple[datetime, str, Jsonb]:
     assert event in EVENTS, event
-    await connection.execute(
-        "INSERT INTO audit_pending (at, event, fields) VALUES (%s, %s, %s)", (at, event, Jsonb(discreet_data(fields)))
-    )
+    return at, event, Jsonb(discreet_data(fields))
 
 
 async def note_stranger(database: Database, connection: Connection, event: str, **fields: Any) -> None:
@@ -62,8 +70,7 @@ async def note_counted(database: Database) -> None:
     """From time to time: what was only counted becomes an entry."""
     now = database.now()
     for event, more in database.strangers.ended(now):
-        async with database.transaction() as connection:
-            await note(connection, now, event, more=more)
+        await note_alone(database, event, more=more)
 
 
 async def seal(database: Database) -> int:

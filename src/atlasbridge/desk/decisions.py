@@ -14,8 +14,8 @@ from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.discreet import discreet_data
 from atlasbridge.core.prompt.redact import leaves
 from atlasbridge.core.values import frozen
-from atlasbridge.desk.chronicle import note
-from atlasbridge.desk.database import Connection, Database, row, rows
+from atlasbridge.desk.chronicle import note, note_alone
+from atlasbridge.desk.database import Database, rows
 from atlasbridge.desk.machines import Entered, Refused
 from atlasbridge.desk.people import ALLOWED
 
@@ -46,6 +46,12 @@ WITH wish AS (
     INSERT INTO audit_pending (at, event, fields) SELECT now, 'DECIDED', noted FROM won
 )
 SELECT id FROM won
+"""
+_SEEN = f"""
+SELECT p.state, p.body -> 'constraints' ->> 'secret' = 'true' AS secret, d.person AS first,
+       {ALLOWED.replace("%(may)s", "'answer'")} AS may_answer
+FROM prompts p JOIN machines m ON m.id = p.machine_id LEFT JOIN decisions d ON d.id = p.decision_id
+WHERE p.machine_id = %(machine)s AND p.prompt_id = %(prompt)s AND {ALLOWED}
 """
 _RELEASE = f"""
 WITH due AS (
@@ -130,58 +136,28 @@ def _wished(decision_id: str, wish: Proposal) -> dict[str, Any]:
 
 async def _explain(database: Database, wish: Proposal) -> Decision | Refused:
     """Why this one did not win: it did so before, may not, or came too late."""
-    async with database.transaction() as connection:
-        known = await _same_request(connection, wish)
-        if known is not None:
-            return known
-        refused = await _refuse(connection, wish) or Refused("not_open", await _fate(connection, wish))
-        ids = {"machine": wish.machine_id, "prompt_id": wish.prompt_id, "decided_by": wish.person}
-        await note(connection, database.now(), "DECISION_REFUSED", **ids, reason=refused.reason)
+    same = "SELECT * FROM decisions WHERE person = %s AND request_key = %s"
+    for known in await database.rows(same, wish.person, wish.request_key):
+        if (known["machine_id"], known["prompt_id"]) != (wish.machine_id, wish.prompt_id):
+            return Refused("bad_request", "The key of this request was used for another one.")
+        return _decision(known)
+    names = {"person": wish.person, "machine": wish.machine_id, "prompt": wish.prompt_id, "may": "see"}
+    refused = _refusal(await database.rows(_SEEN, names))
+    ids = {"machine": wish.machine_id, "prompt_id": wish.prompt_id, "decided_by": wish.person}
+    await note_alone(database, "DECISION_REFUSED", **ids, reason=refused.reason)
     return refused
 
 
-async def _same_request(connection: Connection, wish: Proposal) -> Decision | Refused | None:
-    if not wish.request_key:
-        return None
-    known = await row(
-        connection, "SELECT * FROM decisions WHERE person = %s AND request_key = %s", wish.person, wish.request_key
-    )
-    if known is None:
-        return None
-    if (known["machine_id"], known["prompt_id"]) != (wish.machine_id, wish.prompt_id):
-        return Refused("bad_request", "The key of this request was used for another one.")
-    return _decision(known)
-
-
-async def _refuse(connection: Connection, wish: Proposal) -> Refused | None:
-    """Whether there is such a prompt that this person may see, and may answer."""
-    may_answer = ALLOWED.replace("%(may)s", "'answer'")
-    cursor = await connection.execute(
-        f"SELECT p.body -> 'constraints' ->> 'secret' = 'true', {may_answer} FROM prompts p"
-        " JOIN machines m ON m.id = p.machine_id"
-        f" WHERE p.machine_id = %(machine)s AND p.prompt_id = %(prompt)s AND {ALLOWED}",
-        {"person": wish.person, "machine": wish.machine_id, "prompt": wish.prompt_id, "may": "see"},
-    )
-    found = await cursor.fetchone()
-    if found is None:
+def _refusal(seen: list[dict[str, Any]]) -> Refused:
+    if not seen:
         return Refused("unknown_prompt", "There is no such prompt.")
-    secret, allowed = found
-    if not allowed:
+    (found,) = seen
+    if not found["may_answer"]:
         return Refused("not_allowed", "You may see this, not answer it.")
-    return Refused("secret", "A secret is answered at its machine, never here.") if secret else None
-
-
-async def _fate(connection: Connection, wish: Proposal) -> str:
-    found = await row(
-        connection,
-        "SELECT p.state, d.person, d.settled_at FROM prompts p LEFT JOIN decisions d ON d.id = p.decision_id"
-        " WHERE p.machine_id = %s AND p.prompt_id = %s",
-        wish.machine_id,
-        wish.prompt_id,
-    )
-    if found and found["person"]:
-        return f"{found['person']} was first."
-    return f"It is not open any more ({found['state'] if found else 'unknown'})."
+    if found["secret"]:
+        return Refused("secret", "A secret is answered at its machine, never here.")
+    first, state = found["first"], found["state"]
+    return Refused("not_open", f"{first} was first." if first else f"It is not open any more ({state}).")
 
 
 async def release(database: Database, machine_id: str, sent: Iterable[str]) -> list[dict[str, Any]]:
@@ -248,11 +224,10 @@ async def _settle(database: Database, said: list[dict[str, Any]]) -> list[bool]:
 
 
 async def _note_forged(database: Database, entered: Entered, decision_id: str) -> None:
-    async with database.transaction() as connection:
-        other = await row(connection, "SELECT machine_id FROM decisions WHERE id = %s", decision_id)
-        if other is None or other["machine_id"] != entered.machine_id:
-            what = f"decision {decision_id[:40]}"
-            await note(connection, database.now(), "FORGED", machine=entered.machine_id, what=what)
+    mine = "SELECT 1 FROM decisions WHERE id = %s AND machine_id = %s"
+    if not await database.rows(mine, decision_id, entered.machine_id):
+        what = f"decision {decision_id[:40]}"
+        await note_alone(database, "FORGED", machine=entered.machine_id, what=what)
 
 
 async def find(database: Database, decision_id: str, person: str) -> Decision | None:

@@ -14,7 +14,7 @@ from atlasbridge.desk import decisions
 from atlasbridge.desk.chats.crowd import HERE
 from atlasbridge.desk.chats.mirror import Mirror
 from atlasbridge.desk.chats.readout import FleetPrompt
-from atlasbridge.desk.chronicle import note
+from atlasbridge.desk.chronicle import note_alone
 from atlasbridge.desk.decisions import Decision, Proposal
 from atlasbridge.desk.machines import Refused
 from atlasbridge.desk.office import Office
@@ -61,17 +61,15 @@ class ChatReplies:
         """The machine and the prompt are named as the desk knows them."""
         machine, prompt_id = asked.key if asked else ("", reply.prompt_id[:64])
         who = person or visible(reply.identity[:80], keep_lines=False)
-        async with self._office.database.transaction() as connection:
-            await note(
-                connection,
-                self._office.database.now(),
-                "DECISION_REFUSED",
-                machine=machine,
-                prompt_id=visible(prompt_id, keep_lines=False),
-                decided_by=who,
-                reason="not_allowed" if asked and person not in asked.readers else refusal.reason.value,
-                place=reply.channel,
-            )
+        await note_alone(
+            self._office.database,
+            "DECISION_REFUSED",
+            machine=machine,
+            prompt_id=visible(prompt_id, keep_lines=False),
+            decided_by=who,
+            reason="not_allowed" if asked and person not in asked.readers else refusal.reason.value,
+            place=reply.channel,
+        )
 
     def _tell(self, asked: FleetPrompt, reply: InboundReply, person: str, decision: Decision) -> Receipt | Reject:
         by, machine = f"{HERE}:{person}", visible(asked.machine, keep_lines=False)
