@@ -113,17 +113,14 @@ class Decision:
 async def propose(database: Database, wish: Proposal) -> Decision | Refused:
     if len(wish.value) > LONGEST_VALUE:
         return Refused("bad_value", "That is too long.")
-    return await database.together(_propose, wish)
+    decision_id = new_id()
+    won = await database.together(_propose, _wished(decision_id, wish))
+    return Decision(decision_id, wish.machine_id) if won else await _explain(database, wish)
 
 
-async def _propose(database: Database, wishes: list[Proposal]) -> list[Decision | Refused]:
-    named = [(new_id(), wish) for wish in wishes]
-    given = Json([_wished(decision_id, wish) for decision_id, wish in named])
-    won = {one["id"] for one in await database.rows(_WIN, given, database.now())}
-    return [
-        Decision(decision_id, wish.machine_id) if decision_id in won else await _explain(database, wish)
-        for decision_id, wish in named
-    ]
+async def _propose(database: Database, wishes: list[dict[str, Any]]) -> list[bool]:
+    won = {one["id"] for one in await database.rows(_WIN, Json(wishes), database.now())}
+    return [wish["id"] in won for wish in wishes]
 
 
 def _wished(decision_id: str, wish: Proposal) -> dict[str, Any]:
