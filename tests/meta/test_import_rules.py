@@ -113,6 +113,7 @@ FLOORS = (
         "ids",
         "clock",
         "values",
+        "offered",
         "patterns",
         "visible",
         "vocabulary",
