@@ -16,13 +16,13 @@ from typing import Any
 from tests.support.fleet import YES_NO
 from tests.support.member import Log
 
-from atlasbridge.core.fleet_wire import BEAT_S, decode_message, encode_message
+from atlasbridge.core.fleet_wire import BATCH, BEAT_S, decode_message, encode_message
 from atlasbridge.core.ids import new_id
 from atlasbridge.core.prompt.model import PromptRecord, PromptState
 from atlasbridge.core.values import replace
 from atlasbridge.fleet.belonging import read_belonging
 from atlasbridge.fleet.joining import dial, enter
-from atlasbridge.fleet.link import BATCH, GATHER_S, WINDOW
+from atlasbridge.fleet.link import GATHER_S, WINDOW
 
 WORDS = {"y": "yes", "n": "no"}
 ABOUT = {"tool": "bash", "label": "", "cwd": "/somewhere"}
