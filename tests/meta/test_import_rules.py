@@ -38,6 +38,7 @@ HOME_OF = {
     "uvicorn": {"channels/web", "desk"},
     "psycopg": {"desk"},
     "psycopg_pool": {"desk"},
+    "uvloop": {"desk"},
     "wsproto": {"fleet"},
     "cryptography": {"fleet", "desk", "channels/web"},
     "slack_sdk": {"channels/slack"},

@@ -1,8 +1,10 @@
 """Many machines, many sessions, two desks: `python -m tests.torture desk_storm [--machines N --sessions M]`.
 
 The whole storm: `desk_storm --machines 50 --sessions 100 --seconds 300 --rate 200` (it wants four cores, and 4 GB).
-Real hubs with their stores, links and gates; their sessions are driven from within.  Two people answer at a given rate;
-what is measured is the time from the press of a button to the machine's word that it was typed.
+Real hubs with their stores, links and gates; their sessions are driven from within.  `--light N` adds machines without
+hubs, which to the desks are like the others: so a small computer shows what the desks take, not what its hubs do.  Two
+people answer at a given rate; what is measured is the time from the press of a button to the machine's word that it was
+typed.
 """
 
 from __future__ import annotations
@@ -27,21 +29,26 @@ TELL_EVERY_S = 30.0
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="desk_storm")
     parser.add_argument("--machines", type=int, default=5)
+    parser.add_argument("--light", type=int, default=0, help="machines without hubs, besides")
     parser.add_argument("--sessions", type=int, default=100, help="on each of them")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--rate", type=float, default=50.0, help="decisions a second, at most")
     given = parser.parse_args(arguments)
     try:
-        asyncio.run(storm(given.machines, given.sessions, given.seconds, given.rate))
+        asyncio.run(storm(given.machines, given.light, given.sessions, given.seconds, given.rate))
     except AssertionError as error:
         print(f"desk_storm: FAILED: {error}")
         return 1
     return 0
 
 
-async def storm(machines: int, sessions: int, seconds: float, rate: float) -> None:
+async def storm(machines: int, light: int, sessions: int, seconds: float, rate: float) -> None:
     async with rig(desks=2, options=DURABLE) as fleet:
         await _gather(fleet, machines, sessions)
+        if light:
+            await fleet.add_light([f"light{number}" for number in range(light)], sessions, 0.5)
+            await until(partial(_shown, fleet, (machines + light) * sessions), deadline_s=600)
+            _tell(f"{light} machines without hubs are there, too")
         over = asyncio.Event()
         ports = list(fleet.desks)
         people = [
@@ -61,7 +68,8 @@ async def storm(machines: int, sessions: int, seconds: float, rate: float) -> No
         figures = await fleet.check()
         waits = sorted(fleet.waits_s)
         tell = f"{figures['accepted']} decisions in {took:.0f} s ({figures['accepted'] / took:.0f} a second)"
-        print(f"desk_storm: {machines} hubs, {machines * sessions} sessions, 2 desks: {tell}, {dict(fleet.decisions)}")
+        there = f"{machines} hubs, {light} machines without, {(machines + light) * sessions} sessions, 2 desks"
+        print(f"desk_storm: {there}: {tell}, {dict(fleet.decisions)}")
         late_s = waits[min(len(waits) - 1, int(len(waits) * 0.99))]
         print(
             f"desk_storm: pressed to typed: p50 {statistics.median(waits):.3f} s, p99 {late_s:.3f} s; 0 lost, 0 doubled"
@@ -89,7 +97,7 @@ def _tell(line: str) -> None:
 def _memory_mb(fleet: Rig) -> dict[str, float]:
     """Each, on average."""
     groups = {"desk": fleet.desks.values(), "hub": fleet.members.values()}
-    return {name: sum(pss_kb(one.pid) for one in group) / 1024 / len(group) for name, group in groups.items()}
+    return {name: sum(pss_kb(one.pid) for one in group) / 1024 / max(1, len(group)) for name, group in groups.items()}
 
 
 async def _shown(fleet: Rig, count: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from functools import partial
 from pathlib import Path
@@ -47,7 +46,7 @@ def serve(
 ) -> None:
     """Serve the desk.  Run as many as you like against one database."""
     with needs("desk"):
-        from atlasbridge.desk.serving import Address
+        from atlasbridge.desk.serving import Address, run
         from atlasbridge.desk.serving import serve as serve_desk
     from atlasbridge.core.daemon.logfile import open_log
 
@@ -56,7 +55,7 @@ def serve(
     token = metrics_token_file.read_text().strip() if metrics_token_file else ""
     place = Address(host, port, url, cert, key, token, connections)
     read_plan = partial(plan_desk_chats, config_path, os.environ) if config_path else None
-    asyncio.run(serve_desk(database_url, place, lambda known_as: click.echo(f"the desk is at {known_as}"), read_plan))
+    run(serve_desk(database_url, place, lambda known_as: click.echo(f"the desk is at {known_as}"), read_plan))
 
 
 @command.command()

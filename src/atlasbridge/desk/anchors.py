@@ -30,26 +30,14 @@ class Progress:
 
 
 async def look_at_head(
-    connection: Connection, entered: Entered, given: Any, at: datetime, always: bool = False
+    connection: Connection, entered: Entered, head: Head | None, at: datetime, always: bool = False
 ) -> None:
+    """A newer head is anchored; one that goes back is a fault of that machine's log, for ever."""
     known = await row(
         connection,
         "SELECT head_count, head_hash, proved_count, proved_hash, log_fault FROM machines WHERE id = %s",
         entered.machine_id,
     )
-    await take_head(connection, entered, given, at, known, always)
-
-
-async def take_head(
-    connection: Connection,
-    entered: Entered,
-    given: Any,
-    at: datetime,
-    known: Mapping[str, Any] | None,
-    always: bool = False,
-) -> None:
-    """A newer head is anchored; one that goes back is a fault of that machine's log, for ever."""
-    head = _head(given)
     if head is None or known is None:
         return
     newest = _newest(known)
@@ -80,7 +68,7 @@ async def _anchor(connection: Connection, machine_id: str, head: Head, at: datet
     )
 
 
-def _head(given: Any) -> Head | None:
+def read_head(given: Any) -> Head | None:
     match given:
         case [int(count), str(digest)] if 0 <= count < 2**62 and len(digest) < 100 and digest.isascii():
             return Head(count, digest)
@@ -100,16 +88,6 @@ async def ask_proof(database: Database, machine_id: str) -> str:
             "INSERT INTO proofs (id, machine_id, asked_at) VALUES (%s, %s, %s)", (request, machine_id, database.now())
         )
     return request
-
-
-async def asked_proofs(database: Database, machine_id: str) -> list[tuple[str, int]]:
-    """(request, after which entry) of what is asked of this machine."""
-    found = await database.rows(
-        "SELECT p.id, m.proved_count FROM proofs p JOIN machines m ON m.id = p.machine_id"
-        " WHERE p.machine_id = %s AND p.done_at IS NULL",
-        machine_id,
-    )
-    return [(str(one["id"]), int(one["proved_count"])) for one in found]
 
 
 async def take_proof(database: Database, entered: Entered, message: Mapping[str, Any]) -> Progress:

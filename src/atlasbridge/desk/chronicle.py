@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from psycopg.types.json import Jsonb
+from psycopg.types.json import Json, Jsonb
 
 from atlasbridge.core.audit.chain import Fault, Head, check_entry, seal_entry
 from atlasbridge.core.clock import iso
@@ -18,6 +18,7 @@ from atlasbridge.desk.database import Connection, Database, row, rows
 
 LOCK = 0x61746C62
 BATCH = 1000
+_NOTE = "INSERT INTO audit_pending (at, event, fields) VALUES (%s, %s, %s)"
 
 EVENTS = {
     "INVITED": "a token was made with which machines may join",
@@ -45,10 +46,17 @@ EVENTS = {
 
 
 async def note(connection: Connection, at: datetime, event: str, **fields: Any) -> None:
+    await connection.execute(_NOTE, _noted(at, event, fields))
+
+
+async def note_alone(database: Database, event: str, **fields: Any) -> None:
+    """Where nothing else is to be written with it."""
+    await database.rows(_NOTE, *_noted(database.now(), event, fields))
+
+
+def _noted(at: datetime, event: str, fields: dict[str, Any]) -> tuple[datetime, str, Jsonb]:
     assert event in EVENTS, event
-    await connection.execute(
-        "INSERT INTO audit_pending (at, event, fields) VALUES (%s, %s, %s)", (at, event, Jsonb(discreet_data(fields)))
-    )
+    return at, event, Jsonb(discreet_data(fields))
 
 
 async def note_stranger(database: Database, connection: Connection, event: str, **fields: Any) -> None:
@@ -62,12 +70,13 @@ async def note_counted(database: Database) -> None:
     """From time to time: what was only counted becomes an entry."""
     now = database.now()
     for event, more in database.strangers.ended(now):
-        async with database.transaction() as connection:
-            await note(connection, now, event, more=more)
+        await note_alone(database, event, more=more)
 
 
 async def seal(database: Database) -> int:
     """Put what was noted into the chain; how many entries.  Another process that does it just now is let do it."""
+    if not await database.rows("SELECT 1 FROM audit_pending LIMIT 1"):
+        return 0
     async with database.transaction() as connection:
         mine = await row(connection, "SELECT pg_try_advisory_xact_lock(%s) AS mine", LOCK)
         if not mine or not mine["mine"]:
@@ -85,13 +94,16 @@ async def seal(database: Database) -> int:
 
 async def _append(connection: Connection, noted: list[dict[str, Any]]) -> None:
     head = await head_of(connection)
-    lines = []
+    before, lines = head.entries, []
     for one in noted:
         line, head = seal_entry(head, iso(one["at"].timestamp()), one["event"], one["fields"])
-        lines.append((head.entries, line))
-    async with connection.cursor() as cursor:
-        await cursor.executemany("INSERT INTO audit_entries (seq, entry) VALUES (%s, %s)", lines)
-    await connection.execute("UPDATE audit_head SET count = %s, hash = %s", (head.entries, head.hash))
+        lines.append(line)
+    await connection.execute(
+        "WITH added AS (INSERT INTO audit_entries (seq, entry) SELECT %s + number, line"
+        " FROM json_array_elements_text(%s) WITH ORDINALITY AS sealed (line, number))"
+        " UPDATE audit_head SET count = %s, hash = %s",
+        (before, Json(lines), head.entries, head.hash),
+    )
 
 
 async def head_of(connection: Connection) -> Head:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -16,6 +17,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.errors import ConfigError, StoreError
 from atlasbridge.desk.sparing import Strangers
+from atlasbridge.desk.together import Answer, Call, Together
 
 log = logging.getLogger(__name__)
 
@@ -42,10 +44,14 @@ class Database:
         self.url = url
         self._clock = clock or SystemClock()
         self._pool = _pool(url, most)
-        self._single = _pool(url, most, autocommit=True)  # a statement alone needs no BEGIN and no COMMIT
+        # a statement alone needs no BEGIN and no COMMIT, and is planned once, not for each of its values
+        planned = {"prepare_threshold": 0, "options": "-c plan_cache_mode=force_generic_plan"}
+        self._single = _pool(url, most, autocommit=True, **planned)
         # what is told may be lost: nobody waits until it is on disk
         self._telling = _pool(url, 1, autocommit=True, options="-c synchronous_commit=off")
         self.strangers = Strangers()
+        self._together: dict[Any, Together[Any, Any]] = {}
+        self._teller = 0  # the server's process that says what this one tells
         self._looking: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -77,9 +83,30 @@ class Database:
         async with self._borrowed(self._single) as connection:
             return await rows(connection, query, *parameters)
 
+    async def together(self, work: Callable[[Database, list[Call]], Awaitable[Sequence[Answer]]], call: Call) -> Answer:
+        """`work` for this call, and for all others that come before it can begin."""
+        known = self._together.get(work) or self._together.setdefault(work, Together(partial(work, self), Unkeepable))
+        return await known(call)  # type: ignore[no-any-return]
+
     async def tell(self, channel: str, keys: list[str]) -> None:
         async with self._borrowed(self._telling) as connection:
+            self._teller = connection.info.backend_pid
             await connection.execute("SELECT pg_notify(%s, key) FROM unnest(%s::text[]) AS key", (channel, keys))
+
+    async def listen(self, channel: str, hear: Callable[[str], None], ready: Callable[[], None]) -> None:
+        """Hear what other processes tell until the connection ends (StoreError)."""
+        self._teller = 0
+        try:
+            connection = await psycopg.AsyncConnection.connect(self.url, autocommit=True, connect_timeout=int(WAIT_S))
+            async with connection:
+                await connection.execute(f"LISTEN {channel}")
+                ready()
+                async for notice in connection.notifies():
+                    if notice.pid != self._teller:
+                        hear(notice.payload)
+        except psycopg.Error as error:
+            raise StoreError(f"PostgreSQL is away: {_first_line(error)}", "it is tried again") from None
+        raise StoreError("PostgreSQL closed the connection", "it is tried again")
 
     @asynccontextmanager
     async def _borrowed(self, pool: Pool) -> AsyncIterator[Connection]:
@@ -100,28 +127,15 @@ class Database:
 
 
 async def rows(connection: Connection, query: Any, *parameters: Any) -> list[dict[str, Any]]:
+    """`parameters`: one after the other, or one mapping by name."""
     async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(query, parameters)
+        await cursor.execute(query, parameters[0] if parameters and isinstance(parameters[0], dict) else parameters)
         return await cursor.fetchall() if cursor.description else []
 
 
 async def row(connection: Connection, query: Any, *parameters: Any) -> dict[str, Any] | None:
     found = await rows(connection, query, *parameters)
     return found[0] if found else None
-
-
-async def listen(url: str, channel: str, hear: Callable[[str], None], ready: Callable[[], None]) -> None:
-    """Hear what other processes say until the connection ends (StoreError)."""
-    try:
-        connection = await psycopg.AsyncConnection.connect(url, autocommit=True, connect_timeout=int(WAIT_S))
-        async with connection:
-            await connection.execute(f"LISTEN {channel}")
-            ready()
-            async for notice in connection.notifies():
-                hear(notice.payload)
-    except psycopg.Error as error:
-        raise StoreError(f"PostgreSQL is away: {_first_line(error)}", "it is tried again") from None
-    raise StoreError("PostgreSQL closed the connection", "it is tried again")
 
 
 def _first_line(error: Exception) -> str:

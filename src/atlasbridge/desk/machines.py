@@ -182,17 +182,6 @@ async def reap(database: Database) -> list[str]:
     return gone
 
 
-async def seen(database: Database, entered: Entered) -> bool:
-    """A sign of life; False: another link has taken its place, or it was sent away."""
-    found = await database.rows(
-        "UPDATE machines SET seen_at = %s WHERE id = %s AND generation = %s AND gone_at IS NULL RETURNING id",
-        database.now(),
-        entered.machine_id,
-        entered.generation,
-    )
-    return bool(found)
-
-
 async def parted(database: Database, entered: Entered) -> None:
     async with database.transaction() as connection:
         await connection.execute(
@@ -208,15 +197,6 @@ async def listing(database: Database, include_gone: bool = False) -> list[dict[s
         " FROM machines m WHERE %s OR gone_at IS NULL ORDER BY name, joined_at",
         include_gone,
     )
-
-
-async def is_current(database: Database, entered: Entered) -> bool:
-    found = await database.rows(
-        "SELECT 1 AS there FROM machines WHERE id = %s AND generation = %s AND gone_at IS NULL",
-        entered.machine_id,
-        entered.generation,
-    )
-    return bool(found)
 
 
 async def allow_screens(database: Database, name: str, allowed: bool) -> bool:

@@ -10,12 +10,14 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.ids import new_id
 from atlasbridge.desk import chronicle, decisions, machines
 from atlasbridge.desk.database import Database
+from atlasbridge.desk.decisions import Decision
 from atlasbridge.desk.signature import Identity, identity_of
 from atlasbridge.desk.wakeups import BOARD, Wakeups
 
 log = logging.getLogger(__name__)
 
-SEAL_S = 0.2
+LOOK_S = 2.0
+SEAL_S = 0.5
 REAP_S = 30.0
 
 
@@ -54,6 +56,22 @@ class Office:
             group.create_task(self._reap(), name="reap")
             if self.chats is not None:
                 group.create_task(self.chats.run(), name="chats")
+
+    async def pass_on(self, decision: Decision, person: str, wait_s: float) -> Decision:
+        """Call its machine, and wait a moment for that machine's word; it may also come later."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + wait_s
+        with self.wakeups.waiting(f"decision:{decision.decision_id}") as called:
+            self.wakeups.tell(f"machine:{decision.machine_id}", BOARD)
+            while not decision.settled and clock() < deadline:
+                try:
+                    async with asyncio.timeout(LOOK_S):
+                        await called.wait()
+                except TimeoutError:
+                    pass  # the word may have been lost: look
+                called.clear()
+                decision = await decisions.find(self.database, decision.decision_id, person) or decision
+        return decision
 
     async def _seal(self) -> None:
         while True:

@@ -24,7 +24,7 @@ from atlasbridge.desk.wakeups import BOARD
 
 LONGEST_BODY = 16_384
 WAIT_S = 20.0
-CALM_S = 0.25  # a page is told of changes at most so often
+CALM_S = 1.0  # the first change is told at once, those that follow at most so often: a page reads its list anew
 KEEP_ALIVE_S = 15.0
 LOGIN_S = 5.0  # as often a stream of changes asks whether its login still holds
 
@@ -95,27 +95,11 @@ class PageApi:
         found = await decisions.propose(self._office.database, wish)
         if isinstance(found, Refused):
             return refuse(STATUS.get(found.reason, 400), found.reason, found.sentence)
-        self._office.wakeups.tell(f"machine:{wish.machine_id}", BOARD)
-        return _outcome(await self._settled(found, caller))
+        return _outcome(await self._office.pass_on(found, caller.name, WAIT_S))
 
     async def decision(self, request: Request, caller: Caller) -> Response:
         found = await decisions.find(self._office.database, request.path_params["id"], caller.name)
         return refuse(404, "unknown", "There is no such decision of yours.") if found is None else _outcome(found)
-
-    async def _settled(self, decision: Decision, caller: Caller) -> Decision:
-        """Wait a moment for the machine's word; it may also come later."""
-        with self._office.wakeups.waiting(f"decision:{decision.decision_id}") as called:
-            deadline = asyncio.get_running_loop().time() + WAIT_S
-            while True:
-                found = await decisions.find(self._office.database, decision.decision_id, caller.name)
-                if found is None or found.settled or asyncio.get_running_loop().time() > deadline:
-                    return found or decision
-                called.clear()
-                try:
-                    async with asyncio.timeout(2.0):
-                        await called.wait()
-                except TimeoutError:
-                    pass  # the word may have been lost: look
 
     async def events(self, request: Request, caller: Caller) -> Response:
         return StreamingResponse(self._changes(caller), media_type="text/event-stream")

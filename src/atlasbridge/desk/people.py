@@ -222,13 +222,18 @@ async def trade_link(database: Database, token: str, place: str) -> tuple[str, s
 
 
 async def who(database: Database, token: str) -> Caller | None:
+    return await database.together(_who, hashed(token))
+
+
+async def _who(database: Database, logins: list[str]) -> list[Caller | None]:
     found = await database.rows(
-        "SELECT p.name, p.role FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL"
-        " WHERE l.token_hash = %s AND l.kind = 'browser' AND l.expires_at > %s",
-        hashed(token),
+        "SELECT p.name, p.role, l.token_hash FROM logins l JOIN people p ON p.name = l.person AND p.gone_at IS NULL"
+        " WHERE l.token_hash = ANY(%s) AND l.kind = 'browser' AND l.expires_at > %s",
+        logins,
         database.now(),
     )
-    return Caller(found[0]["name"], found[0]["role"], hashed(token)) if found else None
+    known = {one["token_hash"]: Caller(one["name"], one["role"], one["token_hash"]) for one in found}
+    return [known.get(one) for one in logins]
 
 
 async def is_logged_in(database: Database, caller: Caller) -> bool:

@@ -7,7 +7,8 @@ import contextlib
 import logging
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import uvicorn
 
@@ -50,6 +51,16 @@ def refuse_open_doors(place: Address) -> None:
             f"listening on {place.host} without TLS would send tokens in the clear",
             "give --cert and --key, or put a proxy with TLS before it and say --url https://…",
         )
+
+
+def run(serving: Coroutine[Any, Any, None]) -> None:
+    """With uvloop, where there is one: a request takes a third of the processor."""
+    try:
+        import uvloop
+    except ImportError:  # Windows
+        return asyncio.run(serving)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serving)
 
 
 async def serve(

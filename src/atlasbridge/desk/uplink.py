@@ -12,7 +12,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.fleet_wire import BEAT_S, DEAD_S, decode_message, encode_message, signing_text
 from atlasbridge.core.ids import new_nonce
-from atlasbridge.desk import anchors, board, decisions, machines, rulebook, screens
+from atlasbridge.desk import anchors, board, decisions, errands, machines, rulebook, screens
 from atlasbridge.desk.board import Fenced
 from atlasbridge.desk.chats.turn import carried
 from atlasbridge.desk.machines import Entered, Refused
@@ -118,7 +118,7 @@ class Uplink:
         self._entered = entered
         self._sent: set[str] = set()  # decisions that went out on this link and are not settled
         self._asked: set[str] = set()  # proofs that were asked for on this link
-        self._asks: set[str] = set()  # prompts for which the machine knows that somebody is asked in a chat
+        self._asks: frozenset[str] = frozenset()  # prompts for which the machine knows that somebody is asked in a chat
         self._rules = ""
         self._watched: set[str] = set()
 
@@ -128,7 +128,9 @@ class Uplink:
         try:
             async with self._office.database.transaction() as connection:
                 now = self._office.database.now()
-                await anchors.look_at_head(connection, self._entered, first.get("head"), now, always=True)
+                await anchors.look_at_head(
+                    connection, self._entered, anchors.read_head(first.get("head")), now, always=True
+                )
             async with asyncio.TaskGroup() as group:
                 telling = group.create_task(self._tell_loop(), name="tell")
                 await self._hear_loop()
@@ -162,9 +164,11 @@ class Uplink:
                 office.wakeups.tell(BOARD)
             case "outcome":
                 await decisions.settle(office.database, entered, message)
+                self._sent.discard(str(message["id"]))
                 office.wakeups.tell(f"decision:{message['id']}", BOARD)
             case "beat":
-                await self._beat(message)
+                await board.take(office.database, entered, {**message, "seq": 0, "items": ()})  # it lives
+                await self._send("beat", chats=await carried(office.database))
             case "proof":
                 progress = await anchors.take_proof(office.database, entered, message)
                 if progress.more:
@@ -183,30 +187,17 @@ class Uplink:
                 return True
         return False
 
-    async def _beat(self, message: dict[str, Any]) -> None:
-        if not await machines.seen(self._office.database, self._entered):
-            raise Fenced
-        async with self._office.database.transaction() as connection:
-            await anchors.look_at_head(connection, self._entered, message.get("head"), self._office.database.now())
-        await self._send("beat", chats=await carried(self._office.database))
-
     # what the machine is told
 
     async def _tell_loop(self) -> None:
         """A decision calls for itself; everything else is rarer, and looked for from time to time as well."""
         wakeups, name = self._office.wakeups, self._entered.machine_id
-        with (
-            wakeups.waiting(f"machine:{name}", f"errand:{name}", f"asks:{name}") as called,
-            wakeups.waiting(f"errand:{name}") as errand,
-            wakeups.waiting(f"asks:{name}") as asks,
-        ):
+        rest = (f"errand:{name}", f"asks:{name}")
+        with wakeups.waiting(f"machine:{name}", *rest) as called, wakeups.waiting(*rest) as errand:
             errand.set()
             while True:
                 called.clear()
                 await self._tell_decisions()
-                if asks.is_set() or errand.is_set():
-                    asks.clear()
-                    await self._tell_asked()
                 if errand.is_set():
                     errand.clear()
                     await self._tell_rest()
@@ -217,34 +208,30 @@ class Uplink:
                     errand.set()
 
     async def _tell_decisions(self) -> None:
-        waiting = await decisions.under_way(self._office.database, self._entered.machine_id)
-        self._sent &= {one["id"] for one in waiting}
-        fresh = [one["id"] for one in waiting if one["id"] not in self._sent]
-        released = await decisions.release(self._office.database, self._entered.machine_id, fresh) if fresh else ()
-        self._office.wakeups.tell(*(f"decision:{one}" for one in fresh if one not in released))
-        for one in waiting:
-            if one["id"] in released:
+        due = await decisions.release(self._office.database, self._entered.machine_id, self._sent)
+        for one in due:
+            if one["goes"]:
                 self._sent.add(one["id"])
                 told = {name: one[name] for name in ("id", "prompt_id", "value", "as_text", "place")}
                 await self._send("decision", **told, by=one["person"])
-
-    async def _tell_asked(self) -> None:
-        asked = await board.chats_ask(self._office.database, self._entered.machine_id)
-        if fresh := sorted(asked - self._asks):
-            await self._send("asks", prompts=fresh)
-        self._asks = asked
+        if not all(one["goes"] for one in due):
+            voided = await decisions.void_unallowed(self._office.database, self._entered.machine_id)
+            self._office.wakeups.tell(*(f"decision:{one}" for one in voided))
 
     async def _tell_rest(self) -> None:
-        database, machine_id = self._office.database, self._entered.machine_id
-        if not await machines.is_current(database, self._entered):
+        found = await errands.look(self._office.database, self._entered)
+        if found is None:
             raise Fenced
-        for request, after in await anchors.asked_proofs(database, machine_id):
+        if fresh := sorted(found.asks - self._asks):
+            await self._send("asks", prompts=fresh)
+        self._asks = found.asks
+        for request in found.proofs:
             if request not in self._asked:
                 self._asked.add(request)
-                await self._send("prove", request=request, after=after)
-        await self._tell_looks()
-        rules = await rulebook.newest(database)
-        if rules is not None and rules.digest != self._rules:
+                await self._send("prove", request=request, after=found.proved)
+        if found.is_watched or self._watched:
+            await self._tell_looks()
+        if found.rules not in ("", self._rules) and (rules := await rulebook.newest(self._office.database)):
             self._rules = rules.digest
             await self._send("policy", digest=rules.digest, text=rules.body)
 

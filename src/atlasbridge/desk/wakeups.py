@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.subject import digest_text
-from atlasbridge.desk.database import Database, Unkeepable, listen
+from atlasbridge.desk.database import Database, Unkeepable
 
 log = logging.getLogger(__name__)
 
 CHANNEL = "atlasbridge_desk"
 BOARD = "board"  # something that the page shows has changed
 RETRY_S = 0.5
-GATHER_S = 0.008
+GATHER_S = 0.02  # the first of many things is told at once, the others together
 LONGEST_KEY = 200  # PostgreSQL takes 8000 bytes, and machines choose parts of a key
 
 
@@ -49,8 +49,10 @@ class Wakeups:
                     del self._waiting[key]
 
     def tell(self, *keys: str) -> None:
-        """After the commit: whoever waits for this, in whichever process, looks again."""
-        self._to_tell.update(map(_bounded, keys))
+        """After the commit: whoever waits for this looks again, here at once, in other processes a moment later."""
+        for key in map(_bounded, keys):
+            self._hear(key)
+            self._to_tell.add(key)
         self._telling.set()
 
     def _hear(self, key: str) -> None:
@@ -65,7 +67,7 @@ class Wakeups:
     async def _listen(self) -> None:
         while True:
             try:
-                await listen(self._database.url, CHANNEL, self._hear, self._wake_all)
+                await self._database.listen(CHANNEL, self._hear, self._wake_all)
             except StoreError as error:
                 log.warning("other desks are not heard: %s", error)
             await asyncio.sleep(RETRY_S)
@@ -73,14 +75,13 @@ class Wakeups:
     async def _tell(self) -> None:
         while True:
             await self._telling.wait()
-            await asyncio.sleep(GATHER_S)
             self._telling.clear()
             keys, self._to_tell = sorted(self._to_tell), set()
             try:
                 await self._database.tell(CHANNEL, keys)
             except (StoreError, Unkeepable) as error:
                 log.warning("other desks were not told: %s", error)
-                self._wake_all()
+            await asyncio.sleep(GATHER_S)
 
 
 def _bounded(key: str) -> str:

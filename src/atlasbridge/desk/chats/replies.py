@@ -5,8 +5,6 @@ Here is checked what only a chat has (whose identity, which key of a button); ri
 
 from __future__ import annotations
 
-import asyncio
-
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.prompt.gate import refuse_moment
 from atlasbridge.core.prompt.model import Refusal, Reject
@@ -16,14 +14,12 @@ from atlasbridge.desk import decisions
 from atlasbridge.desk.chats.crowd import HERE
 from atlasbridge.desk.chats.mirror import Mirror
 from atlasbridge.desk.chats.readout import FleetPrompt
-from atlasbridge.desk.chronicle import note
+from atlasbridge.desk.chronicle import note_alone
 from atlasbridge.desk.decisions import Decision, Proposal
 from atlasbridge.desk.machines import Refused
 from atlasbridge.desk.office import Office
-from atlasbridge.desk.wakeups import BOARD
 
 WAIT_S = 8.0  # a toast that comes later is lost
-LOOK_S = 2.0
 SECRET = "A secret is never taken in a chat: answer at the machine itself."
 _UNKNOWN = Reject(Refusal.UNKNOWN_PROMPT, "There is no such prompt.")
 _REASONS = {"secret": Refusal.NOT_ALLOWED, "unknown_prompt": Refusal.UNKNOWN_PROMPT, "bad_request": Refusal.BAD_VALUE}
@@ -46,8 +42,7 @@ class ChatReplies:
         made = await decisions.propose(self._office.database, wish)
         if isinstance(made, Refused):
             return Reject(_reason(made.reason), made.sentence)
-        self._office.wakeups.tell(f"machine:{made.machine_id}", BOARD)
-        return self._tell(asked, reply, person, await self._settled(made, person))
+        return self._tell(asked, reply, person, await self._office.pass_on(made, person, WAIT_S))
 
     def _refuse(self, asked: FleetPrompt | None, reply: InboundReply, person: str) -> Reject | None:
         """What the rows cannot know.  First of all whether there is such a thing for this person."""
@@ -66,31 +61,15 @@ class ChatReplies:
         """The machine and the prompt are named as the desk knows them."""
         machine, prompt_id = asked.key if asked else ("", reply.prompt_id[:64])
         who = person or visible(reply.identity[:80], keep_lines=False)
-        async with self._office.database.transaction() as connection:
-            await note(
-                connection,
-                self._office.database.now(),
-                "DECISION_REFUSED",
-                machine=machine,
-                prompt_id=visible(prompt_id, keep_lines=False),
-                decided_by=who,
-                reason="not_allowed" if asked and person not in asked.readers else refusal.reason.value,
-                place=reply.channel,
-            )
-
-    async def _settled(self, decision: Decision, person: str) -> Decision:
-        with self._office.wakeups.waiting(f"decision:{decision.decision_id}") as called:
-            deadline = self._clock.now() + WAIT_S
-            while True:
-                called.clear()
-                found = await decisions.find(self._office.database, decision.decision_id, person) or decision
-                if found.settled or self._clock.now() > deadline:
-                    return found
-                try:
-                    async with asyncio.timeout(LOOK_S):
-                        await called.wait()
-                except TimeoutError:
-                    pass  # the word may have been lost: look
+        await note_alone(
+            self._office.database,
+            "DECISION_REFUSED",
+            machine=machine,
+            prompt_id=visible(prompt_id, keep_lines=False),
+            decided_by=who,
+            reason="not_allowed" if asked and person not in asked.readers else refusal.reason.value,
+            place=reply.channel,
+        )
 
     def _tell(self, asked: FleetPrompt, reply: InboundReply, person: str, decision: Decision) -> Receipt | Reject:
         by, machine = f"{HERE}:{person}", visible(asked.machine, keep_lines=False)
