@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from typing import Any
 
 import click
 
+from atlasbridge.cli.on_unix import needs_unix
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
 from atlasbridge.core.daemon.age import HINT, compare_age, look_at_hub
 from atlasbridge.core.daemon.lock import lock_holder
@@ -21,15 +23,18 @@ def command() -> None:
 
 @command.command()
 @click.option("--foreground", is_flag=True, help="Stay in this terminal and log to it.")
-def start(foreground: bool) -> None:
+def start(foreground: bool) -> int:
     """Start the hub; nothing happens when it runs already."""
     if foreground:
         words = own_python("atlasbridge.core.daemon", "--foreground")
+        if not hasattr(os, "fork"):  # Windows would go on without us, and the shell with it
+            return subprocess.call(words, env=own_environ(os.environ))
         os.execve(words[0], words, own_environ(os.environ))
     started = ensure_hub(home())
     click.echo(f"the hub {'runs' if started else 'was running already'} (process {lock_holder(home().lock)})")
     if not started:
         warn_of_age()
+    return 0
 
 
 def warn_of_age() -> None:
@@ -65,6 +70,7 @@ def reload() -> None:
 @click.option("--now/--later", default=True, show_default=True, help="Start it at once, where the system can.")
 def install(now: bool) -> None:
     """Start the hub with every login: a systemd user unit, or a launchd agent on macOS."""
+    needs_unix("hub install", "the hub starts on demand")
     from atlasbridge.cli.service import install_service
 
     for line in install_service(home(), now):

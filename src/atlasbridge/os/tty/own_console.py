@@ -55,6 +55,35 @@ class OwnConsole:
         return Size(rows, columns).or_default()
 
 
+class NoConsole:
+    """Of a session that nobody has in front of them: nothing is typed, and nobody looks."""
+
+    is_terminal = False
+
+    def __enter__(self) -> NoConsole:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
+        """Nothing was changed."""
+
+    def read_keys(self) -> bytes:
+        return b""
+
+    def write(self, data: bytes) -> None:
+        """Others are shown it."""
+
+    def size(self) -> Size:
+        return Size()
+
+
+def heed_interrupts() -> None:
+    """What is started in a process group of its own ignores Ctrl-C, and so would every program that it starts."""
+    if sys.platform == "win32":
+        import ctypes
+
+        ctypes.WinDLL("kernel32").SetConsoleCtrlHandler(None, False)
+
+
 def _prepare() -> tuple[int, int] | None:
     """What must be put back; None where there is no console of Windows."""
     if sys.platform != "win32":
