@@ -35,13 +35,15 @@ def first_line(process: subprocess.Popen[bytes], patience_s: float) -> bytes:
     import threading
 
     said: list[bytes] = []
-    pipe = process.stdout
-    assert pipe is not None
-    reading = threading.Thread(target=lambda: said.append(pipe.readline()), daemon=True)
+
+    def read() -> None:
+        assert process.stdout is not None
+        with process.stdout as pipe:
+            said.append(pipe.readline())
+
+    reading = threading.Thread(target=read, daemon=True)
     reading.start()
     reading.join(patience_s)
-    if not reading.is_alive():
-        pipe.close()
     return said[0] if said else b""
 
 
