@@ -40,9 +40,7 @@ def play_windows(monkeypatch: pytest.MonkeyPatch, fault: OSError | None) -> list
         OSError("held"),
     ],
 )
-def test_a_byte_that_another_holds_is_not_got(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fault: OSError
-) -> None:
+def test_a_byte_that_another_holds_is_not_got(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fault: OSError) -> None:
     play_windows(monkeypatch, fault)
     with (tmp_path / "lock").open("w+b") as file:
         assert try_lock(file.fileno()) is False

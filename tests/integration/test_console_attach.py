@@ -20,6 +20,8 @@ from tests.support.terminal import ATLASBRIDGE, Terminal
 from tests.support.waiting import wait_for
 from tests.trust.test_compared_exactly import drawn
 
+from atlasbridge.core.kin import MARK
+
 ASK = """
 import os, sys
 print("size", *os.get_terminal_size(), flush=True)
@@ -117,18 +119,20 @@ def test_what_cannot_start_without_a_console_is_said_to_who_asked_for_it(home: P
 
 def test_a_program_in_a_session_does_not_attach_to_one(home: Path) -> None:
     """Else a tool would type its own answers."""
-    again = "import subprocess, sys; print(subprocess.run(sys.argv[1:], capture_output=True, text=True).stderr)"
+    program = """if True:
+        import os, subprocess, sys
+        environ = {**os.environ, "ATLASBRIDGE_HOME": sys.argv[1]}
+        words = [sys.executable, "-m", "atlasbridge", "attach", sys.argv[2] or os.environ[sys.argv[3]]]
+        print(subprocess.run(words, env=environ, capture_output=True, text=True).stderr)
+    """
     with run_on_console(home, sys.executable, "-c", ASK, options=("--no-hub", "--name", "other")) as other:
         other.wait_for("Overwrite the file?")
         (door,) = (home / "sessions").glob("*.tcp")
-        words = (sys.executable, "-c", again, *ATLASBRIDGE, "attach", door.stem)
-        with run_on_console(home, *words, options=("--no-hub",)) as terminal:
-            assert terminal.wait_exit() == 0
-            assert "only a person types into one" in " ".join(terminal.text().split())
-        own = (sys.executable, "-c", again, "sh", "-c", f"exec {' '.join(ATLASBRIDGE)} attach $ATLASBRIDGE_SESSION")
-        with run_on_console(home, *own, options=("--no-hub",)) as terminal:
-            assert terminal.wait_exit() == 0
-            assert "only a person types into one" in " ".join(terminal.text().split())
+        for meant in (door.stem, ""):  # another session, and its own
+            words = (sys.executable, "-c", program, str(home), meant, MARK)
+            with run_on_console(home, *words, options=("--no-hub",)) as terminal:
+                assert terminal.wait_exit() == 0
+                assert "only a person types into one" in " ".join(terminal.text().split())
 
 
 def test_a_door_that_a_killed_session_left_is_no_session(home: Path) -> None:

@@ -45,9 +45,9 @@ def test_a_hub_that_says_nothing_in_time_is_given_up_and_not_waited_for_until_it
     monkeypatch.setattr(starter, "own_python", lambda *_: (sys.executable, "-c", SAYS_NOTHING, str(told)))
     if not pipes_can_be_waited_for:
         monkeypatch.delattr(select, "poll")
-    with tempfile.TemporaryDirectory(prefix="ab") as home:
-        with pytest.raises(HubUnavailable, match="did not start in time"):
-            ensure_hub(Home(Path(home)), timeout_s=0.3)
+    late = pytest.raises(HubUnavailable, match="did not start in time")
+    with tempfile.TemporaryDirectory(prefix="ab") as home, late:
+        ensure_hub(Home(Path(home)), timeout_s=0.3)
     pid = int(written(told))
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)

@@ -52,7 +52,7 @@ def with_hook(command: Sequence[str], door: str, answers: bool = False) -> tuple
 def _belong_in_a_file(own: str) -> bool:
     """Settings of a file stay in one.  On Windows all do: a tool may be a batch file there, whose arguments are read
     once more, by other rules of quoting."""
-    return bool(own) and not _is_json(own) or os.name == "nt"
+    return (bool(own) and not _is_json(own)) or os.name == "nt"
 
 
 def hook_command(door: str, answers: bool = False, *more: str) -> str:

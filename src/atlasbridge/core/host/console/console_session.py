@@ -1,8 +1,8 @@
 """A session on a console, in one process: the program's output is shown here, keys typed here go in, and the usual slow
 half (screen, detector, watchdog, typist, hub) judges, asks and types.
 
-It ends with its console; one that was started without any goes on until its program ends.  Other consoles and the tool's
-hooks come over its line (`company`).
+It ends with its console; one that was started without any goes on until its program ends.  Other consoles and the hooks
+of its tool come over its line (`company`).
 """
 
 from __future__ import annotations
@@ -68,9 +68,7 @@ class ConsoleSession:
         self._company = Company(
             plan, pty.pid, self._judgement, settings.detach_key, journal, self._type, self._follow_size
         )
-        self._outlet = ConsoleOutlet(
-            pty.read, console.write, self._keep, self._has_terminal, clock, self._output_ended
-        )
+        self._outlet = ConsoleOutlet(pty.read, console.write, self._keep, self._has_terminal, clock, self._output_ended)
 
     def listen(self, path: Path, whose: Whose) -> None:
         """Open the door for other consoles and hooks; `path`: where a socket would be."""
