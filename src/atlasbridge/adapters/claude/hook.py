@@ -21,6 +21,7 @@ from atlasbridge.core.system import OWN_FILE
 
 HOOK = Path(__file__).parent / "permission_hook.py"
 OPTION = "--settings"
+ON_WINDOWS = os.name == "nt"
 _TIMEOUT_S = 5
 _PLAIN = re.compile(r"[\w.:/~+-]+")
 _WAITING_S = 3600 + _TIMEOUT_S  # of a hook that also answers
@@ -52,13 +53,13 @@ def with_hook(command: Sequence[str], door: str, answers: bool = False) -> tuple
 def _belong_in_a_file(own: str) -> bool:
     """Settings of a file stay in one.  On Windows all do: a tool may be a batch file there, whose arguments are read
     once more, by other rules of quoting."""
-    return (bool(own) and not _is_json(own)) or os.name == "nt"
+    return (bool(own) and not _is_json(own)) or ON_WINDOWS
 
 
 def hook_command(door: str, answers: bool = False, *more: str) -> str:
     """For a shell.  Whatever happens to us, Claude Code sees a hook that ended well and said nothing."""
     words = (sys.executable, "-I", "-S", str(HOOK), door, *(("answers",) if answers else ()), *more)
-    if os.name == "nt":
+    if ON_WINDOWS:
         return " ".join(map(quoted_on_windows, words))
     return " ".join(shlex.quote(word) for word in words) + " 2>/dev/null || true"
 

@@ -12,8 +12,8 @@ from atlasbridge.core.host.supervisor import Beat
 
 
 class ConsoleOutlet:
-    """`read`: the next bytes, b"" at the end.  `show`: on the person's console.  `keep`: for everybody else.  `answers`:
-    whether a terminal is there that answers queries.  `ended`: nothing more will come."""
+    """`read`: the next bytes, b"" at the end.  `show`: on the person's console.  `keep`: for everybody else.
+    `answers`: whether a terminal is there that answers queries.  `ended`: nothing more will come."""
 
     def __init__(
         self,
