@@ -15,6 +15,8 @@ from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.starter import ensure_hub, stop_hub
 from atlasbridge.core.own_python import own_environ, own_python
 
+_PATIENCE_S = 60.0  # for who asks for nothing else: a slow machine takes longer than others would wait
+
 
 @click.group("hub")
 def command() -> None:
@@ -30,7 +32,7 @@ def start(foreground: bool) -> int:
         if not hasattr(os, "fork"):  # Windows would go on without us, and the shell with it
             return subprocess.call(words, env=own_environ(os.environ))
         os.execve(words[0], words, own_environ(os.environ))
-    started = ensure_hub(home())
+    started = ensure_hub(home(), _PATIENCE_S)
     click.echo(f"the hub {'runs' if started else 'was running already'} (process {lock_holder(home().lock)})")
     if not started:
         warn_of_age()
@@ -54,7 +56,7 @@ def stop() -> None:
 def restart() -> None:
     """Stop the hub and start it again, with the version of this command.  Sessions and their open prompts are kept."""
     stop_hub(home())
-    ensure_hub(home())
+    ensure_hub(home(), _PATIENCE_S)
     click.echo(f"the hub runs (process {lock_holder(home().lock)})")
 
 
