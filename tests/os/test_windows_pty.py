@@ -131,6 +131,7 @@ def test_a_console_that_is_gone_takes_nothing_more() -> None:
         (["\xe0", "H"], b"\x1b[A"),
         (["\x00", "Z", "x"], b"x"),  # a key that no terminal has a sequence for is passed over
         (["\ud83d", "\ude00"], "😀".encode()),
+        (["\uffff"], b""),  # the console is gone: nothing of that is typed
     ],
 )
 def test_keys_of_a_console_are_those_of_a_terminal(

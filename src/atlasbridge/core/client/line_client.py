@@ -80,6 +80,7 @@ class LineClient:
     def _relay_keys(self) -> None:
         while keys := self._console.read_keys():
             self.type(keys)
+        self._say({"m": "leave"})  # this console is gone: the session goes on without it
 
     def _follow_size(self) -> None:
         size = self._console.size()

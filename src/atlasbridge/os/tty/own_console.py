@@ -11,6 +11,7 @@ from atlasbridge.core.tty import Size
 
 _OUTPUT, _INTERPRETS = -11, 0x0004  # the standard output's handle; sequences are obeyed, not shown
 _UTF_8 = 65001
+_GONE = "\uffff"  # what Windows reads from a console that is gone, again and again; no key gives it
 
 
 class OwnConsole:
@@ -29,12 +30,15 @@ class OwnConsole:
             _restore(*self._before)
 
     def read_keys(self) -> bytes:
-        """The next key, with the sequence that a terminal would send for a special one; blocks."""
+        """The next key, with the sequence that a terminal would send for a special one; blocks.  b"": the console is
+        gone."""
         import msvcrt
 
         windows: Any = msvcrt
         while True:
             key = str(windows.getwch())
+            if key == _GONE:
+                return b""
             if key in ("\x00", "\xe0"):
                 if sent := _SPECIAL.get(str(windows.getwch()), b""):
                     return sent
