@@ -18,7 +18,6 @@ from typing import Any, Self
 
 _PSEUDO_CONSOLE, _EXTENDED, _UNICODE = 0x0002_0016, 0x0008_0000, 0x0400
 _STANDARD = (-10, -11, -12)
-_READ_WRITE, _SHARED, _EXISTING = 0xC000_0000, 3, 3
 _TIMEOUT = 258
 _word, _handle = ctypes.c_ulong, ctypes.c_void_p
 
@@ -64,13 +63,10 @@ def _console_handles(kernel: Any) -> Iterator[None]:
     if kernel.GetConsoleMode(_handle(before[1]), ctypes.byref(mode)):
         yield
         return
-    names = ("CONIN$", "CONOUT$", "CONOUT$")
-    opened = [kernel.CreateFileW(name, _READ_WRITE, _SHARED, None, _EXISTING, 0, None) for name in names]
-    if any(handle in (None, _handle(-1).value) for handle in opened):
-        kernel.AllocConsole()
-        opened = [kernel.CreateFileW(name, _READ_WRITE, _SHARED, None, _EXISTING, 0, None) for name in names]
-    for number, handle in zip(_STANDARD, opened, strict=True):
-        kernel.SetStdHandle(number, handle)
+    for number in _STANDARD:
+        kernel.SetStdHandle(number, None)
+    kernel.FreeConsole()
+    kernel.AllocConsole()
     try:
         yield
     finally:
