@@ -84,7 +84,14 @@ def test_a_hub_in_the_foreground_is_waited_for(home: Path, operator: OperatorLik
 
 @pytest.mark.parametrize(
     "words",
-    [("demo",), ("lab", "list"), ("hub", "install"), ("shim", "install", "claude"), ("lab", "record", "--", "true"), ("attach", "--watch", "x")],
+    [
+        ("demo",),
+        ("lab", "list"),
+        ("hub", "install"),
+        ("shim", "install", "claude"),
+        ("lab", "record", "--", "true"),
+        ("attach", "--watch", "x"),
+    ],
 )
 def test_what_is_there_on_unix_alone_says_so(operator: OperatorLikeWindows, words: tuple[str, ...]) -> None:
     done = operator.command(*words)

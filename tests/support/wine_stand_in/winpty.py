@@ -1,7 +1,7 @@
 """Stands for pywinpty under Wine, where its own library does not start: the pseudo-console of kernel32, called by hand.
 
-As strict as the real one: text in and out, `read` blocks, EOFError at the end.  For trying a session on a Windows Python
-without Windows; put this folder first on its path.
+As strict as the real one: text in and out, `read` blocks, EOFError at the end.  For trying a session on a Windows
+Python without Windows; put this folder first on its path.
 """
 
 from __future__ import annotations
