@@ -86,7 +86,6 @@ def test_a_hub_in_the_foreground_is_waited_for(home: Path, operator: OperatorLik
     "words",
     [
         ("demo",),
-        ("lab", "list"),
         ("hub", "install"),
         ("shim", "install", "claude"),
         ("lab", "record", "--", "true"),
