@@ -10,7 +10,6 @@ import codecs
 import ctypes
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from shutil import which
@@ -75,12 +74,14 @@ def _console_handles(kernel: Any) -> Iterator[None]:
 
 
 class PtyProcess:
-    def __init__(self) -> None:
+    def __init__(self, line: str, cwd: str | None, env: dict[str, str], dimensions: tuple[int, int]) -> None:
         self._kernel = _kernel()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._console, self._made = _handle(), _Process()
         self._from_us, self._to_us = _handle(), _handle()
         self.closed = False
+        self._open(dimensions)
+        self._start(line, cwd, env)
 
     @classmethod
     def spawn(
@@ -93,10 +94,7 @@ class PtyProcess:
         program = which(argv[0], path=(env or os.environ).get("PATH", os.defpath))
         if program is None:
             raise FileNotFoundError(f"The command was not found or was not executable: {argv[0]}.")
-        made = cls()
-        made._open(dimensions)
-        made._start(subprocess.list2cmdline([program, *argv[1:]]), cwd, env or dict(os.environ))
-        return made
+        return cls(subprocess.list2cmdline([program, *argv[1:]]), cwd, env or dict(os.environ), dimensions)
 
     def _open(self, dimensions: tuple[int, int]) -> None:
         theirs_in, theirs_out = _handle(), _handle()
@@ -163,7 +161,7 @@ class PtyProcess:
     def terminate(self, force: bool = False) -> bool:
         if self.isalive():
             self._kernel.TerminateProcess(_handle(self._made.process), 15 if force else 2)
-            time.sleep(0.1)
+            self._kernel.WaitForSingleObject(_handle(self._made.process), 100)
         return not self.isalive()
 
     def kill(self, number: int) -> None:
