@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 PICTURE = ROOT / "docs" / "images" / "floors.svg"
-GROUND = {"errors", "ids", "clock", "values", "patterns", "visible", "home", "wire", "tty", "ports"}
+GROUND = {"errors", "ids", "clock", "values", "offered", "patterns", "visible", "home", "wire", "tty", "ports"}
 BOX_W, BOX_H, GAP_X, GAP_Y, MARGIN = 132, 40, 18, 34, 20
 
 Graph = dict[str, set[str]]

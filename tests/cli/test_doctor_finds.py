@@ -16,6 +16,7 @@ from tests.support.terminal import ATLASBRIDGE
 from atlasbridge.cli import doctor_checks
 from atlasbridge.cli.doctor import put_right
 from atlasbridge.cli.doctor_checks import Check, check_home, check_service, check_sessions, check_socket, run_checks
+from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.home import Home
 
 
@@ -178,3 +179,9 @@ def test_every_warning_and_fault_names_a_remedy(home: Home, monkeypatch: pytest.
     bad = [check for check in checks if check.state != "ok"]
     assert {"configuration", "configuration file", "socket"} <= {check.name for check in bad}
     assert [check.name for check in bad if not check.hint] == []
+
+
+def test_what_is_well_is_left_alone(home: Home) -> None:
+    mended = as_an_ordinary_user(home, "doctor", "--fix")
+    assert "put right" not in mended.stdout and "put right" not in mended.stderr
+    assert lock_holder(home.lock) is None  # a hub that nobody needs is not started

@@ -84,6 +84,8 @@ def test_uninstall_takes_away_what_was_made_and_says_what_it_left(house: Home) -
     assert invoke(shim.command, "install", "sometool").exit_code == 0
     house.root.joinpath("audit.log").write_text("")
     house.root.joinpath("web.json").write_text("{}")
+    house.root.joinpath("notes of mine").write_text("")
+    house.root.joinpath("run").mkdir()
     dry = invoke(uninstall.command, "--dry-run").output
     assert f"would be removed: {service_file()}" in dry
     assert service_file().exists() and (house.root / "shims" / "sometool").exists()
@@ -92,7 +94,9 @@ def test_uninstall_takes_away_what_was_made_and_says_what_it_left(house: Home) -
     assert not (house.root / "shims" / "sometool").exists()
     assert not (house.root / "web.json").exists()
     assert (house.root / "audit.log").exists()
-    assert f"left: {house.root / 'audit.log'}" in done
+    left = {line.removeprefix("left: ") for line in done.splitlines() if line.startswith("left: /")}
+    assert left == {str(path) for path in house.root.iterdir()}  # all of it is told
+    assert {path.name for path in house.root.iterdir()} == {"audit.log", "notes of mine"}
     assert "left: the program itself" in done
     assert f"removed: {house.root}" in invoke(uninstall.command, "--records").output
     assert not house.root.exists()

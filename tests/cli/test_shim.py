@@ -127,3 +127,9 @@ def test_scripts_are_removed_and_nothing_else(house: Path) -> None:
 @pytest.mark.parametrize("name", ["../x", "a b", "-x", "a;b", ""])
 def test_a_name_that_is_none_is_refused(house: Path, name: str) -> None:
     assert invoke("install", "--", name).exception is not None
+
+
+def test_the_first_script_makes_a_home_that_is_nobody_elses(house: Path) -> None:
+    assert invoke("install", "agent").exception is None
+    assert (house / "ab").stat().st_mode & 0o777 == 0o700
+    assert os.access(house / "ab" / "shims" / "agent", os.X_OK)

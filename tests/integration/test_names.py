@@ -118,6 +118,7 @@ def test_a_real_host_keeps_its_new_name_over_a_restart_of_the_hub_and_is_attache
 
 def test_unknown_commands_and_options_get_a_suggestion(hub: HubProcess) -> None:
     assert hub.cli("aprovals").stderr.splitlines()[1] == "did you mean atlasbridge approvals?"
+    assert hub.cli("sessions").stderr.splitlines()[1] == "did you mean atlasbridge ps?"
     assert "did you mean atlasbridge hub start" in hub.cli("hub", "strat").stderr
     assert "--follow" in hub.cli("events", "--folow").stderr
     assert "did you mean --detach?" in hub.cli("run", "--detatch", "true").stderr

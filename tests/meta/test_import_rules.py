@@ -112,6 +112,7 @@ FLOORS = (
         "ids",
         "clock",
         "values",
+        "offered",
         "patterns",
         "visible",
         "vocabulary",

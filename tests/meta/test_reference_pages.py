@@ -11,7 +11,7 @@ from tools.gen_docs import PAGES, REFERENCE, explain_event
 from tools.gen_map import PICTURE, render_map
 
 from atlasbridge.channels.settings_classes import CHANNEL_SETTINGS
-from atlasbridge.cli.catalogue import COMMANDS, render_help
+from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, render_help
 from atlasbridge.cli.main import cli
 from atlasbridge.config.environment import setting_paths
 from atlasbridge.config.model import AtlasBridgeConfig
@@ -90,3 +90,8 @@ def _rows(page: str) -> list[list[str]]:
     lines = (REFERENCE / page).read_text(encoding="utf-8").splitlines()
     rows = [line for line in lines if line.startswith("| `")]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in rows]
+
+
+def test_what_is_called_otherwise_elsewhere_leads_to_a_command_of_ours() -> None:
+    assert set(CALLED_ELSEWHERE.values()) <= set(COMMANDS)
+    assert not set(CALLED_ELSEWHERE) & set(COMMANDS)

@@ -49,6 +49,25 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 }
 
 
+# What other programs call it, and people who come from them type first.
+CALLED_ELSEWHERE: Final[dict[str, str]] = {
+    **dict.fromkeys(("sessions", "list", "ls"), "ps"),
+    **dict.fromkeys(("prompts", "pending", "inbox"), "approvals"),
+    **dict.fromkeys(("answer", "approve", "deny", "respond", "send"), "reply"),
+    **dict.fromkeys(("start", "launch", "exec", "wrap"), "run"),
+    **dict.fromkeys(("stop", "end"), "kill"),
+    **dict.fromkeys(("connect", "open"), "attach"),
+    **dict.fromkeys(("daemon", "serve", "server"), "hub"),
+    **dict.fromkeys(("ui", "dashboard", "page"), "web"),
+    **dict.fromkeys(("init", "pair", "login"), "setup"),
+    **dict.fromkeys(("settings", "configure"), "config"),
+    **dict.fromkeys(("history", "log"), "logs"),
+    "rules": "policy",
+    "tools": "adapters",
+    "watch": "events",
+}
+
+
 def render_help() -> str:
     """The page of `atlasbridge --help`."""
     width = max(len(name) for name in COMMANDS)

@@ -19,7 +19,6 @@ from atlasbridge.cli.shim import default_folder, real_tool, shims
 from atlasbridge.core.daemon.age import HINT, compare_age
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.request import HubClient
-from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import MAX_SOCKET_PATH, Home
 from atlasbridge.core.hub_line import has_unix_sockets, left_address
@@ -283,7 +282,7 @@ def check_socket(home: Home) -> Check:
 
 def check_hub(home: Home) -> Iterator[Check]:
     if lock_holder(home.lock) is None and home.hub is None:
-        yield Check("hub", "ok", "not running (it starts with the first session)", "", lambda: ensure_hub(home))
+        yield Check("hub", "ok", "not running (it starts with the first session)")
         return
     try:
         with HubClient(home, timeout_s=5.0) as hub:

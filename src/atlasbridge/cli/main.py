@@ -9,7 +9,7 @@ from importlib import import_module
 
 import click
 
-from atlasbridge.cli.catalogue import COMMANDS, render_help
+from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, render_help
 from atlasbridge.cli.completing import plain_parameters
 from atlasbridge.cli.on_unix import lacks_unix
 from atlasbridge.core.errors import AtlasBridgeError
@@ -98,7 +98,8 @@ def suggest(error: click.UsageError) -> str:
         return ""
     assert error.ctx is not None
     said = error.format_message().split("'")[1]
-    near = nearest(said, group.list_commands(error.ctx))
+    ours = CALLED_ELSEWHERE.get(said.lower()) if isinstance(group, LazyGroup) else None
+    near = [ours] if ours else nearest(said, group.list_commands(error.ctx))
     return meant([f"{error.ctx.command_path} {word}" for word in near])
 
 

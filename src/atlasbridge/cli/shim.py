@@ -30,6 +30,8 @@ def command() -> None:
 def install(tools: tuple[str, ...], folder: Path | None) -> None:
     """Put a script before each of these tools.  ATLASBRIDGE_BYPASS=1 runs the tool itself."""
     needs_unix("shim install", "start the tool with: atlasbridge run --backend conpty TOOL")
+    if folder is None:
+        home().prepare()
     place = folder or default_folder()
     place.mkdir(parents=True, exist_ok=True, mode=0o755)
     for tool in tools:

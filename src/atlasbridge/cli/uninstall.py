@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -15,8 +16,7 @@ from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import stop_hub
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 
-RUNTIME = ("hub.sock", "hub.tcp", "hub.lock", "hub.starting", "web.json", "web.shown", "sessions")
-RECORDS = ("config.toml", "atlasbridge.db", "audit.log", "adapters", "policy.toml")
+RUNTIME = ("hub.sock", "hub.tcp", "hub.lock", "hub.starting", "web.json", "web.shown", "open.html", "sessions", "run")
 
 
 @click.command("uninstall")
@@ -37,23 +37,29 @@ def command(dry_run: bool, records: bool) -> None:
         else:
             for line in uninstall_service():
                 click.echo(line)
-    for path in _made(place.root, records):
+    made = _made(place.root, records)
+    for path in made:
         if not dry_run:
             _remove(path)
         click.echo(f"{would}removed: {path}")
-    for name in () if records else RECORDS:
-        if (place.root / name).exists():
-            click.echo(f"left: {place.root / name}")
+    for path in () if records else _left(place.root, made):
+        click.echo(f"left: {path}")
     click.echo(
         "left: the program itself; remove it as you installed it (pipx uninstall, uv tool uninstall, pip uninstall)"
     )
 
 
 def _made(root: Path, records: bool) -> list[Path]:
-    scripts = list(shims(default_folder()))
     if records:
-        return [*([root] if root.exists() else [])]
-    return [*scripts, *(root / name for name in RUNTIME if (root / name).exists())]
+        return [root] if root.exists() else []
+    scripts, folder = list(shims(default_folder())), default_folder()
+    if scripts and set(folder.iterdir()) == set(scripts):
+        scripts.append(folder)
+    return [*scripts, *(path for name in RUNTIME if os.path.lexists(path := root / name))]
+
+
+def _left(root: Path, made: list[Path]) -> list[Path]:
+    return [path for path in sorted(root.iterdir()) if path not in made] if root.is_dir() else []
 
 
 def _remove(path: Path) -> None:

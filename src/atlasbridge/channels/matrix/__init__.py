@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from atlasbridge.core.offered import offered
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from atlasbridge.channels.matrix.channel import MatrixChannel
 
 __all__ = ["MatrixChannel"]
 
-
-def __getattr__(name: str) -> Any:
-    """The channel is imported when it is used; its settings can be checked without it."""
-    if name == "MatrixChannel":
-        from atlasbridge.channels.matrix.channel import MatrixChannel
-
-        return MatrixChannel
-    raise AttributeError(name)
+__getattr__ = offered(__name__, MatrixChannel="atlasbridge.channels.matrix.channel")

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from atlasbridge.core.offered import offered
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from atlasbridge.channels.ntfy.channel import NtfyChannel
 
 __all__ = ["NtfyChannel"]
 
-
-def __getattr__(name: str) -> Any:
-    """The channel is imported when it is used; its settings can be checked without it."""
-    if name == "NtfyChannel":
-        from atlasbridge.channels.ntfy.channel import NtfyChannel
-
-        return NtfyChannel
-    raise AttributeError(name)
+__getattr__ = offered(__name__, NtfyChannel="atlasbridge.channels.ntfy.channel")

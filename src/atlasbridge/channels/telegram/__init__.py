@@ -5,18 +5,12 @@ The channel is imported when it is asked for: whoever only checks settings does 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from atlasbridge.core.offered import offered
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from atlasbridge.channels.telegram.channel import TelegramChannel
 
 __all__ = ["TelegramChannel"]
 
-
-def __getattr__(name: str) -> Any:
-    """The channel is imported when it is used; its settings can be checked without it."""
-    if name == "TelegramChannel":
-        from atlasbridge.channels.telegram.channel import TelegramChannel
-
-        return TelegramChannel
-    raise AttributeError(name)
+__getattr__ = offered(__name__, TelegramChannel="atlasbridge.channels.telegram.channel")

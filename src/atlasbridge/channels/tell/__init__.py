@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from atlasbridge.core.offered import offered
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from atlasbridge.channels.tell.channel import TellChannel
 
 __all__ = ["TellChannel"]
 
-
-def __getattr__(name: str) -> Any:
-    """The channel is imported when it is used; its settings can be checked without it."""
-    if name == "TellChannel":
-        from atlasbridge.channels.tell.channel import TellChannel
-
-        return TellChannel
-    raise AttributeError(name)
+__getattr__ = offered(__name__, TellChannel="atlasbridge.channels.tell.channel")

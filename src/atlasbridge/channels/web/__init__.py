@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from atlasbridge.core.offered import offered
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from atlasbridge.channels.web.channel import WebChannel
 
 __all__ = ["WebChannel"]
 
-
-def __getattr__(name: str) -> Any:
-    """The channel is imported when it is used; its settings can be checked without it."""
-    if name == "WebChannel":
-        from atlasbridge.channels.web.channel import WebChannel
-
-        return WebChannel
-    raise AttributeError(name)
+__getattr__ = offered(__name__, WebChannel="atlasbridge.channels.web.channel")

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
+from atlasbridge.core.offered import offered
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from atlasbridge.core.session.written_session import Session
 
-_PLACES = {
-    "Session": ("atlasbridge.core.session.written_session", "Session"),
-}
-
 __all__ = ["Session"]
 
-
-def __getattr__(name: str) -> object:
-    """What the architecture document has here, imported by those who ask for it alone."""
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    module, attribute = _PLACES[name]
-    return getattr(import_module(module), attribute)
+__getattr__ = offered(__name__, Session="atlasbridge.core.session.written_session")
