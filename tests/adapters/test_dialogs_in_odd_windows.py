@@ -6,6 +6,7 @@ import pytest
 
 from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.screen.view import View
 
@@ -85,3 +86,118 @@ def test_an_action_that_nobody_has_decided_keeps_the_input_box_from_being_idle(
     assert bool(found and found.constraints.get("idle")) is idle
     found = find("openhands", f"{said}  All done.\n\n\n" + BOX)
     assert found is not None and found.constraints.get("idle")
+
+
+CONTINUE = [
+    "Continue (tab)",
+    "Continue + don't ask again (shift+tab)",
+    "No, and tell Continue what to do differently (esc)",
+]
+DRAWN = {
+    40: [["Continue (tab)"], ["Continue + don't ask", "again                  (shift+tab)", ""],
+         ["No, and tell Continue what (esc)", "to do differently"]],
+    80: [[label] for label in CONTINUE],
+}  # fmt: skip
+
+
+def continues(cols: int, current: int, gone: int, about: str = "⎿ Will run: touch x") -> str:
+    """Continue's dialog, drawn by Ink: what has no room goes on in the column of the pointer."""
+    inner = ["", "Bash(touch x)", "", *about.split("\n"), "", "Would you like to continue?", ""]
+    inner += ["Note: Dangerous commands", "will be blocked", "regardless.", ""]
+    for place, (first, *others) in enumerate(DRAWN[cols]):
+        inner += [f"{'>' if place == current else ' '} {first}", *others]
+    framed = [f"│  {row.ljust(cols - 6)}  │" for row in [*inner, ""]]
+    rows = ["╭" + "─" * (cols - 2) + "╮", *framed, "╰" + "─" * (cols - 2) + "╯"]
+    return "\n".join([*rows[gone:], "              ◉ Continue", "  /tmp/ab/wor  CLI"])
+
+
+@pytest.mark.parametrize("cols", DRAWN)
+@pytest.mark.parametrize("current", range(3))
+@pytest.mark.parametrize("gone", [0, 1, 4, 7, 9])
+def test_continues_choices_are_all_there_where_they_go_on_in_the_column_of_the_pointer(
+    cols: int, current: int, gone: int
+) -> None:
+    found = find("cn", continues(cols, current, gone))
+    assert found is not None and found.rule == "cn-permission"
+    assert [choice.default for choice in found.choices] == [place == current for place in range(3)]
+    assert [choice.refuses for choice in found.choices] == [False, False, True]
+    assert [choice.always for choice in found.choices] == [False, True, False]
+    assert [step.keys for step in found.choices[2].steps] == [b"\x1b"]
+    assert found.whole is (gone == 0)
+
+
+@pytest.mark.parametrize("cols", DRAWN)
+@pytest.mark.parametrize(
+    "about", ["⎿ Will run: a\n  Continue", "⎿ a\n  Continue\nback\n", "⎿ a\n  > Continue", "  Yes\nno"]
+)
+def test_what_stands_above_continues_list_is_no_choice(cols: int, about: str) -> None:
+    found = find("cn", continues(cols, 0, 0, about))
+    assert found is not None and len(found.choices) == 3 and found.choices[0].default
+
+
+COPILOT = """
+│ Make a marker file                                       │
+│ ──────────────────────────────────────────────────────── │
+│ ╭──────────────────────────────────────────────────────╮ │
+│ │ touch made-by-bash.txt                               │ │
+│ ╰──────────────────────────────────────────────────────╯ │
+│                                                          │
+│ Do you want to run this command?                         │
+│                                                          │
+│ {0} 1. Yes                                                 │
+│ {1} 2. Yes, and don't ask again for `touch` in this        │
+│   directory (/home/me/work)                              │
+│ {2} 3. No, and tell Copilot what to do        (Esc to      │
+│      differently                           stop)         │
+│                                                          │
+│ ↑/↓ to navigate · enter to select · esc to cancel        │
+╰──────────────────────────────────────────────────────────╯
+"""
+
+
+@pytest.mark.parametrize("current", range(3))
+def test_copilots_refusal_is_esc_also_where_its_hint_has_no_room_beside_it(current: int) -> None:
+    """Its digit opens a field for words, and the dialog stays."""
+    found = find("copilot", COPILOT.format(*("❯" if place == current else " " for place in range(3))))
+    assert found is not None and found.rule == "copilot-permission" and not found.whole
+    assert [choice.refuses for choice in found.choices] == [False, False, True]
+    assert [choice.always for choice in found.choices] == [False, True, False]
+    assert [[step.keys for step in choice.steps] for choice in found.choices] == [[b"1"], [b"2"], [b"\x1b"]]
+
+
+@pytest.mark.parametrize("tool", ["claude", "generic"])
+@pytest.mark.parametrize("current", range(3))
+@pytest.mark.parametrize("tight", [(1,), (0,), (2,), (0, 1), (1, 2)])
+def test_a_number_without_a_blank_behind_it_still_counts_among_others_that_have_one(
+    tool: str, current: int, tight: tuple[int, ...]
+) -> None:
+    """As Claude Code draws its list where a choice has no room."""
+    labels = ["Yes", "Yes, and always allow access to\n     work/ from this project", "No"]
+    rows = [
+        f" {'❯' if place == current else ' '} {place + 1}.{'' if place in tight else ' '}{label}"
+        for place, label in enumerate(labels)
+    ]
+    text = "─" * 40 + "\n Bash command\n\n   touch x\n\n Do you want to proceed?\n" + "\n".join(rows)
+    found = find(tool, text + "\n\n Esc to cancel · Tab to amend · ctrl+e\n to explain")
+    assert found is not None and [choice.value for choice in found.choices] == ["1", "2", "3"]
+    assert [choice.label for choice in found.choices][::2] == ["Yes", "No"]
+    assert [choice.refuses for choice in found.choices] == [False, False, True]
+    assert [choice.always for choice in found.choices] == [False, True, False]
+    assert [choice.default for choice in found.choices] == [place == current for place in range(3)]
+
+
+def test_names_of_files_that_begin_with_numbers_do_not_count() -> None:
+    found = find("generic", "Which file?\n❯ 1.txt\n  2.txt\n  3.md\n")
+    assert found is not None and [choice.label for choice in found.choices] == ["1.txt", "2.txt", "3.md"]
+
+
+@pytest.mark.parametrize("current", range(4))
+def test_a_choice_that_becomes_a_field_where_it_is_highlighted_is_still_known(current: int) -> None:
+    """Qwen Code puts a mark of its own in front of the words that may be replaced."""
+    labels = ("PostgreSQL", "SQLite", "Redis", "Type something...")
+    field = ("> " if current == 3 else "") + labels[3]
+    rows = [f"   {'❯' if at == current else ' '} {at + 1}. {label}" for at, label in enumerate((*labels[:3], field))]
+    view = View.from_text(
+        "  ? AskUserQuestion Ask user 1 question ←\n\n   Which?\n\n" + "\n".join(rows) + "\n\n   foot"
+    )
+    assert [is_highlighted(view, label, (*labels, "Cancel")) for label in labels] == [at == current for at in range(4)]

@@ -79,13 +79,17 @@ Not used, and why:
   because these need an account there.  "Device Code" without a connection: the same list again, with the reason.
 - Gemini draws a command that is higher than the screen twice: first without its last line.  An answer to the first
   drawing is refused as stale and nothing is typed; the second is a prompt of its own.
-- Qwen Code, Continue (`cn`), Kimi Code, Copilot CLI, Mistral Vibe and Grok CLI were walked at 80x24; which other sizes
-  were tried is in [the page of sizes](sizes.md).  Elsewhere the rules hold as far as the dialog stands on the screen,
-  and a command that is higher than the screen is shown from where it begins to be visible and marked as incomplete.
+- Qwen Code, Continue (`cn`), Kimi Code, Copilot CLI, Mistral Vibe and Grok CLI were walked whole at 80x24, and a few
+  dialogs of each in other windows: see [the page of sizes](sizes.md).  The rules hold as far as the dialog stands on
+  the screen, and a command that is higher than the screen is shown from where it begins to be visible and marked as
+  incomplete.
 - Not walked in them: signing in, Qwen Code's trust and Auto mode, MCP tools, fetching a page (Continue fetches without
   asking, Kimi refuses loopback addresses), lists of boxes (Kimi's has rules, Qwen's and Copilot's have none), Qwen's
   and Copilot's plans, Kimi's plan beyond a refusal.
 - Continue's question knows no refusal: Esc does nothing there, and `n` is refused with the list of choices.
+- Continue shows the first 60 characters of a command, three lines of a new file and 16 of a change, Kimi ten lines of
+  either; of a tool of another server Continue says how many arguments it has, and Kimi of another agent's order the
+  first line; Kimi's plan stands above its dialog.  All of that is said to be incomplete.
 - Not walked in Vibe: its trust dialog (an empty folder has none), its other agents, MCP.  In Grok: signing in, words
   beside a refusal, and the official `@xai-official/grok`, which is another program.
 - Cline, gptme and goose show a command or an edit only as far as their dialog has room, or a second time among other

@@ -197,7 +197,7 @@ def _summary(one: Picture, found: Finding | None, dialect: Dialect) -> str:
         return ""
     choices = [(choice.label, choice.refuses, choice.always, choice.steps) for choice in found.choices]
     asked = found.question or found.excerpt, found.core, sorted(found.constraints.items(), key=str)
-    keys = found.text_steps, found.end_steps, found.whole, found.orders
+    keys = found.text_steps, found.end_steps, found.whole, found.abridged, found.orders
     return repr((found.type, asked, choices, keys, _asked_after(one, found, dialect)))
 
 

@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from atlasbridge.core.clock import SystemClock
@@ -134,7 +134,7 @@ def _try(stage: Stage, dialog: Dialog, again: list[str], seen: list[str]) -> str
         if dialog.scene:
             stage.say(f"please lab:{dialog.scene} now")
         for number, reply in enumerate(dialog.replies):
-            _answer(stage, reply, dialog if not number else Dialog("", ""), again, seen)
+            _answer(stage, reply, of_prompt(dialog, number), again, seen)
         if dialog.ends:
             stage.wait(lambda: stage.named("session.ended"), "the end of the tool")
             return ""
@@ -142,6 +142,12 @@ def _try(stage: Stage, dialog: Dialog, again: list[str], seen: list[str]) -> str
         return _effect(stage, dialog)
     except StageError as error:
         return str(error)
+
+
+def of_prompt(dialog: Dialog, number: int) -> Dialog:
+    """What is looked for in its prompts, one by one: all of what is asked in the last one, the rest in the first."""
+    last = dialog.last if number == len(dialog.replies) - 1 else ""
+    return Dialog("", "", last=last) if number else replace(dialog, last=last)
 
 
 def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: list[str]) -> None:
@@ -152,11 +158,11 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
         return
     prompt = _asking(stage, dialog)
     if dialog.resize != (0, 0):
-        prompt = _resized(stage, dialog)
+        prompt = _resized(stage, dialog, prompt)
     if prompt["type"] == "unknown":
         raise StageError(f"raised as unknown, for a person to look at; the screen shows:\n{stage.text()}")
     seen.append(prompt["prompt_id"])
-    if dialog.last and _hides(prompt, dialog.last):
+    if dialog.last and hides(prompt, dialog.last):
         raise StageError(f"said to be complete, but {dialog.last!r} is not shown:\n{prompt['excerpt']}")
     if LEAK[-16:] in json.dumps(prompt):
         raise StageError(f"a secret is on its way:\n{prompt['excerpt']}")
@@ -203,19 +209,23 @@ def _reason(stage: Stage, prompt: Mapping[str, Any]) -> str:
     return str(ended[0].get("reason") or "no reason given") if ended else "not ended"
 
 
-def _resized(stage: Stage, dialog: Dialog) -> dict[str, Any]:
-    """The prompt that is open once the tool has drawn itself anew in a window of another size."""
+def _resized(stage: Stage, dialog: Dialog, before: dict[str, Any]) -> dict[str, Any]:
+    """The prompt that is open once the tool has drawn itself anew in a window of another size; those that were raised
+    until then are not asked any more."""
     columns, rows = dialog.resize
     stage.resize(max(8, stage.screen.rows + rows), max(20, stage.screen.cols + columns))
     stage.pass_time(SETTLE_S)
     found: dict[str, Any] = stage.wait(stage.open_question, "the prompt in the new window")
+    while before["prompt_id"] != found["prompt_id"]:
+        before = stage.next_prompt(REDRAW_S)
     return found
 
 
-def _hides(prompt: Mapping[str, Any], last: str) -> bool:
-    """A part of what is asked is not shown, and nothing says so."""
+def hides(prompt: Mapping[str, Any], last: str) -> bool:
+    """A part of what is asked is not shown, and nothing says so.  How a tool breaks its rows does not count."""
     subject = prompt.get("subject") or {}
-    return bool(subject.get("complete")) and last not in str(subject.get("text"))
+    told = str(subject.get("text")) if subject.get("complete") else f"{prompt['question']}\n{subject.get('text')}"
+    return bool(prompt["whole"]) and "".join(last.split()) not in "".join(told.split())
 
 
 def _chosen(stage: Stage, prompt: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,6 +42,8 @@ def _permissions(named: dict[str, Dialog], size: tuple[int, int]) -> Iterator[Di
     if "write: n" in named:
         yield Dialog("write of 60 lines: n", "longwrite", ("n",), unmade=(WRITTEN,), last=LAST)
         yield Dialog("write of 60 lines: y", "longwrite", ("y",), made=(WRITTEN,), last=LAST)
+    if "edit: n" in named:
+        yield Dialog("edit of 60 lines: n", "longedit", named["edit: n"].replies, unmade=("blue",), last=LAST)
 
 
 def walk_sizes(tool: str, sizes: tuple[tuple[int, int], ...] = SIZES) -> Iterator[Result]:

@@ -118,7 +118,7 @@ def prompt_of(
         raw=raw,
         subject=subject,
         question=safe(found.question or found.excerpt),
-        whole=found.whole,
+        whole=found.whole and not found.abridged,
         says=safe(hint),
     )
 

@@ -10,14 +10,16 @@ from collections.abc import Sequence
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import MenuRule, compiled
-from atlasbridge.core.screen.frames import TORN_OFF, Frame, find_frames, is_drawn, is_rule, peeled, without
+from atlasbridge.core.screen.frames import SIDES, TORN_OFF, Frame, find_frames, is_drawn, is_rule, peeled, without
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen
 
+_PARTS = r"(?:lines?|rows?|characters?|changes?|hunks?|edits?|files?)"
 HIDDEN = lazy(
-    r"(?:…|\.{3})\s*[+(]?\d+ (?:more |hidden )?(?:lines?|rows?|characters?)|\b\d+ (?:more|hidden) lines?\b"
-    r"|\blines? hidden\b|[+…]\s?\d+ lines\b|\bctrl\+[a-z] to (?:expand|see|show|view) (?:all|more|full)"
+    rf"(?:…|\.{{3}})\s*[+(]?\d+ (?:more |hidden )?{_PARTS}\b|\b\d+ (?:more|hidden) {_PARTS}\b"
+    rf"|\b{_PARTS} hidden\b|[+…]\s?\d+ lines\b|\bctrl\+[a-z] to (?:expand|see|show|view) (?:all|more|full)"
 )
+_DOTS = ("…", "...")
 
 
 @frozen
@@ -28,6 +30,17 @@ class Asked:
     row: int = 0
     whole: bool = True
     near: str = ""  # of it, what stands right at the line that asks
+
+
+def leaves_out(text: str) -> bool:
+    """The tool says that there is more of it than it shows, in one row or in two of a narrow window."""
+    return HIDDEN.search(text) is not None or HIDDEN.search(" ".join(text.split())) is not None
+
+
+def ends_in_dots(text: str) -> bool:
+    """A row of it ends as tools end what they have no room for; between two such dots a tool says something itself."""
+    rows = [row.strip() for row in text.split("\n")]
+    return any(row.endswith(dots) and not row.startswith(dots) for row in rows for dots in _DOTS)
 
 
 def block(rows: Sequence[str]) -> str:
@@ -81,14 +94,18 @@ def dialog_above(view: View, top: int, rule: MenuRule) -> Asked | None:
     margin = min((_indent(row) for row in taken if row.strip() and not is_rule(row)), default=0)
     kept = [row for row in taken if not (is_rule(row) and _indent(row) < max(1, margin))]
     text = block(kept[1:] if kept and not gone and is_drawn(kept[0]) else kept)
-    missing = gone or _is_doubtful(view, first, rule) or _lacks(view, first, top)
-    return Asked(text, first, not missing and not HIDDEN.search(text))
+    missing = gone or _is_doubtful(view, first, top, rule) or _lacks(view, first, top)
+    return Asked(text, first, not missing and not leaves_out(text))
 
 
-def _is_doubtful(view: View, first: int, rule: MenuRule) -> bool:
-    """Words that look like a dialog's head, where the true head may have left the screen above them."""
-    if not rule.topmost:
+def _is_doubtful(view: View, first: int, top: int, rule: MenuRule) -> bool:
+    """Words that look like a dialog's head, where the true head may have left the screen above them.  Of a dialog in a
+    frame nothing has: no text inside it reaches the columns of its sides."""
+    if not rule.topmost or any(one.top <= first and top < one.bottom for one in find_frames(view.lines)):
         return False
+    head = view.lines[first].strip()
+    if head[:1] in SIDES and head[:1] == head[-1:]:
+        return True  # it stands in a frame of which the beginning is gone
     above = first > 0 and view.lines[first - 1].strip() != "" and not is_drawn(view.lines[first - 1])
     margin = _indent(view.lines[first])  # all of a dialog is set in so far: what is not ends the talk above it
     outside = any(line.strip() and _indent(line) < margin for line in view.lines[:first])
@@ -149,7 +166,7 @@ def question_above(view: View, top: int) -> Asked:
     missing = (
         size > numbers.ENOUGH or _may_go_on(view, first) or _lacks(view, first, top) or _more_above(view, rows, first)
     )
-    return Asked(text, row, not missing and not HIDDEN.search(text))
+    return Asked(text, row, not missing and not leaves_out(text))
 
 
 def question_in_box(view: View, top: int) -> Asked | None:
@@ -160,7 +177,7 @@ def question_in_box(view: View, top: int) -> Asked | None:
         return None
     first = max(around, key=lambda frame: frame.top).top + 1
     text = block(logical_rows(view, peeled(view.lines, top), first, top))
-    return Asked(text, first, not _lacks(view, first, top) and not HIDDEN.search(text)) if text else None
+    return Asked(text, first, not _lacks(view, first, top) and not leaves_out(text)) if text else None
 
 
 def _more_above(view: View, rows: Sequence[str], first: int) -> bool:
@@ -183,6 +200,12 @@ def _divides(view: View, row: str) -> bool:
 def _may_go_on(view: View, first: int) -> bool:
     """The text begins in the first row of a screen that has scrolled: what stood above it is gone."""
     return first == 0 and view.scrolled > 0
+
+
+def stands_first(view: View, row: int) -> bool:
+    """Nothing at all stands above it, in a window that may have had more to show than it has room for."""
+    moved = view.scrolled > 0 or view.alternate
+    return moved and not any(line.strip() and not is_drawn(line) for line in view.lines[:row])
 
 
 def stands_alone(view: View, row: int) -> bool:

@@ -71,6 +71,7 @@ class MenuRule:
     hotkeys: str = r"\((\w|esc)\)\s*$"
     across: bool = False  # the choices stand side by side
     apart: bool = False  # empty rows may stand between it and the input box at the foot
+    wraps_back: bool = False  # a choice that has no room goes on in the column of the pointer
     unpointed: bool = False  # nothing points at the highlighted choice: rows that count are enough
     labels: str = ""  # their labels, where nothing else tells them apart from other words in the row; with the groups
     # `key` and `label` where each has a key of its own: `[y] Approve`

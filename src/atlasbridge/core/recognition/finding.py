@@ -59,6 +59,7 @@ class Finding:
     own: bool = False  # a dialog that the tool's own dialect knows: it stands there until it is answered
     question: str = ""  # all of what is asked, as it stands on the screen; "": the excerpt is all
     whole: bool = True  # nothing of the question has left the screen or was cut by the tool
+    abridged: bool = False  # a row of what it is about ends in dots: the tool may have had no room for the rest
     clipped: bool = False  # its end may be missing without a word: its dialog is as high as the tool makes any
     alone: bool = False  # nothing stands right above it that could belong to it
     bare: bool = False  # the line is a mark like `>` alone: a shell may well read it

@@ -25,6 +25,7 @@ from atlasbridge.core.recognition.widgets.side_by_side import find_across, find_
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.view import View
 
+_FIELD_MARKS = ">❯›"
 POINTERS = "❯›»▸▶►⏵‣→➜➤⮞>"
 
 
@@ -142,4 +143,5 @@ def _stands_out(view: View, row: int, label: str) -> bool:
 
 
 def _squeezed(text: str) -> str:
-    return "".join(text.split())
+    """Without blanks, and without the mark that a choice gets in front of its words where it becomes a field."""
+    return "".join(text.split()).lstrip(_FIELD_MARKS)

@@ -11,7 +11,7 @@ from atlasbridge.lab.mockmodel import nasty
 
 DIRECTIVE = re.compile(r"lab:([a-z0-9]+)(?:=([0-9.]+))?")
 ADD_FILE = "*** Begin Patch\n*** Add File: written.txt\n+written by the lab\n*** End Patch\n"
-CHANGE_FILE = "*** Begin Patch\n*** Update File: seed.txt\n@@\n-colour = red\n+colour = blue\n*** End Patch\n"
+RED, BLUE = "colour = red", "colour = blue"
 LEAK = "sk-lab-0123456789abcdef0123456789abcdef"
 MANY_LINES = "\n".join((*(f"echo step number {n} of many >> made-by-bash.txt" for n in range(1, 31)), "true the end"))
 LONG_LINES = [f"line {n} of sixty, written by the lab" for n in range(1, 61)]
@@ -180,6 +180,7 @@ def scenes(folder: str, address: str, plan: str) -> dict[str, list[Move]]:
         "netbash": [shell(f"curl -s -o fetched.html {page}")],
         "write": [write(new, "written by the lab\n", ADD_FILE)],
         "edit": [read(f"{folder}/seed.txt"), edit(f"{folder}/seed.txt")],
+        "longedit": [read(f"{folder}/seed.txt"), edit(f"{folder}/seed.txt", "\n".join((BLUE, *LONG_LINES)))],
         "fetch": [fetch(page)],
         "ask": [ask([("Which database should the service use?", "Database", DATABASES)])],
         "askopen": [{"clarify": {"question": "What should the new module be called?"}}],
@@ -253,11 +254,12 @@ def read(path: str) -> Spellings:
     }
 
 
-def edit(path: str) -> Spellings:
-    old, new = "colour = red", "colour = blue"
+def edit(path: str, new: str = BLUE) -> Spellings:
+    old, added = RED, "".join(f"+{line}\n" for line in new.split("\n"))
+    patch = f"*** Begin Patch\n*** Update File: seed.txt\n@@\n-{old}\n{added}*** End Patch\n"
     return {
         "Edit": {"file_path": path, "path": path, "old_string": old, "new_string": new},
-        "apply_patch": CHANGE_FILE,
+        "apply_patch": patch,
         "replace": {"file_path": path, "old_string": old, "new_string": new, "instruction": "Make it blue"},
         "edit": {
             "filePath": path,
@@ -288,7 +290,7 @@ def edit(path: str) -> Spellings:
             "new_string": new,
             "patch": f"<<<<<<< ORIGINAL\n{old}\n=======\n{new}\n>>>>>>> UPDATED",
         },
-        "exec_command": {"cmd": f"apply_patch <<'END'\n{CHANGE_FILE}END"},
+        "exec_command": {"cmd": f"apply_patch <<'END'\n{patch}END"},
     }
 
 

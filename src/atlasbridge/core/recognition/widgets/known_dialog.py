@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import Asked, dialog_above, logical_rows, own_box, question_above
+from atlasbridge.core.recognition.asked import (
+    Asked,
+    dialog_above,
+    ends_in_dots,
+    logical_rows,
+    own_box,
+    question_above,
+    stands_first,
+)
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, SubjectRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
@@ -18,6 +26,8 @@ from atlasbridge.core.recognition.widgets.side_by_side import find_across
 from atlasbridge.core.screen.frames import inside, peeled, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
+
+OUT_OF_SIGHT = "(what is asked has no room on the screen)"
 
 
 def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -30,6 +40,7 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     counted = find_numbered(view, dialect.pointers) if rules else None
     for rule in rules:
         listed = pointed or (counted if rule.unpointed else None)
+        listed = find_menu(view, dialect.pointers, back=True) if rule.wraps_back else listed
         menu = find_across(view, rule.labels) if rule.labels else listed
         if menu is None or _rows_below(view, menu, rule) > numbers.FOOT_ROWS:
             continue
@@ -37,6 +48,8 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         if asked is None:  # its head is not there, or it has none
             above = question_above(view, menu.top)
             asked = replace(above, whole=above.whole and not rule.top)
+        if not asked.text and rule.top and stands_first(view, menu.top):
+            asked = Asked(OUT_OF_SIGHT, menu.top, whole=False)
         if not asked.text:
             continue  # a dialog has words: this is what somebody writes into the input box
         found = menu_finding(view, menu, rule, asked, dialect)
@@ -44,7 +57,8 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         clipped = found.whole and 0 < rule.most_rows <= menu.top - asked.row
         whole = found.whole and shows_subject(asked, rule, dialect) and not clipped
         found = replace(found, own=dialect.idles, permission=rule.permission, deaf_s=rule.deaf_s)
-        return replace(found, subject=about, whole=whole, clipped=clipped)
+        abridged = ends_in_dots(about.text if about else asked.text)
+        return replace(found, subject=about, whole=whole, clipped=clipped, abridged=abridged)
     return None
 
 

@@ -20,11 +20,13 @@ from atlasbridge.core.values import frozen, replace
 WRAPPED = "\0"  # a row that goes on with the one above it: the terminal has wrapped it
 BOXES = "◌◯○◉●◎◻◼☐☑☒⬚⬜⬛⬡⬢□■▢▣✔✓✘"
 CHECKED = "◉●◼☑☒⬛⬢■▣✔✓xX*"
+_BEHIND_NUMBER = r"\s++)?"
 _ROW = (
     r"^(?P<indent>\s*+)(?P<pointer>[{pointers}](?=\s|[" + BOXES + r"\[(]))?(?P<gap>\s*+)"
     r"(?:(?P<box>[" + BOXES + r"]|\[[ xX*✔✓]?\]|\([ xX*•]?\))(?P<boxgap>\s*+))?"
-    r"(?:(?P<open>\[)?(?P<number>\d{1,2})(?P<dot>(?(open)\]|(?:[.)]|:(?=\s))))\s++)?"
-    r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s++)?(?P<label>\S.*)$"
+    r"(?:(?P<open>\[)?(?P<number>\d{1,2})(?P<dot>(?(open)\]|(?:[.)]|:(?=\s))))"
+    + _BEHIND_NUMBER
+    + r"(?:(?P<late>\[[ xX✔✓]\]|[☐☑☒◯◉])\s++)?(?P<label>\S.*)$"
 )
 SCROLL_MARKS = tuple("↑↓▲▼⇡⇣△▽▴▾")  # alone in its row: the list goes on there, out of sight
 APART = lazy(r"\s{2,}")  # between a label and what explains it
@@ -83,8 +85,10 @@ class Menu:
 
 
 @lru_cache(maxsize=8)
-def row_pattern(pointers: str) -> re.Pattern[str]:
-    return re.compile(_ROW.replace("{pointers}", re.escape(pointers)))
+def row_pattern(pointers: str, tight: bool = False) -> re.Pattern[str]:
+    """`tight`: there may be no room for the blank behind a number."""
+    row = _ROW.replace(_BEHIND_NUMBER, r"(?:\s++|(?=[^\W\d])))?", 1) if tight else _ROW
+    return re.compile(row.replace("{pointers}", re.escape(pointers)))
 
 
 @lru_cache(maxsize=512)  # a row is read by many, and stands there at the next look

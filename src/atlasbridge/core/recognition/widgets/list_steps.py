@@ -13,6 +13,8 @@ from atlasbridge.core.values import replace
 
 def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:
     item = menu.items[at]
+    if rule.refuse_keys and rule.refuse and compiled(rule.refuse).search(item.label):
+        return named_steps(view, rule.refuse_keys)
     if rule.choose == "hotkey":
         key = compiled(rule.hotkeys).search(item.label)
         if key:
@@ -23,8 +25,6 @@ def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step,
         return (Step(item.number.encode(), When.DRAINED), Step(ENTER))
     if rule.choose == "digit_shows" and item.number:
         return (Step(item.number.encode(), Shows(item.label[:60])), Step(ENTER))
-    if rule.refuse_keys and rule.refuse and compiled(rule.refuse).search(item.label):
-        return named_steps(view, rule.refuse_keys)
     moves = move_steps(view, menu.current, at, rule.across, item.label, menu.upwards)
     labelled = bool(rule.labels and moves)  # such a row may be drawn anew, and its highlight begin again at the first
     if (menu.gaps and len(moves) > 0) or len(moves) > numbers.SEEN_MOVES or labelled:

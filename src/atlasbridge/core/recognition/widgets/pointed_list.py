@@ -14,7 +14,7 @@ from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER, arrow
 from atlasbridge.core.prompt.step import Reach, Step
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import Asked, block, question_above
+from atlasbridge.core.recognition.asked import Asked, block, question_above, stands_first
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.field_rows import way_out
@@ -49,24 +49,66 @@ _HINT = lazy(
     r"|space to|to toggle|esc to cancel|tab to amend",
     re.IGNORECASE,
 )
+_NO_BLANK = lazy(r"^\s*+(?:\S\s++)?\d{1,2}[.)][^\W\d]")
 _POINTING_BULLETS = "●◉•"
 _BULLETS = dict.fromkeys(map(ord, "●◉*>"))  # AI CLIs draw them in front of what they say
 
 
-def find_menu(view: View, pointers: str) -> Menu | None:
-    """The lowest menu on the screen."""
+def find_menu(view: View, pointers: str, back: bool = False) -> Menu | None:
+    """The lowest menu on the screen.  `back`: a choice that has no room goes on in the column of the pointer."""
     pattern = row_pattern(pointers)
     sketch = unframed(view.lines)
     rows = [WRAPPED if at - 1 in view.joined else _row(line, sketch[at]) for at, line in enumerate(view.lines)]
     for at in range(len(rows) - 1, -1, -1):
         start = read_row(pattern, rows[at])
         if start and start["pointer"]:
-            menu = _around(view, rows, pattern, at, start)
+            menu = _tight(view, rows, pointers, at)
+            menu = menu or _around(view, joined_back(rows, at, start) if back else rows, pattern, at, start)
             if menu:
                 lower = find_box_rows(view, rows, pattern, below=menu.bottom)
                 return verbatim(view, lower or menu)  # what points above boxes, as an arrow before a name, was said
     found = _framed(view, rows, pointers) or _starred(view, rows, pointers) or find_box_rows(view, rows, pattern)
     return verbatim(view, found)
+
+
+def _tight(view: View, rows: list[str], pointers: str, at: int) -> Menu | None:
+    """A list that counts, and has no room for the blank behind some of its numbers: `2.Yes` below `1. Yes`."""
+    if not any(map(_NO_BLANK.match, rows)):
+        return None
+    usual, tight = row_pattern(pointers), row_pattern(pointers, tight=True)
+    start = read_row(tight, rows[at])
+    menu = _around(view, rows, tight, at, start) if start and start["number"] else None
+    read = [read_row(usual, rows[item.row]) for item in menu.items] if menu else []
+    spaced = sum(bool(match and match["number"]) for match in read)
+    return menu if 0 < spaced < len(read) else None
+
+
+def joined_back(rows: list[str], at: int, start: re.Match[str]) -> list[str]:
+    """The rows of a list in which a choice goes on in the column of the pointer, with such rows as a part of it, and
+    the empty ones between them and the next choice."""
+    edge, column = start.start("pointer"), start.start("label")
+    begins = [len(row) - len(row.lstrip()) if row.strip() else -1 for row in rows]
+    wrapped: list[int] = []
+    for place in range(_first_choice(begins, at, edge, column) + 1, len(rows)):
+        goes_on = begins[place] == edge and place != at and begins[place - 1] != -1
+        if goes_on or (begins[place] == -1 and place - 1 in wrapped):
+            wrapped.append(place)
+        elif begins[place] != column and place != at:
+            break
+    while wrapped and begins[wrapped[-1]] == -1:
+        wrapped.pop()  # the list ends there
+    return [WRAPPED if place in wrapped else row for place, row in enumerate(rows)]
+
+
+def _first_choice(begins: list[int], at: int, edge: int, column: int) -> int:
+    """Upwards from the pointer: right above a choice stands another, or, with empty rows between them or not, rows in
+    the pointer's column that another stands right above."""
+    while True:
+        above = next((place for place in range(at - 1, -1, -1) if begins[place] != -1), -1)
+        head = next((place for place in range(above, -1, -1) if begins[place] != edge), -1)
+        if head < 0 or begins[head] != column or (head == above and above != at - 1):
+            return at
+        at = head
 
 
 @lru_cache(maxsize=256)
@@ -196,7 +238,9 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
         return None
     asked = question_above(view, menu.top)
     if not asked.text:
-        asked = Asked(block(unframed(view.lines)[menu.bottom + 1 :]), asked.row)
+        below = block(unframed(view.lines)[menu.bottom + 1 :])
+        typed_below = view.cursor_visible and view.row > menu.bottom  # a finder asks there
+        asked = Asked(below, asked.row, whole=typed_below or not stands_first(view, menu.top))
     found = menu_finding(view, menu, ARROWS_CHOOSE, asked, dialect)
     if view.alternate and not asked.text.endswith(("?", ":", "？", "：")) and not _HINT.search(_beside(view, menu)):
         decides = any(choice.refuses for choice in found.choices)
