@@ -52,12 +52,19 @@ def _open_what_is_closed() -> None:
 
 
 def _say_what_can_be_said() -> None:
-    """What a terminal, a file or a pipe has no letter for is shown as a mark, and never a fault.  Behind a pipe or into
-    a file Windows would write in the letters of its oldest programs, which lack most of ours."""
+    """What a terminal, a file or a pipe has no letter for is shown as a mark, and never a fault."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            legacy = os.name == "nt" and not stream.isatty() and "PYTHONIOENCODING" not in os.environ
-            stream.reconfigure(encoding="utf-8" if legacy else None, errors="replace")
+        if isinstance(stream, io.TextIOWrapper):
+            choose_letters(stream, os.name == "nt", "PYTHONIOENCODING" in os.environ)
+
+
+def choose_letters(stream: io.TextIOWrapper, on_windows: bool, chosen: bool) -> None:
+    """Behind a pipe or into a file Windows would write in the letters of its oldest programs, which lack most of ours,
+    and Python keeps what is no text there in a way that a letter without a code fails in.  `chosen`: a person has said
+    which letters."""
+    if stream.errors == "strict" or (on_windows and stream.errors == "surrogateescape"):
+        legacy = on_windows and not stream.isatty() and not chosen
+        stream.reconfigure(encoding="utf-8" if legacy else None, errors="replace")
 
 
 def _overview(line: bool = False) -> None:

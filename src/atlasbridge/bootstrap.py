@@ -190,17 +190,15 @@ def run_session(plan: Plan) -> Ending:
 
 
 def run_console_session(plan: Plan) -> Ending:
-    """The same on a Windows console: in this very process, which asks and types like any host."""
-    from atlasbridge.os.tty.noprobe import NoProbe
+    """The same on a Windows console: in this very process, which asks and types like any host, or in one of its own."""
+    from atlasbridge.os.tty.hosted import start_hosted
     from atlasbridge.os.tty.on_console import refuse_on_console, run_on_console
 
     refuse_on_console(plan)
     home, settings, detection = settle_session(plan)
-
-    def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
-        return make_detector(home, plan, size, detector_settings(detection, plan.environ)), NoProbe()
-
-    return run_on_console(plan, home, replace(host_parts(home, detection), judge=judge), settings)
+    if plan.detach:
+        return start_hosted(plan)
+    return run_on_console(plan, home, host_parts(home, detection, console=True), settings)
 
 
 def host_session(plan: Plan, client: socket.socket) -> NoReturn:
@@ -237,16 +235,23 @@ def settle_session(plan: Plan) -> tuple[Home, SessionSettings, Mapping[str, Any]
 
 
 def attach_session(name: str) -> Ending:
-    """Lend this terminal to a session that runs already."""
-    from atlasbridge.core.client.client import Client
-    from atlasbridge.core.client.find_session import find_session
+    """Lend this terminal to a session that runs already; one on a console of Windows is shown and typed into."""
+    from atlasbridge.core.client.find_session import find_session, is_line
 
-    client = Client(find_session(Home.find(os.environ), name), past=True)
+    found = find_session(Home.find(os.environ), name)
+    if is_line(found):
+        from atlasbridge.os.tty.on_console import attach_on_console
+
+        return attach_on_console(found)
+    from atlasbridge.core.client.client import Client
+
+    client = Client(found, past=True)
     return client.await_start() or client.run()
 
 
-def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
-    """What the session host needs of the edges; the heavier of it is imported once the tool runs."""
+def host_parts(home: Home, detection: Mapping[str, Any], console: bool = False) -> HostParts:
+    """What the session host needs of the edges; the heavier of it is imported once the tool runs.  `console`: of
+    Windows, which has other terminals, and where nobody can tell who waits."""
     from atlasbridge.core.host.edges import HostParts
 
     starts: dict[str, ToolStart] = {}  # by session: what was started is what is judged
@@ -254,12 +259,17 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
     def spawn(plan: Plan, size: Size, attributes: list[Any] | None) -> Pty:
         from atlasbridge.core.errors import AdapterError
         from atlasbridge.core.tty import SpawnRefused
-        from atlasbridge.os.tty.posix import PosixPTY
 
         try:
             start = starts[plan.session_id] = _start_of(home, plan)
         except AdapterError as error:
             raise SpawnRefused(str(error), error.hint, 1) from error
+        if console:
+            from atlasbridge.os.tty.windows import WindowsPTY
+
+            return WindowsPTY.spawn(start.command, start.environ, plan.cwd, size)
+        from atlasbridge.os.tty.posix import PosixPTY
+
         return PosixPTY.spawn(start.command, start.environ, None, size, attributes)
 
     def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
@@ -269,8 +279,8 @@ def host_parts(home: Home, detection: Mapping[str, Any]) -> HostParts:
         if start.outside and plan.environ.get(CAPTURE) != "1":
             from atlasbridge.adapters.told import ToldDetector
 
-            return ToldDetector(detector), _probe(pty)
-        return detector, _probe(pty)
+            return ToldDetector(detector), _probe(pty, console)
+        return detector, _probe(pty, console)
 
     def encode(*given: Any) -> Any:
         from atlasbridge.core.prompt.answer import encode_answer
@@ -359,7 +369,11 @@ def warn_of_version(command: str) -> str:
     return installed.warn_of_version(command)
 
 
-def _probe(pty: Pty) -> WaitingProbe:
+def _probe(pty: Pty, console: bool) -> WaitingProbe:
+    if console:
+        from atlasbridge.os.tty.noprobe import NoProbe
+
+        return NoProbe()
     from atlasbridge.os.tty import make_probe
 
     return make_probe(pty.fileno(), pty.pid)

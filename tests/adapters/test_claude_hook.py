@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
-from atlasbridge.adapters.claude.hook import HOOK, hook_command, with_hook
+from atlasbridge.adapters.claude.hook import HOOK, hook_command, quoted_on_windows, with_hook
 from atlasbridge.adapters.claude.permission_hook import TEXT_LIMIT, decision, tell
+from atlasbridge.core.host.console.line_door import LineDoor
+from atlasbridge.core.loopback import Pass, new_key, write_pass
+from atlasbridge.core.peer import Peer, own_uid
 from atlasbridge.core.prompt.subject import SubjectSource, told_subject
 
 BASH = {"tool_name": "Bash", "tool_input": {"command": "make all\nmake install"}, "cwd": "/home/me/project"}
@@ -175,3 +178,63 @@ def test_a_refusal_with_a_reason_is_heard_by_the_model_and_one_without_ends_the_
         "interrupt": False,
     }
     assert decided({"behavior": "nonsense"})["behavior"] == "deny"
+
+
+def test_where_there_is_no_socket_the_hook_comes_to_the_sessions_port_with_its_key(tmp_path: Path) -> None:
+    heard: list[dict[str, Any]] = []
+    door = LineDoor({"m": "started"}, lambda *_: Peer(0, own_uid()), lambda _, said: heard.append(said), lambda _: None)
+    door.open(tmp_path / "0123.sock")
+    done = run_hook(json.dumps(BASH), str(tmp_path / "0123.sock"))
+    door.close()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert [said["subject"]["text"] for said in heard] == ["make all\nmake install"]
+
+
+def test_a_stranger_on_the_sessions_port_is_told_nothing(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        write_pass(tmp_path / "0123.tcp", Pass(stranger.getsockname()[1], new_key()))
+        hook = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(HOOK), str(tmp_path / "0123.sock")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        assert hook.stdin is not None and hook.stdout is not None
+        hook.stdin.write(json.dumps(BASH).encode())
+        hook.stdin.close()
+        link, _ = stranger.accept()
+        with link, link.makefile("rb") as said:
+            assert len(said.read(32)) == 32
+            link.sendall(b"x" * 64)
+            assert said.read() == b""
+        with hook.stdout as out:
+            assert out.read() == b""
+    assert hook.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "quoted"),
+    [
+        ("C:\\Python\\python.exe", "C:/Python/python.exe"),
+        ("-I", "-I"),
+        ("C:\\Program Files\\Python\\python.exe", '"C:/Program Files/Python/python.exe"'),
+        ("C:\\Users\\A & $B\\x.sock", '"C:/Users/A & \\$B/x.sock"'),
+    ],
+)
+def test_a_word_for_the_shell_that_runs_hooks_on_windows(word: str, quoted: str) -> None:
+    assert quoted_on_windows(word) == quoted
+    read = subprocess.run(["bash", "-c", f"printf %s {quoted}"], capture_output=True, text=True).stdout
+    assert read == word.replace("\\", "/"), "as the bash of Git reads it"
+
+
+def test_on_windows_the_settings_stand_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool may be a batch file there, and its arguments are read twice."""
+    monkeypatch.setattr("atlasbridge.adapters.claude.hook.ON_WINDOWS", True)
+    for given in ((), ("--settings", '{"model": "opus"}')):
+        command = with_hook(("claude", *given), str(tmp_path / "0123.sock"))
+        at = command.index("--settings")
+        assert command[at + 1] == str(tmp_path / "0123.settings")
+        settings = json.loads(Path(command[at + 1]).read_text())
+        assert ("model" in settings) == bool(given)
+        line = settings["hooks"]["PermissionRequest"][0]["hooks"][0]["command"]
+        assert "0123.sock" in line and "/dev/null" not in line

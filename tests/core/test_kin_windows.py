@@ -88,7 +88,10 @@ def test_a_line_that_breaks_off_tells_nothing(pid: int) -> None:
 def test_windows_names_us_as_the_owner_of_our_connection_and_our_line_is_whole() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         client = socket.create_connection(listener.getsockname()[:2])
-        assert owner_of(client.getsockname()[:2], client.getpeername()[:2]) == os.getpid()
+        ends = client.getsockname()[:2], client.getpeername()[:2]
+        assert owner_of(*ends) == os.getpid()
+        client.shutdown(socket.SHUT_WR)
+        assert owner_of(*ends) == os.getpid(), "also when it has said its last word"
         client.close()
     us = look_on_windows(os.getpid())
     assert us is not None and us[0] == os.getppid() and us[1] > 0

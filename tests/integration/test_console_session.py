@@ -12,8 +12,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.support.like_windows import OperatorLikeWindows, run_on_console
+from tests.support.like_windows import OperatorLikeWindows, environ_like_windows, run_on_console
 from tests.support.page_client import API, enter_now
+from tests.support.terminal import ATLASBRIDGE, Terminal
 from tests.support.waiting import wait_for
 
 NO_WEB = "[channels.web]\nenabled = false\n"
@@ -72,6 +73,34 @@ def test_commands_do_without_what_windows_lacks(operator: OperatorLikeWindows, w
     assert operator.command("hub", "start").returncode == 0
     done = operator.command(*words)
     assert done.returncode in (0, 1) and done.stdout and "internal error" not in done.stderr, done
+
+
+def test_a_hub_in_the_foreground_is_waited_for(home: Path, operator: OperatorLikeWindows) -> None:
+    with Terminal((*ATLASBRIDGE, "hub", "start", "--foreground"), home, env=environ_like_windows()) as terminal:
+        wait_for((home / "hub.tcp").exists, "the hub")
+        assert operator.command("hub", "stop").returncode == 0
+        assert terminal.wait_exit() == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("demo",),
+        ("hub", "install"),
+        ("shim", "install", "claude"),
+        ("lab", "record", "--", "true"),
+        ("attach", "--watch", "x"),
+    ],
+)
+def test_what_is_there_on_unix_alone_says_so(operator: OperatorLikeWindows, words: tuple[str, ...]) -> None:
+    done = operator.command(*words)
+    assert done.returncode == 1 and done.stdout == ""
+    assert "is there on Unix alone" in done.stderr and len(done.stderr.splitlines()) <= 2, done
+
+
+def test_a_script_asks_there_as_anywhere(operator: OperatorLikeWindows) -> None:
+    done = operator.command("ask", "--ttl", "1", "Deploy?")
+    assert done.returncode == 4 and "internal error" not in done.stderr, done
 
 
 def test_the_page_shows_the_console_and_answers_it(home: Path) -> None:
@@ -177,7 +206,7 @@ def test_nobody_is_asked_without_a_hub(home: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [(["--detach"], "a session on a console ends with it"), (["--dialect", "nonsense"], "nonsense")],
+    [(["--channel", "nonsense"], "nonsense"), (["--dialect", "nonsense"], "nonsense")],
 )
 def test_what_cannot_be_had_is_said_before_anything_starts(home: Path, options: list[str], words: str) -> None:
     with run_on_console(home, "true", options=options) as terminal:

@@ -136,7 +136,7 @@ def test_a_shell_in_a_session_has_job_control_of_its_own(home: Path) -> None:
         terminal.wait_for("sleep 99")
         wait_for(lambda: names_of_children(tool_pid(home)) == ["sleep"])
         terminal.type(b"\x1a")
-        terminal.wait_for("Stopped                 sleep 99")
+        terminal.wait_until(lambda: "Stopped sleep 99" in " ".join(terminal.text().split()), "the inner shell's word")
         terminal.wait_until(lambda: terminal.text().rstrip().endswith("inner$"), "the inner prompt")
         assert state_of(tool_pid(home)) == "S"
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from atlasbridge.adapters.dialect_files import load_dialect
+from atlasbridge.cli.run import make_plan, parse_run
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.detection.detector import Detector
 from atlasbridge.core.errors import ConfigError
@@ -20,6 +21,7 @@ from atlasbridge.core.host.supervisor import Beat
 from atlasbridge.core.session.plan import Plan
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.tty import Size
+from atlasbridge.os.tty.hosted import hosted_words
 from atlasbridge.os.tty.noprobe import NoProbe
 from atlasbridge.os.tty.own_console import OwnConsole
 from atlasbridge.os.tty.windows import WindowsPTY
@@ -129,6 +131,7 @@ def test_a_console_that_is_gone_takes_nothing_more() -> None:
         (["\xe0", "H"], b"\x1b[A"),
         (["\x00", "Z", "x"], b"x"),  # a key that no terminal has a sequence for is passed over
         (["\ud83d", "\ude00"], "😀".encode()),
+        (["\uffff"], b""),  # the console is gone: nothing of that is typed
     ],
 )
 def test_keys_of_a_console_are_those_of_a_terminal(
@@ -159,3 +162,26 @@ def test_a_stubborn_program_is_ended_by_force_after_its_grace() -> None:
     steps = list(WindowsPTY(process).end_steps(0.1))
     assert sum(steps) == pytest.approx(0.1, abs=0.03)
     assert process.ended == [False, True]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--", "claude"],
+        ["--name", "a job", "--ttl", "90", "--dialect", "generic", "--no-hub", "--", "claude", "--model", "x"],
+        ["--channel", "none", "--", "tool", "--", "-x"],
+        ["--channel", "web", "--channel", "slack", "--", "tool", "--detach"],
+    ],
+)
+def test_a_process_of_its_own_is_told_what_the_person_said(words: list[str]) -> None:
+    said = parse_run(["--backend", "conpty", *words])
+    again = parse_run(hosted_words(make_plan(said)))
+    assert again == said
+
+
+def test_only_a_console_session_is_one_that_was_started_for_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATLASBRIDGE_HOSTED", "s" * 36)
+    hosted = make_plan(parse_run(["--backend", "conpty", "tool"]))
+    assert hosted.hosted and hosted.session_id == "s" * 36
+    plain = make_plan(parse_run(["tool"]))
+    assert not plain.hosted and plain.session_id != "s" * 36

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
+from atlasbridge.core.errors import AdapterError
 from atlasbridge.core.own_python import own_python
 from atlasbridge.core.values import frozen, replace
 
@@ -31,6 +32,10 @@ class ToolStart:
 def prepare_start(start: ToolStart, tool: str, dialect: str, home: str) -> ToolStart:
     """`dialect`: the one that the person named on the command line, if any."""
     if not dialect and (adapter := find_outside(tool, home)):
+        if not hasattr(os, "fork"):  # Windows
+            raise AdapterError(
+                f"the adapter of {tool} runs on Unix alone", f"use its rules only: --dialect {tool}, or generic"
+            )
         stage = own_python("atlasbridge.adapters.stagehand", start.door, adapter)
         return replace(start, command=(*stage, *start.command), outside=True)
     if dialect not in ("", tool):

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from atlasbridge.cli.on_unix import needs_unix
 from atlasbridge.cli.run import UsageError, complain
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
@@ -35,8 +36,8 @@ def main(words: Sequence[str]) -> int:
             error = UsageError(f"attach does not take {names[-1]!r}")
             error.hint = USAGE
             raise error
-        if not hasattr(os, "openpty"):  # Windows
-            raise AtlasBridgeError("a session on a console ends with it: there is none to attach to", "atlasbridge web")
+        if len(names) < len(words):
+            needs_unix("attach --watch", "look on with: atlasbridge web")
         session = find_running(Home.find(os.environ), names[0] if names else "")
         if len(names) < len(words):
             from atlasbridge.cli.looking_on import look_on

@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from atlasbridge.cli.on_unix import needs_unix
 from atlasbridge.cli.own_name import own_name
 from atlasbridge.core.own_python import own_environ, own_python
 
@@ -32,6 +33,7 @@ def command(quiet: bool, tour: bool) -> int:
     """Run a sample agent: a command, an edit, a choice, words, a secret, and something to refuse."""
     from atlasbridge.cli.run import main as run
 
+    needs_unix("demo", "ask something by a script instead: atlasbridge ask QUESTION")
     if not quiet:
         click.echo(WHERE.format(us=own_name()))
     sys.stdout.flush()

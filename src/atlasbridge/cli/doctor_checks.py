@@ -23,6 +23,7 @@ from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import MAX_SOCKET_PATH, Home
 from atlasbridge.core.hub_line import has_unix_sockets, left_address
 from atlasbridge.core.kin import look_at, trace_line
+from atlasbridge.core.loopback import SUFFIX, Stranger, connect_loopback, read_pass
 from atlasbridge.core.peer import own_uid
 from atlasbridge.core.store.fault import sqlite_warning
 from atlasbridge.core.values import frozen
@@ -196,8 +197,9 @@ def check_launchers(home: Home) -> Check:
 
 
 def check_sessions(home: Home) -> Check:
-    """Sockets of sessions whose host was killed."""
-    stale = [path for path in home.sessions.glob("*.sock") if not _listens(path)] if home.sessions.is_dir() else []
+    """Sockets, or files with a port, of sessions whose host was killed."""
+    doors = [*home.sessions.glob("*.sock"), *home.sessions.glob(f"*{SUFFIX}")] if home.sessions.is_dir() else []
+    stale = [path for path in doors if not _listens(path)]
     if not stale:
         return Check("session sockets", "ok", "none left behind")
     detail = f"{len(stale)} left behind by sessions that were killed"
@@ -205,6 +207,8 @@ def check_sessions(home: Home) -> Check:
 
 
 def _listens(path: Path) -> bool:
+    if path.suffix == SUFFIX:
+        return _listens_at_port(path)
     if not has_unix_sockets():
         return False
     with socket.socket(socket.AF_UNIX) as link:
@@ -215,6 +219,19 @@ def _listens(path: Path) -> bool:
             return False
         except OSError:
             return True  # it may: leave it alone
+    return True
+
+
+def _listens_at_port(path: Path) -> bool:
+    issued = read_pass(path)
+    if issued is None:
+        return False
+    try:
+        connect_loopback(issued, 2.0).close()
+    except (ConnectionRefusedError, Stranger):
+        return False
+    except OSError:
+        return True  # it may: leave it alone
     return True
 
 

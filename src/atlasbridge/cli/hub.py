@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from typing import Any
 
 import click
 
+from atlasbridge.cli.on_unix import needs_unix
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_table
 from atlasbridge.core.daemon.age import HINT, compare_age, look_at_hub
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.starter import ensure_hub, stop_hub
 from atlasbridge.core.own_python import own_environ, own_python
+
+_PATIENCE_S = 60.0  # for who asks for nothing else: a slow machine takes longer than others would wait
 
 
 @click.group("hub")
@@ -21,15 +25,18 @@ def command() -> None:
 
 @command.command()
 @click.option("--foreground", is_flag=True, help="Stay in this terminal and log to it.")
-def start(foreground: bool) -> None:
+def start(foreground: bool) -> int:
     """Start the hub; nothing happens when it runs already."""
     if foreground:
         words = own_python("atlasbridge.core.daemon", "--foreground")
+        if not hasattr(os, "fork"):  # Windows would go on without us, and the shell with it
+            return subprocess.call(words, env=own_environ(os.environ))
         os.execve(words[0], words, own_environ(os.environ))
-    started = ensure_hub(home())
+    started = ensure_hub(home(), _PATIENCE_S)
     click.echo(f"the hub {'runs' if started else 'was running already'} (process {lock_holder(home().lock)})")
     if not started:
         warn_of_age()
+    return 0
 
 
 def warn_of_age() -> None:
@@ -49,7 +56,7 @@ def stop() -> None:
 def restart() -> None:
     """Stop the hub and start it again, with the version of this command.  Sessions and their open prompts are kept."""
     stop_hub(home())
-    ensure_hub(home())
+    ensure_hub(home(), _PATIENCE_S)
     click.echo(f"the hub runs (process {lock_holder(home().lock)})")
 
 
@@ -65,6 +72,7 @@ def reload() -> None:
 @click.option("--now/--later", default=True, show_default=True, help="Start it at once, where the system can.")
 def install(now: bool) -> None:
     """Start the hub with every login: a systemd user unit, or a launchd agent on macOS."""
+    needs_unix("hub install", "the hub starts on demand")
     from atlasbridge.cli.service import install_service
 
     for line in install_service(home(), now):

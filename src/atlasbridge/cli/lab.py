@@ -11,6 +11,7 @@ import click
 
 from atlasbridge.cli.by_name import find_session_id, named_session, sessions_of
 from atlasbridge.cli.lab_canary import command as canary
+from atlasbridge.cli.on_unix import needs_unix
 from atlasbridge.cli.printing import home, hub_client, json_option, print_json, print_line
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.session.naming import choose
@@ -157,6 +158,7 @@ def record_program(output: Path | None, verbatim: bool, words: tuple[str, ...]) 
 
     Keys that the terminal does not echo are kept as dots, and so is what looks like a secret in the output.
     """
+    needs_unix("lab record")
     from atlasbridge.lab.record import record
 
     path = output or Path("recording.cast")

@@ -11,6 +11,7 @@ import click
 
 from atlasbridge.cli.catalogue import CALLED_ELSEWHERE, COMMANDS, render_help
 from atlasbridge.cli.completing import plain_parameters
+from atlasbridge.cli.on_unix import lacks_unix
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.session.naming import meant, nearest
 from atlasbridge.core.shield import hide_memory
@@ -85,6 +86,8 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:  # the CLI boundary: a fault of ours is told in two lines, the rest on request
         if os.environ.get("ATLASBRIDGE_DEBUG"):
             raise
+        if lacks_unix(error):
+            return fail("this command is there on Unix alone", "see what there is on Windows: docs/howto/windows.md", 1)
         return fail(f"internal error: {type(error).__name__}: {error}", "run it again with ATLASBRIDGE_DEBUG=1", 1)
 
 

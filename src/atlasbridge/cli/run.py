@@ -171,11 +171,13 @@ def _tell_detached(session_id: str, hub: bool) -> int:
 
 def make_plan(options: RunOptions) -> Plan:
     from atlasbridge.core.ids import new_id
-    from atlasbridge.core.session.plan import Plan
+    from atlasbridge.core.session.plan import HOSTED, Plan
 
+    hosted = os.environ.get(HOSTED, "") if options.backend == "conpty" else ""
     return Plan(
         command=tuple(options.command),
-        session_id=new_id(),
+        session_id=hosted or new_id(),
+        hosted=bool(hosted),
         label=options.label,
         channels=None if options.channels is None else tuple(options.channels),
         ttl_s=options.ttl_s,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from atlasbridge.cli.on_unix import needs_unix
 from atlasbridge.cli.printing import home, json_option, print_json, print_table
 from atlasbridge.cli.shim_script import MARK, render_shim
 from atlasbridge.core.errors import AtlasBridgeError
@@ -28,6 +29,7 @@ def command() -> None:
 @folder_option
 def install(tools: tuple[str, ...], folder: Path | None) -> None:
     """Put a script before each of these tools.  ATLASBRIDGE_BYPASS=1 runs the tool itself."""
+    needs_unix("shim install", "start the tool with: atlasbridge run --backend conpty TOOL")
     if folder is None:
         home().prepare()
     place = folder or default_folder()

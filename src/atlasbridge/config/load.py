@@ -5,7 +5,6 @@ Any fault raises ConfigError with the line, the setting and what is allowed; the
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -130,8 +129,10 @@ def _explain(model: type[BaseModel], error: dict[str, Any], under: tuple[str, ..
     place = source.place(whole)
     table = _model_at(model, location[:-1])
     if error["type"] == "extra_forbidden":
+        from difflib import get_close_matches  # only after a slip
+
         known = list(table.model_fields) if table else []
-        close = difflib.get_close_matches(str(location[-1]), known, 1)
+        close = get_close_matches(str(location[-1]), known, 1)
         hint = f"did you mean {close[0]}?" if close else f"known here: {', '.join(known)}"
         return ConfigError(f"{place}: there is no setting {name}", hint)
     if error["type"] == "missing":

@@ -29,6 +29,24 @@ def start_alone(command: Sequence[str], environ: Mapping[str, str], answer: bool
     )
 
 
+def first_line(process: subprocess.Popen[bytes], patience_s: float) -> bytes:
+    """What a process that was started with `answer` says first; b"": nothing in time, or it has ended.  Where pipes
+    cannot be waited for, a thread does."""
+    import threading
+
+    said: list[bytes] = []
+
+    def read() -> None:
+        assert process.stdout is not None
+        with process.stdout as pipe:
+            said.append(pipe.readline())
+
+    reading = threading.Thread(target=read, daemon=True)
+    reading.start()
+    reading.join(patience_s)
+    return said[0] if said else b""
+
+
 def spawn_shell(command: list[str], environ: Mapping[str, str], **how: Any) -> int:
     """The shell's pid; `how` as `os.posix_spawn` has it.  OSError: there is no shell, or no process to be had."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Any
 
@@ -11,6 +12,8 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 _FAR = 1 << 30  # a locked byte cannot be read there: it is one that no file of ours has
+# How a system says that another holds it; not every C library of Windows has a number for that.
+_HELD = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK, 0, None)
 
 
 def try_lock(descriptor: int) -> bool:
@@ -20,7 +23,9 @@ def try_lock(descriptor: int) -> bool:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         else:
             _lock_byte(descriptor)
-    except (BlockingIOError, PermissionError):
+    except OSError as error:
+        if error.errno not in _HELD:
+            raise
         return False
     return True
 

@@ -19,7 +19,8 @@ Address = tuple[str, int]
 ROOTS = frozenset({"explorer.exe", "wininit.exe", "winlogon.exe", "system"})
 _ROW = struct.Struct("<I4s2s2x4s2s2xI")  # state, local address and port, remote address and port, owner
 _COUNT = struct.Struct("<I")
-_IPV4, _OWNED_CONNECTIONS = 2, 4  # AF_INET, TCP_TABLE_OWNER_PID_CONNECTIONS
+# AF_INET, TCP_TABLE_OWNER_PID_ALL: a peer that has said its last word and waits for ours is not "connected" any more
+_IPV4, _ALL_OWNED = 2, 5
 _TOO_SMALL = 122
 _PROCESSES = 0x2  # TH32CS_SNAPPROCESS
 _MAY_ASK = 0x1000  # PROCESS_QUERY_LIMITED_INFORMATION
@@ -83,7 +84,7 @@ def _connections() -> bytes:
     size = ctypes.c_ulong(0)
     table = ctypes.create_string_buffer(4)
     while True:
-        fault = helper.GetExtendedTcpTable(table, ctypes.byref(size), False, _IPV4, _OWNED_CONNECTIONS, 0)
+        fault = helper.GetExtendedTcpTable(table, ctypes.byref(size), False, _IPV4, _ALL_OWNED, 0)
         if fault != _TOO_SMALL:
             return b"" if fault else table.raw
         table = ctypes.create_string_buffer(size.value)

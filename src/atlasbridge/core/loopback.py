@@ -108,6 +108,14 @@ def is_proof(given: bytes, wanted: bytes) -> bool:
     return compare_digest(given, wanted)
 
 
+def answer_loopback(link: socket.socket, issued: Pass, patience_s: float = PATIENCE_S) -> bool:
+    """The other half, for who listens: whether the peer has the key.  Raises OSError."""
+    until = _clock.now() + patience_s
+    theirs, ours = _receive(link, NONCE, until), os.urandom(NONCE)
+    link.sendall(ours + hub_proof(issued, theirs, ours))
+    return is_proof(_receive(link, PROOF, until), peer_proof(issued, theirs, ours))
+
+
 def connect_loopback(issued: Pass, timeout_s: float | None) -> socket.socket:
     """A connection on which both ends have proved themselves.  Raises OSError; `Stranger` where it is not our hub."""
     patience_s = PATIENCE_S if timeout_s is None else min(timeout_s, PATIENCE_S)

@@ -50,6 +50,17 @@ def lives(pid: int) -> bool:
     return True
 
 
+def own_parent() -> int:
+    """The process that started this one; 0: the system does not say.  On Windows it is looked up in the list of
+    processes: `os.getppid` rests on a call there that Wine lacks, and a process that makes it is ended."""
+    if hasattr(os, "getppid") and os.name != "nt":
+        return os.getppid()
+    from atlasbridge.core.kin_windows import look_on_windows
+
+    found = look_on_windows(os.getpid())
+    return found[0] if found is not None else 0
+
+
 def _lives_on_windows(pid: int) -> bool:  # pragma: no cover - the job on Windows runs it
     """`os.kill` with signal 0 would send Ctrl-C there."""
     if sys.platform != "win32":

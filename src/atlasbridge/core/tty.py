@@ -55,6 +55,15 @@ class Ending:
     hint: str = ""
 
 
+def parting_words(why: str, name: str) -> str:
+    """What a person is told whose terminal a session has let go; "": nothing, for it is not for good."""
+    if why == "detached":
+        return f"detached; the session goes on. Back to it: atlasbridge attach {name}"
+    if why == "taken":
+        return f"session {name} was taken over by another terminal"
+    return f"the terminal is gone; session {name} goes on" if why == "closed" else ""
+
+
 class Pty(Protocol):
     """What a session asks of the terminal its program runs on; see `os/tty/base.py` for the promises."""
 

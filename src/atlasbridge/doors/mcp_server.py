@@ -20,6 +20,7 @@ from atlasbridge.core.daemon.starter import ensure_hub
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.prompt.question import Handed, Question, prompt_of, words_of
+from atlasbridge.core.system import own_parent
 from atlasbridge.doors.door import Door
 from atlasbridge.doors.origin import Origin
 from atlasbridge.doors.tool_use import question_of
@@ -123,4 +124,4 @@ def _origin(label: str, ctx: Context[Any, Any]) -> Origin:
     """The client's own name for itself; it is shown, never believed."""
     client = getattr(ctx.request_context.session.client_params, "client_info", None)
     name = label or (f"{client.name} {client.version}".strip() if client is not None else "an MCP client")
-    return Origin("mcp", name, ("atlasbridge", "mcp"), os.getcwd(), asker=os.getppid())
+    return Origin("mcp", name, ("atlasbridge", "mcp"), os.getcwd(), asker=own_parent())

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from atlasbridge.core.system import own_parent
 from atlasbridge.core.values import frozen
 
 # the variables by which CI services name a job
@@ -45,7 +46,7 @@ def _job(environ: Mapping[str, str]) -> str:
 def _script() -> str:
     """The script or program that called us; "" where the system does not tell."""
     try:
-        words = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().split(b"\0")
+        words = Path(f"/proc/{own_parent()}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return ""
     names = [os.path.basename(os.fsdecode(word)) for word in words if word and not word.startswith(b"-")]

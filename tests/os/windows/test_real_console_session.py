@@ -73,27 +73,56 @@ def test_a_process_lives_until_it_has_ended() -> None:
     assert not lives(child.pid)
 
 
-def test_a_question_is_raised_answered_elsewhere_and_typed_once(place: Place) -> None:
-    import winpty
+class Shown:
+    """A console with a program on it, and all that it has shown."""
 
-    words = [sys.executable, "-m", "atlasbridge", "run", "--backend", "conpty", "--", sys.executable, "-c", ASK]
-    console = winpty.PtyProcess.spawn(words, env=place.environ, dimensions=(24, 100))
-    shown: list[str] = []
+    def __init__(self, place: Place, *words: str) -> None:
+        import winpty
 
-    def watch() -> None:
+        command = [sys.executable, "-m", "atlasbridge", *words]
+        self.console = winpty.PtyProcess.spawn(command, env=place.environ, dimensions=(24, 100))
+        self._parts: list[str] = []
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
         try:
             while True:
-                shown.append(console.read(4096))
+                self._parts.append(self.console.read(4096))
         except EOFError:
             return
 
-    threading.Thread(target=watch, daemon=True).start()
+    def wait_for(self, text: str) -> None:
+        wait_for(lambda: text in "".join(self._parts), text, 90)
+
+    def wait_end(self) -> None:
+        wait_for(lambda: not self.console.isalive(), "the end", 90)
+
+
+def test_a_question_is_raised_answered_elsewhere_and_typed_once(place: Place) -> None:
+    shown = Shown(place, "run", "--backend", "conpty", "--", sys.executable, "-c", ASK)
     (prompt,) = wait_for(lambda: place.json("approvals"), "a question", 90)
     assert prompt["type"] == "yes_no" and "Overwrite the file?" in prompt["excerpt"]
     done = place.cli("reply", prompt["prompt_id"], "y")
     assert done.returncode == 0, done
-    wait_for(lambda: "got=y" in "".join(shown), "the answer to be taken", 60)
+    shown.wait_for("got=y")
     assert place.cli("reply", prompt["prompt_id"], "y").returncode == 3
-    console.write("Ada\r")
-    wait_for(lambda: "then=Ada" in "".join(shown), "what was typed here", 60)
-    wait_for(lambda: not console.isalive(), "the end", 60)
+    shown.console.write("Ada\r")
+    shown.wait_for("then=Ada")
+    shown.wait_end()
+
+
+def test_a_session_without_a_console_is_attached_left_and_attached_again(place: Place) -> None:
+    words = ("run", "--backend", "conpty", "--detach", "--no-hub", "--", sys.executable, "-c", ASK)
+    started = place.cli(*words)
+    assert started.returncode == 0, started
+    first = Shown(place, "attach")
+    first.wait_for("Overwrite the file?")
+    first.console.write("y\r")
+    first.wait_for("got=y")
+    first.console.write("\x1dd")
+    first.wait_end()
+    second = Shown(place, "attach")
+    second.wait_for("Your name:")
+    second.console.write("Ada\r")
+    second.wait_for("then=Ada")
+    second.wait_end()

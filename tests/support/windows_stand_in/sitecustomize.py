@@ -27,6 +27,7 @@ MISSING = {
         *("O_NONBLOCK", "O_NOFOLLOW", "O_DIRECTORY", "O_NOCTTY", "O_PATH", "ttyname", "tcgetpgrp", "tcsetpgrp"),
         *("ctermid", "environb", "register_at_fork", "sched_getaffinity", "getloadavg", "statvfs", "set_blocking"),
         *("get_blocking", "nice", "sync", "fstatvfs", "getpriority", "waitstatus_to_exitcode_of_signals"),
+        "getppid",  # there, but under Wine it ends the process
     },
     "socket": {
         *("AF_UNIX", "SO_PEERCRED", "SCM_RIGHTS", "CMSG_SPACE", "CMSG_LEN", "MSG_CMSG_CLOEXEC", "send_fds", "recv_fds"),
@@ -60,6 +61,10 @@ def _access(path: Any, mode: int, *, follow_symlinks: bool = True) -> bool:
     return os.access(path, mode)
 
 
+def _execve(*_: Any) -> None:
+    raise AssertionError("whoever waits for this process would go on there")
+
+
 class _Popen(subprocess.Popen[Any]):
     def __init__(self, *given: Any, **how: Any) -> None:
         assert not how.get("pass_fds") and not how.get("preexec_fn"), "Windows hands no descriptor over"
@@ -78,7 +83,14 @@ def _select(readers: Any, writers: Any, others: Any, timeout: float | None = Non
 
 
 OTHER: dict[str, dict[str, Any]] = {
-    "os": {"open": _open, "kill": _kill, "access": _access, "supports_follow_symlinks": set(), "O_BINARY": BINARY},
+    "os": {
+        "open": _open,
+        "kill": _kill,
+        "access": _access,
+        "execve": _execve,
+        "supports_follow_symlinks": set(),
+        "O_BINARY": BINARY,
+    },
     "select": {"select": _select},
     "subprocess": {"Popen": _Popen},
 }
@@ -109,7 +121,7 @@ def _import_poorer(
     asker = str((globals or {}).get("__name__", ""))
     if asker.startswith("atlasbridge") and level == 0:
         if name in MISSING_MODULES:
-            raise ImportError(f"No module named {name!r} on Windows")
+            raise ImportError(f"No module named {name!r} on Windows", name=name)
         if name == "msvcrt":  # by that name the standard library would take this for Windows
             return importlib.import_module("played_msvcrt")
         if name in _poorer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -16,10 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from atlasbridge.core.session.plan import SETTINGS_SUFFIX
+from atlasbridge.core.system import OWN_FILE
 
 HOOK = Path(__file__).parent / "permission_hook.py"
 OPTION = "--settings"
+ON_WINDOWS = os.name == "nt"
 _TIMEOUT_S = 5
+_PLAIN = re.compile(r"[\w.:/~+-]+")
 _WAITING_S = 3600 + _TIMEOUT_S  # of a hook that also answers
 
 
@@ -28,17 +32,17 @@ def with_hook(command: Sequence[str], door: str, answers: bool = False) -> tuple
     `answers`: it may also take the answer, in a version where the dialog stays usable meanwhile."""
     program, *arguments = command
     at, own = _find_settings(arguments)
-    if at < 0:
-        return (program, OPTION, json.dumps(_merged({}, door, answers)), *arguments)
-    settings = _read_settings(own)
+    settings: dict[str, Any] | None = {} if at < 0 else _read_settings(own)
     if settings is None:
         return tuple(command)  # Claude Code shall say itself what is wrong with it
     merged = json.dumps(_merged(settings, door, answers))
-    if not _is_json(own):
+    if _belong_in_a_file(own):
         try:
             merged = write_private(Path(door).with_suffix(SETTINGS_SUFFIX), merged)
         except OSError:
             return tuple(command)  # without our hook, then: the screen tells what it asks
+    if at < 0:
+        return (program, OPTION, merged, *arguments)
     if arguments[at].startswith(f"{OPTION}="):
         arguments[at] = f"{OPTION}={merged}"
     else:
@@ -46,10 +50,25 @@ def with_hook(command: Sequence[str], door: str, answers: bool = False) -> tuple
     return (program, *arguments)
 
 
+def _belong_in_a_file(own: str) -> bool:
+    """Settings of a file stay in one.  On Windows all do: a tool may be a batch file there, whose arguments are read
+    once more, by other rules of quoting."""
+    return (bool(own) and not _is_json(own)) or ON_WINDOWS
+
+
 def hook_command(door: str, answers: bool = False, *more: str) -> str:
     """For a shell.  Whatever happens to us, Claude Code sees a hook that ended well and said nothing."""
     words = (sys.executable, "-I", "-S", str(HOOK), door, *(("answers",) if answers else ()), *more)
+    if ON_WINDOWS:
+        return " ".join(map(quoted_on_windows, words))
     return " ".join(shlex.quote(word) for word in words) + " 2>/dev/null || true"
+
+
+def quoted_on_windows(word: str) -> str:
+    """There a hook runs in the bash of Git, or in PowerShell where that is missing: both take a path with such slashes,
+    and bash one in quotes."""
+    plain = word.replace("\\", "/")
+    return plain if _PLAIN.fullmatch(plain) else '"' + re.sub(r'(["$`])', r"\\\1", plain) + '"'
 
 
 def _merged(settings: dict[str, Any], door: str, answers: bool) -> dict[str, Any]:
@@ -85,7 +104,7 @@ def _is_json(given: str) -> bool:
 def write_private(path: Path, text: str) -> str:
     """The session's host removes it at the end."""
     path.unlink(missing_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w", encoding="utf-8") as file:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FILE, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
     return str(path)
 

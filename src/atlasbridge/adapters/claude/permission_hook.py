@@ -12,6 +12,8 @@ import socket
 import sys
 
 TIMEOUT_S = 1.0
+PORT_S = 3.0
+NUMBER = 32  # bytes that each end makes up, and of a proof
 LOOK_S = 5.0  # how often it looks whether Claude Code is still there
 WAITS_S = 3600.0  # then the keys answer
 LINE_LIMIT = 65536
@@ -37,15 +39,57 @@ def main(door: str, answers: bool = False, app: str = "claude-code") -> None:
     try:
         message = tell(json.loads(sys.stdin.buffer.read()), app)
         line = json.dumps({"m": "structured", "answers": answers, **message}).encode() + b"\n"
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(TIMEOUT_S)
-            connection.connect(door)
+        with reach(door) as connection:
             connection.sendall(line)
             said = hear(connection) if answers else wait_until_heard(connection)
         if said.get("behavior"):
             print(json.dumps(decision(said)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return  # no session, or a hook of another version: the screen decides
+
+
+def reach(door: str) -> socket.socket:
+    """The session's socket; where it has none, its port, with the key from the file beside it."""
+    port = os.path.splitext(door)[0] + ".tcp"
+    if not hasattr(socket, "AF_UNIX") or os.path.exists(port):
+        return reach_port(port)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(TIMEOUT_S)
+    connection.connect(door)
+    return connection
+
+
+def reach_port(place: str) -> socket.socket:
+    """Both ends prove that they have the key before a word is said, the session first."""
+    import hmac  # not for a socket: a tool waits for its hook
+
+    with open(place, encoding="ascii") as file:
+        port, key = file.read().split()
+    connection = socket.create_connection(("127.0.0.1", int(port)), PORT_S)
+    ours = os.urandom(NUMBER)
+    connection.sendall(ours)
+    theirs, proof = receive(connection, NUMBER), receive(connection, NUMBER)
+    if not hmac.compare_digest(proof, prove(b"hub", port, key, ours + theirs)):
+        raise OSError("another program has the session's port")
+    connection.sendall(prove(b"peer", port, key, ours + theirs))
+    return connection
+
+
+def prove(who: bytes, port: str, key: str, numbers: bytes) -> bytes:
+    import hmac
+
+    words = b"\0".join((b"atlasbridge", who, port.encode(), numbers))
+    return hmac.digest(bytes.fromhex(key), words, "sha256")
+
+
+def receive(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        more = connection.recv(size - len(data))
+        if not more:
+            raise OSError("the session hung up")
+        data += more
+    return data
 
 
 def wait_until_heard(connection: socket.socket) -> dict:  # type: ignore[type-arg]
@@ -58,10 +102,10 @@ def wait_until_heard(connection: socket.socket) -> dict:  # type: ignore[type-ar
 
 def hear(connection: socket.socket) -> dict:  # type: ignore[type-arg]
     """The host's decision; {} when the dialog is over, the host is gone, or it takes too long."""
-    began, heard = os.getppid(), b""
+    began, heard = parent(), b""
     for _ in range(int(WAITS_S / LOOK_S)):
         ready, _, _ = select.select([connection], [], [], LOOK_S)
-        if os.getppid() != began:
+        if parent() != began:
             return {}
         if not ready:
             continue
@@ -74,6 +118,11 @@ def hear(connection: socket.socket) -> dict:  # type: ignore[type-arg]
         if not data:
             return {}
     return {}
+
+
+def parent() -> int:
+    """Changes when Claude Code is gone.  On Windows it never does: there the session's end is waited for."""
+    return os.getppid() if os.name != "nt" else 0
 
 
 def decision(said: dict) -> dict:  # type: ignore[type-arg]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from atlasbridge.adapters.opencode.events import with_events
 from atlasbridge.adapters.tool_start import ToolStart
 from atlasbridge.core.values import replace
@@ -10,4 +12,6 @@ EVENT_S = 0.4  # its plugin speaks when the dialog is drawn, and knows what that
 
 
 def prepare(start: ToolStart) -> ToolStart:
+    if os.name == "nt":
+        return start  # its plugin knows the way to a socket alone
     return replace(start, environ=with_events(start.environ, start.door), hook_s=EVENT_S)

@@ -7,6 +7,7 @@ kept with ours added, and nothing is written into the person's home.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ _TIMEOUT_MS = 5000
 
 
 def prepare(start: ToolStart) -> ToolStart:
-    theirs = _read(Path(start.environ.get(VARIABLE) or USUAL))
+    theirs = _read(Path(start.environ.get(VARIABLE) or USUAL)) if os.name != "nt" else None
     if theirs is None:
         return start  # not ours to understand: the screen tells what it asks
     try:

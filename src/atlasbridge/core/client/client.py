@@ -15,7 +15,7 @@ from atlasbridge.core.host.terminal.wakeup import Wakeup
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.lean import signal, socket
 from atlasbridge.core.shield import hide_memory
-from atlasbridge.core.tty import Ending, Size
+from atlasbridge.core.tty import Ending, Size, parting_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,17 +156,10 @@ class Client:
         return None
 
     def _on_detached(self, why: str) -> Ending | None:
-        name = short_id(self._session_id)
-        match why:
-            case "detached":
-                return Ending(0, f"detached; the session goes on. Back to it: atlasbridge attach {name}")
-            case "taken":
-                return Ending(0, f"session {name} was taken over by another terminal")
-            case "closed":
-                return Ending(0, f"the terminal is gone; session {name} goes on")
-            case "stopped":
-                self._stop_here()
-        return None
+        words = parting_words(why, short_id(self._session_id))
+        if why == "stopped":
+            self._stop_here()
+        return Ending(0, words) if words else None
 
     def _stop_here(self) -> None:
         """The tool has stopped: so do we, and whoever runs beside us in a script.  Whoever continues us continues it.

@@ -7,6 +7,10 @@ from pathlib import Path
 
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
+from atlasbridge.core.hub_line import has_unix_sockets
+from atlasbridge.core.loopback import SUFFIX, Stranger, connect_loopback, read_pass
+
+_PATIENCE_S = 5.0
 
 
 class NoSuchSession(AtlasBridgeError):
@@ -16,7 +20,7 @@ class NoSuchSession(AtlasBridgeError):
 def find_session(home: Home, name: str) -> socket.socket:
     """A connection to the host of the session that `name` means; "" means the only one."""
     prefix = name.strip().lower()
-    doors = [path for path in sorted(home.sessions.glob("*.sock")) if _matches(path.stem, prefix)]
+    doors = [path for path in _doors(home) if _matches(path.stem, prefix)]
     connected = [(path, connection) for path in doors if (connection := _connect(path)) is not None]
     if len(connected) == 1:
         return connected[0][1]
@@ -28,13 +32,24 @@ def find_session(home: Home, name: str) -> socket.socket:
     raise NoSuchSession(f"{name!r} means several sessions" if name else "several sessions run", f"say which: {names}")
 
 
+def is_line(connection: socket.socket) -> bool:
+    """Whether it leads to a session at a port: no terminal can be lent over it."""
+    return connection.family == socket.AF_INET
+
+
 def open_doors(home: Home) -> list[str]:
     """The short ids of the sessions whose host listens."""
-    found = [(path.stem, _connect(path)) for path in sorted(home.sessions.glob("*.sock"))]
+    found = [(path.stem, _connect(path)) for path in _doors(home)]
     for _, connection in found:
         if connection is not None:
             connection.close()
     return [stem for stem, connection in found if connection is not None]
+
+
+def _doors(home: Home) -> list[Path]:
+    """Sockets, where the system has them, and ports with a key: the door of a session on a console of Windows."""
+    kinds = (".sock", SUFFIX) if has_unix_sockets() else (SUFFIX,)
+    return sorted(path for kind in kinds for path in home.sessions.glob(f"*{kind}"))
 
 
 def _matches(stem: str, prefix: str) -> bool:
@@ -42,6 +57,25 @@ def _matches(stem: str, prefix: str) -> bool:
 
 
 def _connect(path: Path) -> socket.socket | None:
+    return _connect_port(path) if path.suffix == SUFFIX else _connect_socket(path)
+
+
+def _connect_port(path: Path) -> socket.socket | None:
+    issued = read_pass(path)
+    if issued is None:
+        return None
+    try:
+        connection = connect_loopback(issued, _PATIENCE_S)
+    except (ConnectionRefusedError, Stranger):
+        path.unlink(missing_ok=True)  # its host was killed, and the port is nobody's, or another's
+        return None
+    except OSError:
+        return None
+    connection.settimeout(None)
+    return connection
+
+
+def _connect_socket(path: Path) -> socket.socket | None:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(str(path))

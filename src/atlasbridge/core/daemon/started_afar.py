@@ -14,8 +14,9 @@ START_S = 15
 
 async def launch_session(home: Home, command: tuple[str, ...], cwd: str, name: str = "") -> str:
     """As `atlasbridge run --detach` does; its id."""
+    words = ("--detach", *(() if hasattr(os, "fork") else ("--backend", "conpty")))  # what Windows has
     process = await asyncio.create_subprocess_exec(
-        *own_python("atlasbridge", "run", "--detach", *(("--name", name) if name else ()), "--", *command),
+        *own_python("atlasbridge", "run", *words, *(("--name", name) if name else ()), "--", *command),
         cwd=cwd,
         env=own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root)),
         stdin=asyncio.subprocess.DEVNULL,

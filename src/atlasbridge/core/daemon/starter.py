@@ -10,19 +10,19 @@ import os
 import select
 import signal
 import subprocess
-import threading
 import time
 from typing import Any
 
 from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.daemon.lock import is_starting, lock_holder
 from atlasbridge.core.daemon.request import HubClient, connect
-from atlasbridge.core.detached import start_alone
+from atlasbridge.core.detached import first_line, start_alone
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError, HubUnavailable
 from atlasbridge.core.home import Home
 from atlasbridge.core.own_python import own_environ, own_python
 
 ALREADY_RUNNING = "already running"
+_ENDING_S = 1.0  # for a hub that ends without a word
 
 
 def ensure_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) -> bool:
@@ -47,11 +47,12 @@ def ensure_hub(home: Home, timeout_s: float = 15.0, clock: Clock | None = None) 
 
 
 def _spawn_and_wait(home: Home, timeout_s: float) -> bool:
-    """True: it listens.  False: another hub holds the lock.  Raises what the new hub says is wrong."""
+    """True: it listens.  False: another hub holds the lock, or it is on its way still and its time is over.  Raises
+    what the new hub says is wrong."""
     process, verdict = _start_and_hear(home, timeout_s) if hasattr(select, "poll") else _start_alone(home, timeout_s)
-    if verdict.get("ready"):
+    if verdict.get("ready") or not (verdict or _has_ended(process)):
         process.returncode = 0  # it lives on as a daemon: its exit is nobody's business here
-        return True
+        return bool(verdict)
     process.wait()
     error = str(verdict.get("error", ""))
     if error == ALREADY_RUNNING:
@@ -60,6 +61,14 @@ def _spawn_and_wait(home: Home, timeout_s: float) -> bool:
         raise HubUnavailable("the hub ended while it started", f"look into {home.log}")
     kind = ConfigError if verdict.get("exit_code") == ConfigError.exit_code else AtlasBridgeError
     raise kind(error, str(verdict.get("hint", "")))
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(_ENDING_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _start_and_hear(home: Home, timeout_s: float) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
@@ -78,15 +87,8 @@ def _start_alone(home: Home, timeout_s: float) -> tuple[subprocess.Popen[bytes],
     """Where neither a pipe can be handed over nor waited for (Windows): its first line of output is the verdict."""
     environ = own_environ(os.environ, ATLASBRIDGE_HOME=str(home.root))
     process = start_alone(own_python("atlasbridge.core.daemon", "--ready-fd", "1"), environ, answer=True)
-    said: list[bytes] = []
-    pipe = process.stdout
-    assert pipe is not None
-    reading = threading.Thread(target=lambda: said.append(pipe.readline()), daemon=True)
-    reading.start()
-    reading.join(timeout_s)
-    if not reading.is_alive():
-        pipe.close()
-    return process, dict(json.loads(said[0])) if said and said[0] else {}
+    line = first_line(process, timeout_s)
+    return process, dict(json.loads(line)) if line else {}
 
 
 def _spawn(home: Home, ready_fd: int) -> subprocess.Popen[bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 
 @lru_cache(maxsize=64)
@@ -12,6 +11,8 @@ def find_zone(name: str) -> tzinfo | None:
     """None: this machine's own.  A name that is none raises ValueError."""
     if not name:
         return None
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # most people live where their machine does
+
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from atlasbridge.core.values import field, frozen
 
 PRIVATE_PREFIX = "ATLASBRIDGE_"
+HOSTED = "ATLASBRIDGE_HOSTED"  # the id of the session that this process is started for, where none can be forked
 SETTINGS_SUFFIX = ".settings"  # of a file beside the session's socket that lives as long as it
 
 
@@ -21,6 +22,7 @@ class Plan:
     dialect: str = ""  # "": by the tool's name
     backend: str = ""  # "": what the operating system offers
     detach: bool = False
+    hosted: bool = False  # on Windows: this process was started for the session, and has no console of a person's
     hub: bool = True
     cwd: str = ""
     environ: Mapping[str, str] = field(default_factory=dict)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 
 DAYS = 30
@@ -54,7 +53,7 @@ def summarise_waits(waits: list[float]) -> dict[str, Any]:
     buckets = [[upper, counts[at]] for at, upper in enumerate((*BUCKETS_S, None))]
     return {
         "count": len(waits),
-        "median": round(median(waits), 1) if waits else None,
+        "median": round((waits[(len(waits) - 1) // 2] + waits[len(waits) // 2]) / 2, 1) if waits else None,
         "p90": round(waits[min(len(waits) - 1, len(waits) * 9 // 10)], 1) if waits else None,
         "buckets": buckets if waits else [],
     }

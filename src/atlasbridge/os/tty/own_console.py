@@ -11,6 +11,7 @@ from atlasbridge.core.tty import Size
 
 _OUTPUT, _INTERPRETS = -11, 0x0004  # the standard output's handle; sequences are obeyed, not shown
 _UTF_8 = 65001
+_GONE = "\uffff"  # what Windows reads from a console that is gone, again and again; no key gives it
 
 
 class OwnConsole:
@@ -29,12 +30,15 @@ class OwnConsole:
             _restore(*self._before)
 
     def read_keys(self) -> bytes:
-        """The next key, with the sequence that a terminal would send for a special one; blocks."""
+        """The next key, with the sequence that a terminal would send for a special one; blocks.  b"": the console is
+        gone."""
         import msvcrt
 
         windows: Any = msvcrt
         while True:
             key = str(windows.getwch())
+            if key == _GONE:
+                return b""
             if key in ("\x00", "\xe0"):
                 if sent := _SPECIAL.get(str(windows.getwch()), b""):
                     return sent
@@ -53,6 +57,35 @@ class OwnConsole:
         except OSError:
             return Size()
         return Size(rows, columns).or_default()
+
+
+class NoConsole:
+    """Of a session that nobody has in front of them: nothing is typed, and nobody looks."""
+
+    is_terminal = False
+
+    def __enter__(self) -> NoConsole:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
+        """Nothing was changed."""
+
+    def read_keys(self) -> bytes:
+        return b""
+
+    def write(self, data: bytes) -> None:
+        """Others are shown it."""
+
+    def size(self) -> Size:
+        return Size()
+
+
+def heed_interrupts() -> None:
+    """What is started in a process group of its own ignores Ctrl-C, and so would every program that it starts."""
+    if sys.platform == "win32":
+        import ctypes
+
+        ctypes.WinDLL("kernel32").SetConsoleCtrlHandler(None, False)
 
 
 def _prepare() -> tuple[int, int] | None:

@@ -9,24 +9,24 @@ from collections.abc import Callable
 
 from atlasbridge.core.clock import Clock
 from atlasbridge.core.host.supervisor import Beat
-from atlasbridge.core.host.terminal.ring import Ring
 
 
 class ConsoleOutlet:
-    """`read`: the next bytes, b"" at the end.  `show`: on the person's console.  `ended`: nothing more will come."""
+    """`read`: the next bytes, b"" at the end.  `show`: on the person's console.  `keep`: for everybody else.
+    `answers`: whether a terminal is there that answers queries.  `ended`: nothing more will come."""
 
     def __init__(
         self,
         read: Callable[[], bytes],
         show: Callable[[bytes], None],
-        answers: bool,
-        ring: Ring,
+        keep: Callable[[bytes], None],
+        answers: Callable[[], bool],
         clock: Clock,
         ended: Callable[[], None],
     ) -> None:
         self._read = read
         self._show = show
-        self._ring = ring
+        self._keep = keep
         self._clock = clock
         self._ended = ended
         self._fetching = False
@@ -41,7 +41,7 @@ class ConsoleOutlet:
 
     @property
     def terminal_answers(self) -> bool:
-        return self._answers
+        return self._answers()
 
     def run(self, beat: Beat) -> None:
         while not beat.retired:
@@ -53,6 +53,6 @@ class ConsoleOutlet:
                 break
             self._show(chunk)
             self.last_output_at = self._clock.now()
-            self._ring.append(chunk)
+            self._keep(chunk)
         self.finished, self._fetching = True, False
         self._ended()

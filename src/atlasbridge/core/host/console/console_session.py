@@ -1,17 +1,22 @@
 """A session on a console, in one process: the program's output is shown here, keys typed here go in, and the usual slow
 half (screen, detector, watchdog, typist, hub) judges, asks and types.
 
-There is no host to attach to: the session ends with its console.
+It ends with its console; one that was started without any goes on until its program ends.  Other consoles and the hooks
+of its tool come over its line (`company`).
 """
 
 from __future__ import annotations
 
+import threading
 from collections import deque
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.host.console.company import Company
 from atlasbridge.core.host.console.console_inlet import ConsoleInlet
 from atlasbridge.core.host.console.console_outlet import ConsoleOutlet
+from atlasbridge.core.host.console.line_door import Whose
 from atlasbridge.core.host.edges import HostParts
 from atlasbridge.core.host.judgement import Judgement
 from atlasbridge.core.host.logbook import Logbook
@@ -46,6 +51,8 @@ class ConsoleSession:
         self._settings, self._clock, self._journal = settings, clock, journal
         self._started_at = clock.wall()
         self._size = console.size()
+        self._sizing = threading.RLock()
+        self._present = not plan.hosted
         self._ended_at: float | None = None
         self._wakeup = Wakeup()
         self._supervisor = Supervisor(clock, settings, journal, self._wakeup.set)
@@ -58,14 +65,28 @@ class ConsoleSession:
         )
         self._inlet = ConsoleInlet(pty.write, clock)
         self._ring = Ring(settings.ring_bytes)
-        self._outlet = ConsoleOutlet(
-            pty.read, console.write, console.is_terminal, self._ring, clock, self._output_ended
+        self._company = Company(
+            plan, pty.pid, self._judgement, settings.detach_key, journal, self._type, self._follow_size
         )
+        self._outlet = ConsoleOutlet(pty.read, console.write, self._keep, self._has_terminal, clock, self._output_ended)
+
+    def listen(self, path: Path, whose: Whose) -> None:
+        """Open the door for other consoles and hooks; `path`: where a socket would be."""
+        self._company.open(path, whose)
+
+    def _keep(self, chunk: bytes) -> None:
+        """For the screen, and for other consoles: whoever comes in between sees it once."""
+        with self._company.lock:
+            self._company.show(chunk)
+            self._ring.append(chunk)
+
+    def _has_terminal(self) -> bool:
+        return self._console.is_terminal or self._company.size is not None
 
     def _build(self, size: Size, events: deque[Event | bytes]) -> tuple[StallWatchdog, HubSide]:
         from atlasbridge.core.host.slow_half import build_slow_half
 
-        watch, hub, _ = build_slow_half(
+        watch, hub, self._company.hook = build_slow_half(
             self._plan,
             self._pty,
             size,
@@ -83,7 +104,7 @@ class ConsoleSession:
 
     def run(self) -> int:
         """Until the program has ended and all it wrote is shown; returns its exit status."""
-        self._judgement.changed(self._size, True)
+        self._judgement.changed(self._size, self._present)
         self._supervisor.start("pty_reader", self._outlet.run)
         self._supervisor.start("pty_writer", self._inlet.run)
         self._supervisor.start("stdin_relay", self._relay_keys)
@@ -120,11 +141,16 @@ class ConsoleSession:
         self._wakeup.set()
 
     def _follow_size(self) -> None:
-        size = self._console.size()
-        if size != self._size:
-            self._size = size
-            self._pty.resize(size)
-            self._judgement.changed(size, True)
+        """Its own console's; without one, that of the console which came last."""
+        with self._sizing:
+            others = self._company.size
+            wanted = others or self._size if self._plan.hosted else self._console.size()
+            present = not self._plan.hosted or others is not None
+            if wanted != self._size:
+                self._pty.resize(wanted)
+            if (wanted, present) != (self._size, self._present):
+                self._size, self._present = wanted, present
+                self._judgement.changed(wanted, present)
 
     def _is_over(self) -> bool:
         """A pseudo-console may stay open behind its program: it is over when nothing more comes."""
@@ -144,6 +170,7 @@ class ConsoleSession:
     def _finish(self, status: int) -> None:
         if status != 0 and self._console.is_terminal:
             self._console.write(self._judgement.farewell())  # it may have left the console in any state
+        self._company.finish(status)
         self._inlet.stop()
         self._judgement.finish(status, self._clock.now() + self._settings.hub_farewell_s)
         self._supervisor.stop()

@@ -7,14 +7,11 @@ compared by the typist, as for keys; a hook that is gone leaves the answer to th
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from atlasbridge.core.prompt.model import Answer, AnswerKind, Choice, Prompt
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource, digest_text, told_subject
 from atlasbridge.core.visible import visible
-
-if TYPE_CHECKING:
-    from atlasbridge.core.host.terminal.caller import Caller
 
 BY_HOOK = "hook"  # the detail of an answer that a hook has taken
 ALLOW, DENY = "allow", "deny"
@@ -23,15 +20,22 @@ _REASON = 500  # characters of a reason that are handed over
 _KINDS = (SubjectKind.COMMAND, SubjectKind.EDIT, SubjectKind.FETCH, SubjectKind.TOOL)
 
 
+class WaitingHook(Protocol):
+    """Whoever came in and may be told something: over a socket, or over a line."""
+
+    def say(self, message: dict[str, Any]) -> None: ...
+    def tell(self, message: dict[str, Any]) -> bool: ...
+
+
 class HookLine:
     """At most one: a tool asks one thing at a time.  Used by the host's main thread and by the typist's."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._caller: Caller | None = None
+        self._caller: WaitingHook | None = None
         self._about = ""  # the digest of what it asks for
 
-    def offer(self, caller: Caller, message: dict[str, Any]) -> None:
+    def offer(self, caller: WaitingHook, message: dict[str, Any]) -> None:
         """A hook came in; one that does not wait for an answer only takes the place of the one before."""
         subject = told_subject(message.get("subject"))
         waits = message.get("answers") is True and subject is not None and subject.complete
@@ -40,7 +44,7 @@ class HookLine:
             if waits and subject is not None:
                 self._caller, self._about = caller, _digest(subject)
 
-    def leave(self, caller: Caller) -> None:
+    def leave(self, caller: WaitingHook) -> None:
         with self._lock:
             if self._caller is caller:
                 self._caller = None
