@@ -75,7 +75,7 @@ def test_the_desk_says_nothing_of_addresses() -> None:
         "    logging.getLogger('httpx').info('HTTP Request: POST https://ntfy.example/my-secret-topic')\n"
         "    logging.getLogger('atlasbridge.desk').warning('a link ended: x\\n00:00:00 info    forged')\n"
         "    return lambda: None\n"
-        "with mock.patch('asyncio.run', work):\n"
+        "with mock.patch('atlasbridge.desk.serving.run', work):\n"
         "    serve.callback('postgresql://x/y', '127.0.0.1', 0, '', '', '', 1, None, None)\n"
     )
     environ = {**os.environ, "ATLASBRIDGE_LOG_LEVEL": "DEBUG"}
