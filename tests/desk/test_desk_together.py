@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.support.fleet import Desk, Machine, desk_on, new_machine, until
 
-from atlasbridge.desk import people
+from atlasbridge.desk import board, people
 from atlasbridge.desk.database import Database
 from atlasbridge.desk.decisions import Decision, Proposal, find, propose
-from atlasbridge.desk.machines import Refused
+from atlasbridge.desk.machines import Entered, Refused
 from atlasbridge.desk.together import MOST, Together
 
 
@@ -204,3 +204,24 @@ async def test_a_word_of_one_desk_is_heard_at_the_other_and_once_at_its_own(desk
             other.tell("last")
             await until(last.is_set)
             assert not here.is_set(), "its own word does not come back"
+
+
+async def test_an_older_link_writes_nothing_beside_the_one_that_took_over(desk: Desk, root: Path) -> None:
+    """Both speak at the same moment, so that one statement takes what they say."""
+    machine = await new_machine(desk, root)
+    await machine.stop()
+    (known,) = await desk.database.rows("SELECT id, generation FROM machines")
+    older, newer = (Entered(known["id"], "box", known["generation"] - back, 0) for back in (1, 0))
+
+    def said(number: int) -> dict[str, Any]:
+        body = {"session_id": str(number), "state": "active"}
+        return {"seq": number, "items": [{"kind": "session", "id": str(number), "seq": number, "body": body}]}
+
+    found = await asyncio.gather(
+        board.take(desk.database, older, said(10_001)),
+        board.take(desk.database, newer, said(10_002)),
+        return_exceptions=True,
+    )
+    assert isinstance(found[0], board.Fenced) and found[1] == 10_002
+    kept = await desk.database.rows("SELECT session_id FROM sessions WHERE seq > 10000")
+    assert [one["session_id"] for one in kept] == ["10002"]

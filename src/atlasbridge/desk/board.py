@@ -95,20 +95,28 @@ async def take(database: Database, entered: Entered, message: Mapping[str, Any])
 
 
 async def _take(database: Database, messages: list[Told]) -> list[bool]:
-    now = database.now()
+    now, newest = database.now(), _newest(messages)
     said = [
         {"machine_id": one.entered.machine_id, "generation": one.entered.generation, "seq": one.seq}
         | (one.head._asdict() if one.head else {})
-        for one in messages
+        for one in newest
     ]
-    rows = {name: Json([row for one in messages for row in getattr(one, name)]) for name in _ROWS}
+    rows = {name: Json([row for one in newest for row in getattr(one, name)]) for name in _ROWS}
     found = await database.rows(_TAKE, {"said": Json(said), "now": now, **rows})
     plain = {one["id"]: one["plain"] for one in found}
-    for one in messages:
+    for one in newest:
         if plain.get(one.entered.machine_id) is False:
             async with database.transaction() as connection:
                 await look_at_head(connection, one.entered, one.head, now)
-    return [one.entered.machine_id in plain for one in messages]
+    return [one in newest and one.entered.machine_id in plain for one in messages]
+
+
+def _newest(messages: list[Told]) -> list[Told]:
+    """Of two links of one machine that speak at once the older one may not write."""
+    last: dict[str, int] = {}
+    for one in messages:
+        last[one.entered.machine_id] = max(last.get(one.entered.machine_id, 0), one.entered.generation)
+    return [one for one in messages if one.entered.generation == last[one.entered.machine_id]]
 
 
 def _read(entered: Entered, message: Mapping[str, Any], now: datetime) -> Told:
