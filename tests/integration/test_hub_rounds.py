@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from tests.support.fake_host import FakeHost
@@ -14,6 +14,7 @@ from atlasbridge.core.errors import StoreError
 from atlasbridge.core.prompt.model import PromptState, Refusal
 from atlasbridge.core.prompt.reply import InboundReply
 from atlasbridge.core.routing.router import LOCAL
+from atlasbridge.core.values import replace
 
 
 def local(prompt_id: str, value: str) -> InboundReply:
@@ -38,6 +39,10 @@ def spoil_the_round(live: LiveHub) -> asyncio.Future[None]:
     return live.hub.rounds.start(refer_to_nothing)
 
 
+def full_disk(*_: Any) -> NoReturn:
+    raise StoreError("the disk is full", "make room")
+
+
 async def test_a_claim_that_is_not_committed_is_refused_and_the_host_never_hears_of_it() -> None:
     async with live_hub() as live:
         host, prompt_id = await ask(live)
@@ -53,6 +58,37 @@ async def test_a_claim_that_is_not_committed_is_refused_and_the_host_never_hears
         assert stage_of(await again) == "typed"
         events = [one["event"] for one in live.hub.stream.recent()]
         assert events.count("reply.received") == 1
+        host.close()
+
+
+async def test_a_request_that_was_typed_before_does_not_share_the_refusal_of_its_round() -> None:
+    async with live_hub() as live:
+        host, prompt_id = await ask(live)
+        request = replace(local(prompt_id, "y"), request_key="decision-1")
+        typing = asyncio.create_task(live.hub.replies.reply(request))
+        await in_thread(host.answer_typing)
+        assert stage_of(await typing) == "typed"
+        spoilt = spoil_the_round(live)
+        again = await live.hub.replies.reply(request)
+        with pytest.raises(StoreError):
+            await spoilt
+        assert stage_of(again) == "typed"
+        host.close()
+
+
+async def test_a_refusal_that_the_disk_did_not_take_holds_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with live_hub() as live:
+        host, prompt_id = await ask(live)
+        request = replace(local(prompt_id, "y"), request_key="decision-2")
+        with monkeypatch.context() as full:
+            full.setattr(live.hub.ledger, "keep_refusal", full_disk)
+            spoilt = spoil_the_round(live)
+            first = await live.hub.replies.reply(request)
+        with pytest.raises(StoreError):
+            await spoilt
+        assert why(first) is Refusal.UNAVAILABLE
+        assert await live.hub.replies.reply(request) == first  # delivered twice: it was told that nothing is typed
+        assert live.record(prompt_id).state is PromptState.AWAITING_REPLY
         host.close()
 
 

@@ -29,6 +29,7 @@ from atlasbridge.core.visible import visible
 log = logging.getLogger(__name__)
 
 REQUEST_KEY_LIMIT = 128
+ONLY_TOLD_LIMIT = 1_000
 
 
 class ReplyDesk:
@@ -38,6 +39,7 @@ class ReplyDesk:
         self._refusals = refusals
         self.settings = settings
         self._recent = RateWindow(settings.rate_limit_per_minute)
+        self._only_told: dict[str, Reject] = {}  # refusals that the disk did not take: they hold all the same
         self.person_of: Callable[[str], str] = lambda identity: identity  # who speaks as that identity; "": unknown
 
     async def reply(self, reply: InboundReply) -> Receipt | Reject:
@@ -46,7 +48,10 @@ class ReplyDesk:
         try:
             outcome = await self.hub.rounds.take(lambda: self._act(reply), urgent=True)
         except StoreError as error:
-            return self._refused(record, reply, Reject(Refusal.UNAVAILABLE, _NOT_RECORDED.format(error)))
+            known = self._done_before(reply)  # what others of the round could not record is no refusal of this one
+            if known is None:
+                return self._refused(record, reply, Reject(Refusal.UNAVAILABLE, _NOT_RECORDED.format(error)))
+            outcome = known
         match outcome:
             case Receipt() | Reject():
                 return outcome
@@ -58,8 +63,8 @@ class ReplyDesk:
     def _act(self, reply: InboundReply) -> asyncio.Future[Receipt | Reject] | RequestRecord | Receipt | Reject:
         """From the gate to the order, without waiting: no other reply can come in between.  The order goes out when
         the claim is on disk; what the host will say of it is returned, or what an equal request has done before."""
-        if reply.request_key and (known := self.hub.ledger.request(_request(reply))) is not None:
-            return known.refusal or known
+        if (known := self._done_before(reply)) is not None:
+            return known
         record = self.hub.ledger.prompt(reply.prompt_id)
         outcome = self._claim(record, reply)
         if record is None or isinstance(outcome, Reject):
@@ -69,6 +74,15 @@ class ReplyDesk:
         word = self.hub.hosts.word(record.prompt_id)
         self.hub.hosts.order(record, outcome, reply.identity)
         return word
+
+    def _done_before(self, reply: InboundReply) -> RequestRecord | Reject | None:
+        """What an equal request has decided, or was refused for."""
+        if not reply.request_key:
+            return None
+        if told := self._only_told.get(_request(reply)):
+            return told
+        known = self.hub.ledger.request(_request(reply))
+        return known and (known.refusal or known)
 
     def judge(self, reply: InboundReply) -> tuple[PromptRecord, Answer] | Reject:
         """What this reply would be if it were given now; nothing is claimed.  A refusal is recorded as ever."""
@@ -252,8 +266,11 @@ class ReplyDesk:
     def _keep(self, reply: InboundReply, prompt_id: str, refusal: Reject) -> None:
         try:
             self.hub.ledger.keep_refusal(_request(reply), prompt_id, refusal)
-        except StoreError as error:  # nothing was typed: sent again, it is judged again
+        except StoreError as error:
             log.error("what a request was told could not be recorded: %s", error)
+            self._only_told[_request(reply)] = refusal
+            if len(self._only_told) > ONLY_TOLD_LIMIT:
+                del self._only_told[next(iter(self._only_told))]
 
     def close(self) -> None:
         self._refusals.close_window()
