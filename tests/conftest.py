@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 
@@ -22,9 +23,18 @@ def pytest_configure(config: pytest.Config) -> None:
     home = tempfile.TemporaryDirectory(prefix="ab-home-", ignore_cleanup_errors=True)
     config.add_cleanup(home.cleanup)
     os.environ["HOME"] = home.name
+    if os.name == "posix":
+        _hear_signals()
     os.environ[MARK] = mark()
     if "WITH_ZYGOTE" not in os.environ:  # `make test-all` runs the tests of `run` both ways
         os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a process more for every home; those that test it turn it on
+
+
+def _hear_signals() -> None:
+    """What `nohup` or a shell's `&` lets the tests ignore, all that they start would ignore, too."""
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="module")

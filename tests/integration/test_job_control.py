@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.support.sessions import host_pids, wait_no_session
+from tests.support.sessions import terminal_is_lent, tool_pid, wait_no_session
 from tests.support.terminal import ATLASBRIDGE, Terminal, run_in
 from tests.support.waiting import wait_for
 
@@ -60,14 +60,6 @@ def python(home: Path, script: str) -> tuple[str, ...]:
 
 def state_of(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
-def tool_pid(home: Path) -> int:
-    """The child of the session's host that leads a session of its own."""
-    (host,) = host_pids(home)
-    children = Path(f"/proc/{host}/task/{host}/children").read_text().split()
-    (pid,) = [int(child) for child in children if os.getsid(int(child)) == int(child)]
-    return pid
 
 
 def names_of_children(pid: int) -> list[str]:
@@ -134,11 +126,11 @@ def test_a_shell_in_a_session_has_job_control_of_its_own(home: Path) -> None:
         terminal.wait_until(lambda: terminal.text().endswith("\ninner$"), "the inner prompt")
         terminal.type(b"sleep 99\r")
         terminal.wait_for("sleep 99")
-        wait_for(lambda: names_of_children(tool_pid(home)) == ["sleep"])
+        wait_for(lambda: names_of_children(tool_pid(home)) == ["sleep"] and terminal_is_lent(home))
         terminal.type(b"\x1a")
         terminal.wait_until(lambda: "Stopped sleep 99" in " ".join(terminal.text().split()), "the inner shell's word")
         terminal.wait_until(lambda: terminal.text().rstrip().endswith("inner$"), "the inner prompt")
-        assert state_of(tool_pid(home)) == "S"
+        wait_for(lambda: state_of(tool_pid(home)) == "S", "the inner shell at rest")
 
 
 def test_a_script_around_the_client_stops_with_it(home: Path) -> None:

@@ -13,7 +13,9 @@ import termios
 from pathlib import Path
 
 import pytest
+from tests.support.sessions import terminal_is_lent
 from tests.support.terminal import ATLASBRIDGE, Terminal, run_in
+from tests.support.waiting import wait_for
 
 
 @pytest.mark.parametrize("status", [0, 1, 7, 126, 255])
@@ -183,7 +185,8 @@ def test_a_shell_has_job_control(home: Path) -> None:
         terminal.wait_for("Stopped")
         shown = terminal.text().count("exec sleep 100")
         terminal.type(b"fg\r")
-        terminal.wait_until(lambda: terminal.text().count("exec sleep 100") > shown, "the job in the foreground")
+        terminal.wait_until(lambda: terminal.text().count("exec sleep 100") > shown, "the job's name")
+        wait_for(lambda: terminal_is_lent(home), "the job in the foreground")  # named before it has the terminal
         terminal.type(b"\x03")
         terminal.wait_until(lambda: terminal.text().rstrip().endswith("ready>"), "the shell")
         terminal.type(b"exit 5\r")

