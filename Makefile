@@ -42,9 +42,10 @@ test-all: $(READY) ## also installs and runs what needs more: two browsers, stra
 	$(BIN)/python -m pytest -q -m "browser or tools or heavy" $(ARGS)
 	WITH_ZYGOTE=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not browser and not tools and not heavy" $(OF_RUN)
 
+test-tools: JOBS = 2
 test-tools: $(READY) ## every dialog of Claude Code and Codex, the main ones of Continue and Kimi Code, real programs on a mock model
 	tools/install-extras tools
-	$(BIN)/python -m pytest -q -n 2 -m tools tests/tools/test_real_tools.py $(ARGS)
+	$(BIN)/python -m pytest -q -n $(JOBS) -m tools tests/tools/test_real_tools.py $(ARGS)
 
 lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff format --check $(CODE)
