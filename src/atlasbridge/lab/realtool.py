@@ -30,7 +30,7 @@ BINARIES = {
     "goose": "bin/goose",
     "gptme": "bin/gptme",
     "hermes": "bin/hermes",
-    "kilo": "node_modules/.bin/kilo",
+    "kilo": "bin/kilo",
     "openhands": "bin/openhands",
 }
 
