@@ -54,11 +54,6 @@ def block(rows: Sequence[str]) -> str:
     return "\n".join(row[margin:] for row in kept)
 
 
-def compact(text: str) -> str:
-    """For a notification: without its empty rows."""
-    return "\n".join(row for row in text.split("\n") if row.strip())
-
-
 def logical_rows(view: View, rows: Sequence[str], first: int, end: int) -> list[str]:
     """These rows, joined where the terminal wrapped them."""
     spaced = dict(view.spaced)

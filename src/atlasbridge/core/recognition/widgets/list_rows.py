@@ -262,9 +262,13 @@ def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
 
 def odd_bar(looks: list[int]) -> int:
     """The one of three or more with a ground of its own."""
-    bars = [look >> BACKGROUND or look & REVERSE for look in looks]
+    bars = [ground_of(look) for look in looks]
     lit = [at for at, bar in enumerate(bars) if bars.count(bar) == 1]
     return lit[0] if len(lit) == 1 and len(set(bars)) == 2 else -1
+
+
+def ground_of(style: int) -> int:
+    return style >> BACKGROUND or style & REVERSE
 
 
 def _weight(style: int) -> int:

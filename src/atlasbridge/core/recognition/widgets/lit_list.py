@@ -13,8 +13,9 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked, question_above, question_in_box
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding
+from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding, unclear
 from atlasbridge.core.recognition.widgets.list_rows import ARROWS, Item, Menu, find_numbered, odd_bar
+from atlasbridge.core.recognition.widgets.side_by_side import lit_words_in
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
@@ -24,8 +25,6 @@ _PUSHED = lazy(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
 _RULE = MenuRule("lit-list", score=numbers.SURE)
 _COUNTED_RULE = MenuRule("lit-numbers", score=numbers.SURE)
 _BAR_RULE = MenuRule("button-bar", score=numbers.SURE, across=True)
-_WORDS = lazy(r"[^\W\d_]\w*(?: \w+)*")
-_APART = lazy(r"(?<!\S)[^\W\d_]\w*(?: \w+)?(?=\s{3}|\s*$)")
 _BUTTON = lazy(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
 _BULLETED = lazy(r"^\s*(?:[*+•●]|[-=]{1,2}>|>{2,3})\s*(?P<label>\w.*)$")
 
@@ -47,13 +46,13 @@ def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | 
 
 def _in_the_text(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """Below the lines that were written before: only where the cursor stands in the list itself."""
-    menu, rule = find_lit_here(view), _RULE
-    if menu is None:
-        menu, rule = find_words_here(view), _BAR_RULE
+    menu = find_lit_here(view)
     if menu is None or dialect.idles or facts.canonical is not False:
         return None
-    asked = question_above(view, menu.top)
-    return menu_finding(view, menu, rule, asked, dialect) if asked.text else None
+    asked, lit = question_above(view, menu.top), menu.items[menu.current]
+    if not view.cursor_visible and lit.col and view.style(lit.row, lit.col - 1) & REVERSE:
+        return unclear(_RULE, asked)  # the room in front may be for marks: then Enter sends those, and takes no row
+    return menu_finding(view, menu, _RULE, asked, dialect) if asked.text else None
 
 
 def find_lit_here(view: View) -> Menu | None:
@@ -71,14 +70,6 @@ def _with_one_lit(view: View, items: list[Item]) -> Menu | None:
     return Menu(tuple(items), lit[0], "colour") if len(items) >= 2 and len(lit) == 1 else None
 
 
-def find_words_here(view: View) -> Menu | None:
-    """Words side by side in the last row, one of them reversed, and the cursor in front of them."""
-    at = view.row
-    found = [Item(at, match.start(), match.group()) for match in _WORDS.finditer(view.lines[at])]
-    ahead = found and view.col <= found[0].col and at == view.bottom()
-    return _with_one_lit(view, found) if ahead else None
-
-
 def find_button_bar(view: View) -> Menu | None:
     """`[ New ]  [ Quit ]  [ Help ]` near the foot of the screen, one of them reversed."""
     for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
@@ -92,10 +83,8 @@ def find_button_bar(view: View) -> Menu | None:
 def _plain_bar(view: View) -> Menu | None:
     """`Quit     Cancel` and hardly anything else on the screen, one of them reversed."""
     rows = [at for at, line in enumerate(unframed(view.lines)) if line.strip()]
-    at = rows[-1] if rows else 0
-    found = [Item(at, match.start(), match.group()) for match in _APART.finditer(unframed(view.lines)[at])]
-    few = len(rows) - 1 <= numbers.LIT_OTHER_ROWS and not view.cursor_visible
-    return _with_one_lit(view, found) if few else None
+    few = 0 < len(rows) <= numbers.LIT_OTHER_ROWS + 1 and not view.cursor_visible
+    return lit_words_in(view, rows[-1]) if few else None
 
 
 def find_lit_list(view: View) -> Menu | None:

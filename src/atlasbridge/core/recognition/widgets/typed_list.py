@@ -13,9 +13,9 @@ from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import block, compact, question_above
+from atlasbridge.core.recognition.asked import block, question_above
 from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.finding import Facts, Finding, compact
 from atlasbridge.core.recognition.kinds import asks_to_choose, choice_of, refuses
 from atlasbridge.core.recognition.widgets.line_finding import _BARE, Line, default_in, is_shell, line_finding, typed_key
 from atlasbridge.core.screen.frames import is_drawn, unframed
