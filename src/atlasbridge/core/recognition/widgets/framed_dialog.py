@@ -17,9 +17,9 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked, block, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding, compact
-from atlasbridge.core.recognition.kinds import asks_for_secret, choice_of
+from atlasbridge.core.recognition.kinds import asks_for_secret
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE
-from atlasbridge.core.recognition.widgets.list_finding import menu_finding, move_steps
+from atlasbridge.core.recognition.widgets.list_finding import as_yes_no, menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, odd_one
 from atlasbridge.core.screen.frames import Frame, find_frames, inside, is_drawn, unframed
 from atlasbridge.core.screen.style import REVERSE
@@ -36,7 +36,8 @@ _NO_ROW = lazy(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # ru
 _SCROLL_MARK = lazy(r"(?<=\S)\s{2,}+[\^v↑↓▲▼▮▯▒░█#]$")
 _BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)++")  # of a tree, in front of what grows there
 _POINTED = lazy(r"[❯›»▸▶►⏵‣➜➤⮞>]\s\S")
-BOX_LIST = MenuRule("box-list")
+_BOX_LIST = MenuRule("box-list")
+_BUTTONS = MenuRule("box-buttons", across=True)
 
 
 def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -55,7 +56,7 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if listed is not None and focus and listed.items[0].box:
         return focused_list(view, listed, text, frame, dialect)
     if listed is not None and not (field and view.row not in {item.row for item in listed.items}):
-        return replace(menu_finding(view, listed, BOX_LIST, Asked(text, frame.top), dialect), score=numbers.SURE)
+        return replace(menu_finding(view, listed, _BOX_LIST, Asked(text, frame.top), dialect), score=numbers.SURE)
     typed_into = boxed_finding("box-input", PromptType.TYPE_FREE_TEXT, text, frame)
     if sheet:
         return boxed_finding("box-sheet", PromptType.TYPE_UNKNOWN, text or words, frame)
@@ -109,15 +110,10 @@ def boxed_finding(rule: str, kind: PromptType, text: str, frame: Frame) -> Findi
 
 
 def words_of(view: View, frame: Frame, buttons: list[Item], listed: Menu | None, field_row: int) -> str:
-    title = _title(view.lines[frame.top][frame.left : frame.right])
+    edge = view.lines[frame.top][frame.left : frame.right]
+    title = edge[1:].strip(" q|" if edge[:1] == "l" else " ─━═┤├┐╮╗┓+|-")
     text = "\n".join(part for part in (title, _text_of(view, buttons, listed, frame, field_row)) if part)
     return text or question_above(view, frame.top).text
-
-
-def _title(edge: str) -> str:
-    """The words in the upper edge of a box."""
-    bars = " q|" if edge[:1] == "l" else " ─━═┤├┐╮╗┓+|-"
-    return edge[1:].strip(bars)
 
 
 def _text_of(view: View, buttons: list[Item], listed: Menu | None, frame: Frame, field_row: int) -> str:
@@ -149,16 +145,11 @@ def find_buttons(view: View, frame: Frame) -> list[Item]:
     """The lowest row of `<Yes>  <No>`, of `[ Yes ]  [ No ]`, or of words side by side of which one is highlighted."""
     for at in range(frame.bottom - 1, frame.top, -1):
         line = view.lines[at]
-        found = [
-            Item(at, match.start(1) if match[1] else match.start(2), (match[1] or match[2]).strip())
-            for match in _BUTTON.finditer(line, frame.left, min(frame.right + 1, len(line)))
-            if (match[1] or match[2]).strip()
-        ]
+        marked = _BUTTON.finditer(line, frame.left, min(frame.right + 1, len(line)))
+        found = [Item(at, match.start(match.lastindex or 1), match[match.lastindex or 1]) for match in marked]
+        found = found or _plain_buttons(view, at, frame)
         if found:
             return found
-        plain = _plain_buttons(view, at, frame)
-        if plain:
-            return plain
     return []
 
 
@@ -190,17 +181,9 @@ def _plain_buttons(view: View, at: int, frame: Frame) -> list[Item]:
 
 
 def buttons_finding(view: View, buttons: list[Item], text: str, frame: Frame, dialect: Dialect) -> Finding:
-    current = current_button(view, buttons)
-    names = [item.label.lower() for item in buttons]
-    yes_no = names in (["yes", "no"], ["no", "yes"])
-    choices = []
-    for at, item in enumerate(buttons):
-        value = item.label.lower()[0] if yes_no else str(at + 1)
-        steps = (*move_steps(view, current, at, True, item.label), Step(ENTER))
-        choices.append(choice_of(value, item.label, steps, dialect, default=at == current))
-    kind = PromptType.TYPE_YES_NO if yes_no else PromptType.TYPE_MULTIPLE_CHOICE
-    core = text + "\0" + "\0".join(names)
-    return replace(boxed_finding("box-buttons", kind, text, frame), core=core, choices=tuple(choices))
+    row = Menu(tuple(buttons), current_button(view, buttons), "colour")
+    found = menu_finding(view, row, _BUTTONS, Asked(text, frame.top), dialect)
+    return as_yes_no(replace(found, constraints={}))
 
 
 def current_button(view: View, buttons: list[Item]) -> int:
@@ -249,7 +232,8 @@ def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
     for group in map(_without_bar, reversed(groups)):
         if len(group) >= 2:
             current = _current_row(view, group)
-            if current >= 0 and _same_width(group) and not any("│" in item.label for item in group):
+            aligned = len({item.col for item in group}) == 1 or all(len(item.label) < 24 for item in group)
+            if current >= 0 and aligned and not any("│" in item.label for item in group):
                 return Menu(tuple(group), current, "colour")
             if not buttons:
                 return None  # what stands above the lowest rows is what is asked
@@ -282,21 +266,12 @@ def _list_item(at: int, column: int, text: str) -> Item:
     return Item(at, col, label or text, box=box[1] if box else "")
 
 
-def _same_width(group: list[Item]) -> bool:
-    columns = {item.col for item in group}
-    return len(columns) == 1 or all(len(item.label) < 24 for item in group)
-
-
 def focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Dialect) -> Finding:
     """prompt_toolkit's lists: Enter only marks; the focus must go to the first button and Enter again."""
-    found = menu_finding(view, listed, BOX_LIST, Asked(text, frame.top), dialect)
+    found = menu_finding(view, listed, _BOX_LIST, Asked(text, frame.top), dialect)
     leave = (Step(b"\t", When.CHANGED), Step(ENTER))
     if found.constraints.get("multi_select"):
         return replace(found, end_steps=leave)
-    choices = tuple(
-        replace(choice, steps=(*(step for step in choice.steps[:-1]), Step(b" ", When.DRAINED), *leave))
-        if choice.steps
-        else choice
-        for choice in found.choices
-    )
+    marks = (Step(b" ", When.DRAINED), *leave)
+    choices = tuple(replace(one, steps=(*one.steps[:-1], *marks) if one.steps else ()) for one in found.choices)
     return replace(found, choices=choices)

@@ -83,6 +83,14 @@ def _goes_on(line: str) -> bool:
     return _MORE_SIGN.search(line) is not None and _MORE.search(line) is not None
 
 
+def as_yes_no(found: Finding) -> Finding:
+    """A menu of yes and no and nothing else is answered by y and n."""
+    if sorted(choice.label.lower() for choice in found.choices) != ["no", "yes"]:
+        return found
+    choices = tuple(replace(choice, value=choice.label.lower()[0]) for choice in found.choices)
+    return replace(found, type=PromptType.TYPE_YES_NO, choices=choices)
+
+
 def unclear(rule: MenuRule, asked: Asked) -> Finding:
     """A list of which cannot be told which keys take one of it."""
     return replace(to_look_at(rule.id, rule.score, asked.text, asked.row), whole=asked.whole)

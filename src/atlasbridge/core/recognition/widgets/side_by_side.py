@@ -10,18 +10,16 @@ import re
 from collections import Counter
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.kinds import decides
-from atlasbridge.core.recognition.widgets.list_finding import menu_finding, unclear
+from atlasbridge.core.recognition.widgets.list_finding import as_yes_no, menu_finding, unclear
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, ground_of, odd_one
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import is_dull
 from atlasbridge.core.screen.view import View
-from atlasbridge.core.values import replace
 
 _RADIO_IN_A_ROW = lazy(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
 _ASKS = lazy(r"[?:›»…‣]\s*$")
@@ -113,12 +111,7 @@ def recognise_side_by_side(view: View, facts: Facts, dialect: Dialect) -> Findin
     asked = question_above(view, menu.top)
     if menu.how == "colour":  # the question stands in the same row
         asked = Asked(view.lines[menu.top].strip(), menu.top)
-    found = menu_finding(view, menu, _ROW_RULE, asked, dialect)
-    names = [item.label.lower() for item in menu.items]
-    if sorted(names) != ["no", "yes"]:
-        return found
-    choices = tuple(replace(choice, value=choice.label.lower()[0]) for choice in found.choices)
-    return replace(found, type=PromptType.TYPE_YES_NO, choices=choices)
+    return as_yes_no(menu_finding(view, menu, _ROW_RULE, asked, dialect))
 
 
 def _recognise_words(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
