@@ -16,6 +16,31 @@ from tests.support.waiting import wait_for, written
 
 ASK = 'read -p "Continue? (y/n) " a; echo got=$a; sleep 0.3'
 
+# An editor of lines that takes digits alone: what it does not take it keeps, with the cursor back at its beginning.
+PICKY = r"""
+import os, tty
+tty.setraw(0)
+text, at = "", 0
+while True:
+    os.write(1, f"\x1b[2K\rNumber: {text}\x1b[{9 + at}G".encode())
+    key = os.read(0, 4096).decode()
+    while key:
+        if key.startswith("\x1b[3~"):
+            text, key = text[:at] + text[at + 1 :], key[4:]
+            continue
+        one, key = key[0], key[1:]
+        if one == "\r" and text.isdigit():
+            os.write(1, f"\r\ngot={text}\r\n".encode())
+            raise SystemExit
+        if one == "\r":
+            at = 0
+            os.write(1, b"\x1b[s\r\n\x1b[2Kdigits only\x1b[1A")
+        elif one == "\x7f":
+            text, at = text[: max(0, at - 1)] + text[at:], max(0, at - 1)
+        else:
+            text, at = text[:at] + one + text[at:], at + 1
+"""
+
 
 @pytest.fixture
 def operator(home: Path) -> Iterator[Operator]:
@@ -37,6 +62,21 @@ def test_a_reply_from_elsewhere_is_typed_once(home: Path, operator: Operator) ->
         terminal.type(b"mine\r")
         terminal.wait_for("then=mine")
         terminal.wait_exit()
+
+
+def test_an_answer_that_the_tool_keeps_and_does_not_take_is_still_there_and_goes_before_the_next(
+    home: Path, operator: Operator
+) -> None:
+    with run_in(home, sys.executable, "-c", PICKY, options=()) as terminal:
+        prompt = operator.open_prompt()
+        assert operator.reply(prompt["prompt_id"], "abc", "--text")[0] == 0
+        terminal.wait_for("digits only")
+        first = [prompt["prompt_id"]]
+        wait_for(lambda: [one["prompt_id"] for one in operator.approvals()] not in ([], first), "being asked anew")
+        assert "still_there" in operator.command("audit", "show").stdout
+        assert operator.reply(operator.open_prompt()["prompt_id"], "5", "--text")[0] == 0
+        terminal.wait_for("got=5")
+        assert "got=5abc" not in terminal.text()
 
 
 def test_the_address_of_the_page_is_shown_once(home: Path, operator: Operator) -> None:

@@ -41,7 +41,7 @@ GROUND = re.compile(
 )
 FACES = {
     "core/screen/": "core/screen/screen.py",
-    "core/recognition/widgets/": "core/recognition/finders.py",
+    "core/recognition/widgets/": "core/recognition/recognise.py",
     "os/tty/": "os/tty/linux.py",
     "core/store/": "core/store/ledger.py",
     "core/audit/": "core/store/ledger.py",

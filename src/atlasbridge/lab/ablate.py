@@ -21,10 +21,11 @@ from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.signals import Moment, Patience
 from atlasbridge.core.detection.verdict import Situation, decide_verdict
 from atlasbridge.core.patterns import Lazy, lazy
-from atlasbridge.core.recognition import finders, numbers
+from atlasbridge.core.recognition import numbers
+from atlasbridge.core.recognition import recognise as looking
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.recognise import recognise
+from atlasbridge.core.recognition.recognise import Finder, recognise
 from atlasbridge.core.recognition.widgets.ruled_region import stated
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
@@ -80,7 +81,7 @@ def weigh(pictures: Sequence[Picture]) -> Iterator[Weight]:
     for kind in KINDS:
         with _unspoken(kind):
             yield Weight("words", kind, _changed(pictures, usual, _seen(pictures, dialects)))
-    for finder in finders.FINDERS:
+    for finder in looking.FINDERS:
         with _unlooked(finder):
             yield Weight("finder", finder.widget, _changed(pictures, usual, _seen(pictures, dialects)))
     for name, places in _patterns():
@@ -122,14 +123,14 @@ def _unspoken(kind: str) -> Iterator[None]:
 
 
 @contextmanager
-def _unlooked(left_out: finders.Finder) -> Iterator[None]:
+def _unlooked(left_out: Finder) -> Iterator[None]:
     """As if nobody looked for this kind of widget."""
-    usual = finders.FINDERS
-    finders.FINDERS = tuple(one for one in usual if one is not left_out)
+    usual = looking.FINDERS
+    looking.FINDERS = tuple(one for one in usual if one is not left_out)
     try:
         yield
     finally:
-        finders.FINDERS = usual
+        looking.FINDERS = usual
 
 
 def _modules() -> list[ModuleType]:

@@ -20,6 +20,8 @@ from tests.support.playbook import (
 
 from atlasbridge.core.detection.commands import RaisePrompt, RequestWakeup
 from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState
+from atlasbridge.core.prompt.answer import encode_answer
+from atlasbridge.core.prompt.model import Answer, AnswerKind
 
 YES_NO = [
     "rm: remove regular file 'a.txt'? ",
@@ -321,3 +323,24 @@ def test_a_full_row_above_a_line_that_asks_for_text_is_not_a_part_of_it() -> Non
     play = Playbook(POLLING, cols=20) >> "\x1b[?2004hMade all of 20 files\nName of the next:  " >> 2.5
     play << Raised("free_text", "Name of the next:")
     assert play.prompt.question.split("\n")[-1] == "Name of the next:"
+
+
+REJECTED = "abc\x1b[12;1Hdigits only\x1b[1;{col}H"  # a line editor that keeps what it does not take, and says why below
+
+
+@pytest.mark.parametrize(("col", "clears"), [(9, b"\x1b[3~" * 3), (10, b"\x1b[3~" * 2 + b"\x7f"), (12, b"\x7f" * 3)])
+def test_an_answer_that_was_not_taken_is_asked_for_again_and_goes_first(col: int, clears: bytes) -> None:
+    play = Playbook(RAW) >> "Number: " >> 0.5 << Raised("free_text", "Number:")
+    first = play.prompt.digest
+    play.reply() >> REJECTED.format(col=col) >> 1.0 << Nothing()
+    play >> 3.0 << Raised("free_text", "Number:")
+    assert play.prompt.digest == first, "nothing came of the answer: it is still there"
+    assert play.detector.still_shows(first)
+    steps = encode_answer(play.prompt, Answer(AnswerKind.TEXT, "5"))
+    assert b"".join(step.keys for step in steps) == clears + b"5\r"
+
+
+def test_words_that_somebody_has_begun_and_gone_back_in_are_not_written_into() -> None:
+    play = Playbook(RAW) >> "Number: " >> 0.5 << Raised("free_text", "Number:")
+    play >> Keys("abc") >> "abc" >> 0.1 >> Keys("\x01") >> "\x1b[9G" >> 0.1
+    assert not play.detector.still_shows(play.prompt.digest)

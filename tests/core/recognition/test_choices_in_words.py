@@ -198,6 +198,12 @@ def test_the_highlight_is_seen_below_a_choice_that_cannot_be_taken() -> None:
     assert not is_highlighted(upon, "pnpm")
 
 
+def test_the_highlight_is_seen_of_two_words_that_fill_their_row() -> None:
+    lit = View(("Sure?", "Yes No"), 1, 0, cursor_visible=False, cols=6, styles=((), (32, 32, 32)))
+    assert is_highlighted(lit, "Yes", ("Yes", "No"))
+    assert not is_highlighted(lit, "No", ("Yes", "No"))
+
+
 def test_a_count_in_brackets_is_no_choice() -> None:
     Playbook() >> "[1/3] name (zed): " >> 0.2 << Raised("free_text", "name (zed):")
 

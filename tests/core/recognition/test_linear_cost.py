@@ -21,6 +21,8 @@ from atlasbridge.core import patterns
 from atlasbridge.core.recognition.dialect import Dialect, compiled
 from atlasbridge.core.recognition.finding import Facts
 from atlasbridge.core.recognition.recognise import recognise
+from atlasbridge.core.recognition.widgets import list_finding
+from atlasbridge.core.recognition.widgets.list_finding import move_steps
 from atlasbridge.core.screen.view import View, begins_with
 
 SMALL, LARGE = 250, 1000
@@ -269,3 +271,28 @@ def test_no_finder_goes_over_a_screen_again_and_again(name: str, facts: Facts) -
 
 def test_the_beginning_of_a_line_is_found_in_one_pass() -> None:
     assert too_steep([("begins_with", lambda text: begins_with(text, f"x{text}"))]) == []
+
+
+def test_the_ways_through_a_list_grow_with_it_and_not_with_its_square(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = {size: _steps_built(size, monkeypatch) for size in (15, 30, 60)}
+    assert counted[60] - counted[30] == 2 * (counted[30] - counted[15]) > 0
+
+
+def _steps_built(size: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """All steps that are made for a list of so many choices, and not only those that are kept."""
+    built = 0
+
+    def counting(*args: Any, **named: Any) -> tuple[Any, ...]:
+        nonlocal built
+        steps = move_steps(*args, **named)
+        built += len(steps)
+        return steps
+
+    with monkeypatch.context() as patched:
+        patched.setattr(list_finding, "move_steps", counting)
+        rows = ["Which one?", *(f"{'❯' if at == 0 else ' '} Choice {at}" for at in range(size))]
+        view = View(tuple(rows), size, 0, cursor_visible=False, cols=200)
+        found = recognise(view, Facts(canonical=False, echo=False), load_dialect("generic"))
+    assert found is not None
+    assert len(found.choices) == size
+    return built

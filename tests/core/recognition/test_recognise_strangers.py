@@ -31,6 +31,8 @@ CHOICES = [
     (ALTERNATE + "Choose a planet\n\n\x1b[44mMars\x1b[m\nVenus\nEarth" + HIDE, TICKING, "Earth", b"\x1b[B\x1b[B\r"),
     ("Where do you go?\n\n\x1b[7m North\x1b[m\n South\n East\r\x1b[2A", TICKING, "South", b"\x1b[B\r"),
     ("Choose:\n\x1b[7mFile\x1b[m  Edit  View\r", TICKING, "View", b"\x1b[C\x1b[C\r"),
+    ("Do what?\n\nDeploy  \x1b[42mRoll back\x1b[m  Drop all  Stop\x1b[3;9H", TICKING, "Drop all", b"\x1b[C\r"),
+    ("Go where?\n\n\x1b[7mA  B  \x1b[0;42mNorth-West\x1b[0;7m  South\x1b[m\x1b[3;7H", RAW, "South", b"\x1b[C\r"),
     (":: Select a fruit:\n   1 apple\n   2 fig\n   3 pear\n> ", READING, "pear", b"3\r"),
     (ALTERNATE + "Choose (space marks):\n\n* ( ) Java\n  ( ) Rust\n  ( ) Go" + HIDE, RAW, "1,3", b" \x1b[B\x1b[B \r"),
     (ALTERNATE + "Really quit?\n\n  \x1b[7m Quit \x1b[m      Cancel\x1b[H" + HIDE, TICKING, "Quit", b"\r"),
@@ -56,6 +58,22 @@ CHOICES = [
 def test_a_choice_is_offered_and_taken(drawn: str, probe: ProbeAnswer, said: str, keys: bytes) -> None:
     play = Playbook(probe) >> drawn >> 1.0 << Raised("multiple_choice")
     assert typed(play, said) == keys
+
+
+LEFT_TO_A_PERSON = {
+    "a grid": "Choose a city:\n\n\x1b[7m Paris     \x1b[m Berlin     Lisbon\n Rome       Madrid     Vienna\n\x1b[3;1H",
+    "room for marks": "Which ones?\n\x1b[7m olives  \x1b[m\n cheese\n ham\n mushroom\x1b[2;1H" + HIDE,
+}
+
+
+@pytest.mark.parametrize("drawn", LEFT_TO_A_PERSON.values(), ids=LEFT_TO_A_PERSON)
+def test_a_menu_whose_keys_cannot_be_seen_takes_no_enter(drawn: str) -> None:
+    play = Playbook(RAW) >> drawn >> 1.0 << Raised("unknown")
+    assert not play.prompt.choices
+
+
+def test_words_in_a_row_of_which_a_caret_covers_one_letter_are_no_menu() -> None:
+    Playbook(RAW) >> "Name?\n\nhello  \x1b[7mw\x1b[morld  again\x1b[3;8H" >> 1.0 << Raised("free_text")
 
 
 YES_NO = [

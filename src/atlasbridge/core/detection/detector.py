@@ -131,7 +131,7 @@ class Detector:
             return None
         if found.constraints.get("idle") and self._tool_works(found, self.eye.look()):
             return None
-        return None if found.filled != opened.found.filled or self._asks_of_another(found) else found
+        return found if opened.is_untouched(found, self.eye.look()) and not self._asks_of_another(found) else None
 
     def _asks_of_another(self, found: Finding) -> bool:
         """The same words, but about something else than the person was shown: what stands above them has changed, the
@@ -285,10 +285,11 @@ class Detector:
             return []
         echoed = bool(self._facts.canonical and self._facts.echo) and self.eye.last_output > answered.at
         since = self.eye.last_output if echoed else self.eye.key_since  # an echo is gone only from a line drawn anew
-        again = not found.structural and opened.is_its_line(found) and (echoed or self.eye.key != answered.key)
-        if again and now - since >= self.settings.patience.settle_s:
+        anew = (echoed or self.eye.key != answered.key) and opened.is_its_line(found, self.eye.look())
+        if anew and not found.structural and now - since >= self.settings.patience.settle_s:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:
+            self.eye.remember_rejected(opened.behind)
             self._open, self._answered = None, None
         return []
 
@@ -321,7 +322,7 @@ class Detector:
         said_idle = bool(found.constraints.get("idle")) and (self.tool.state == "idle" or self.dialect.says_busy)
         self.despite_busy |= said_idle or self._own_dialog(found, view)
         self.tool.raised(shown, now)
-        self._open = OpenPrompt.of(prompt, found, self.eye.place(found), self._facts)
+        self._open = OpenPrompt.of(prompt, found, self.eye.place(found), self._facts, view)
         self._lines_since, self._answered = 0, None
         self._sent = self._resized = self._keys_since_raise = False
         return [RaisePrompt(prompt)]

@@ -12,7 +12,9 @@ from itertools import pairwise, zip_longest
 from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.picture import digest_of, picture_key
 from atlasbridge.core.detection.signals import Moment
+from atlasbridge.core.prompt.keys import NAMED
 from atlasbridge.core.prompt.model import PromptType
+from atlasbridge.core.prompt.step import Stands, Step
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
@@ -40,7 +42,8 @@ class Eye:
         self._seen_views: deque[View] = deque(maxlen=2)  # as it was at the last changes
         self._changes: deque[float] = deque(maxlen=4)
         self._answered: tuple[str, ...] = ()  # the last lines that have had their answer
-        self._pictured: tuple[tuple[int, str, tuple[str, ...]], View] | None = None
+        self._rejected = ""  # words of an answer that was not taken, right behind the cursor
+        self._pictured: tuple[tuple[int, str, tuple[str, ...], str], View] | None = None
         self._known: dict[Facts, Finding | None] = {}  # what the picture shows, by what is known of the terminal
 
     def open(self, now: float) -> None:
@@ -57,7 +60,7 @@ class Eye:
 
     def look(self) -> View:
         """A picture is made once for every state of the screen: most looks find it unchanged."""
-        state = (self.screen.version, self.screen.title, self._answered)
+        state = (self.screen.version, self.screen.title, self._answered, self._rejected)
         if self._pictured is None or self._pictured[0] != state:
             self._pictured = (state, replace(View.of(self.screen), answered=self._answered))
             self._known.clear()
@@ -69,7 +72,8 @@ class Eye:
             found = recognise(view, facts, self.dialect)
             if found and facts.blind and found.score < self._threshold and not found.structural:
                 found = replace(found, type=PromptType.TYPE_UNKNOWN)  # perhaps it only pauses: a person must look
-            self._known[facts] = found
+            rejected = found and self._rejected and view.behind_cursor() == self._rejected
+            self._known[facts] = emptied(found, view) if found and rejected else found
         return self._known[facts]
 
     def notice_change(self) -> bool:
@@ -112,6 +116,11 @@ class Eye:
         if line:
             self._answered = (*self._answered[1 - KEPT_ANSWERS :], line)
 
+    def remember_rejected(self, behind: str) -> None:
+        """The answer to a line had no effect: what now stands behind the cursor, and did not before, is left of it."""
+        words = self.look().behind_cursor()
+        self._rejected = words if words != behind else ""
+
     def forget_rhythm(self) -> None:
         """What moves because of keys has no rhythm of its own."""
         self._changes.clear()
@@ -145,6 +154,15 @@ def blinks(before: View, one: View, other: View) -> bool:
     changed = [at for at, (had, has) in enumerate(pairs) if had != has]
     drawn = [at for at in changed if text[at : at + 1].strip()]
     return len(drawn) <= 1 and (len(changed) == 1 or before.styles == other.styles)
+
+
+def emptied(found: Finding, view: View) -> Finding:
+    """The line with keys that first take away what stands behind the cursor, and are seen to have done so."""
+    words = view.behind_cursor()
+    before = view.lines[view.row].removesuffix(view.after_cursor())
+    clear = Step(NAMED["delete"] * len(words), Stands(f"{before} "))
+    choices = tuple(replace(one, steps=(clear, *one.steps)) if one.steps else one for one in found.choices)
+    return replace(found, text_steps=(clear, *found.text_steps), choices=choices)
 
 
 def facts_of(probe: ProbeAnswer, row: int) -> Facts:

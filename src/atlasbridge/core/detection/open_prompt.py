@@ -8,6 +8,7 @@ from __future__ import annotations
 from atlasbridge.core.detection.picture import digest_of, rewrapped
 from atlasbridge.core.prompt.model import Prompt
 from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
 
 LEAST_LEFT = 40  # characters by which a question is still known when its first rows are gone
@@ -20,10 +21,11 @@ class OpenPrompt:
     place: int  # the line it stands in, counted from the first that was ever on the screen
     facts: Facts  # about the terminal, when it was raised
     wrap: str  # its digest, however a window wraps it
+    behind: str  # what stands right behind the cursor
 
     @staticmethod
-    def of(prompt: Prompt, found: Finding, place: int, facts: Facts) -> OpenPrompt:
-        return OpenPrompt(prompt, found, place, facts, rewrapped(found))
+    def of(prompt: Prompt, found: Finding, place: int, facts: Facts, view: View) -> OpenPrompt:
+        return OpenPrompt(prompt, found, place, facts, rewrapped(found), view.behind_cursor())
 
     def has_digest(self, found: Finding, resized: bool) -> bool:
         """The same to the last blank; after the window was resized, also wrapped in another way."""
@@ -32,9 +34,14 @@ class OpenPrompt:
     def same_words_above(self, found: Finding, resized: bool) -> bool:
         return found.question == self.found.question or (resized and rewrapped(found) == self.wrap)
 
-    def is_its_line(self, found: Finding) -> bool:
+    def is_its_line(self, found: Finding, view: View) -> bool:
         """Nothing stands in its line that did not stand there when it was raised."""
-        return found.core == self.found.core and found.filled == self.found.filled
+        return found.core == self.found.core and self.is_untouched(found, view)
+
+    def is_untouched(self, found: Finding, view: View) -> bool:
+        """Nobody has written anything, before the cursor or, gone back in it, behind it.  Hints of a box change."""
+        drawn = found.structural or found.constraints.get("idle")
+        return found.filled == self.found.filled and bool(drawn or view.behind_cursor() == self.behind)
 
     def is_answered_in(self, found: Finding) -> bool:
         """The tool's own dialog with our words in one of its choices, until the tool takes them."""

@@ -54,11 +54,6 @@ def block(rows: Sequence[str]) -> str:
     return "\n".join(row[margin:] for row in kept)
 
 
-def compact(text: str) -> str:
-    """For a notification: without its empty rows."""
-    return "\n".join(row for row in text.split("\n") if row.strip())
-
-
 def logical_rows(view: View, rows: Sequence[str], first: int, end: int) -> list[str]:
     """These rows, joined where the terminal wrapped them."""
     spaced = dict(view.spaced)
@@ -88,8 +83,8 @@ def dialog_above(view: View, top: int, rule: MenuRule) -> Asked | None:
     if first < 0 and not gone:
         return None
     first = max(first, 0)
-    if rule.boxed:
-        rows = _unboxed(rows, first, top)
+    box = own_box(rows, first, top) if rule.boxed else None
+    rows = without(rows, box) if box else rows  # the lines of the tool's own box are no text
     taken = logical_rows(view, rows, first, top)
     margin = min((_indent(row) for row in taken if row.strip() and not is_rule(row)), default=0)
     kept = [row for row in taken if not (is_rule(row) and _indent(row) < max(1, margin))]
@@ -136,12 +131,6 @@ def own_box(rows: tuple[str, ...], first: int, end: int) -> Frame | None:
     return max(frames, key=lambda frame: (frame.right - frame.left, frame.top), default=None)
 
 
-def _unboxed(rows: tuple[str, ...], first: int, end: int) -> tuple[str, ...]:
-    """The lines of the tool's own box are no text."""
-    frame = own_box(rows, first, end)
-    return without(rows, frame) if frame else rows
-
-
 def question_above(view: View, top: int) -> Asked:
     """The words above a menu: its paragraph, and the one before when that is the question."""
     rows = peeled(view.lines, top)
@@ -163,9 +152,8 @@ def question_above(view: View, top: int) -> Asked:
         if size > numbers.ENOUGH:
             break
     text = block(logical_rows(view, rows, first, top))
-    missing = (
-        size > numbers.ENOUGH or _may_go_on(view, first) or _lacks(view, first, top) or _more_above(view, rows, first)
-    )
+    gone = first == 0 and view.scrolled > 0  # what stood above the first row
+    missing = size > numbers.ENOUGH or gone or _lacks(view, first, top) or _more_above(view, rows, first)
     return Asked(text, row, not missing and not leaves_out(text))
 
 
@@ -195,11 +183,6 @@ def _more_above(view: View, rows: Sequence[str], first: int) -> bool:
 def _divides(view: View, row: str) -> bool:
     """A bar from one side of the screen to the other."""
     return is_rule(row) and len(row.strip()) >= view.cols - numbers.MARGIN
-
-
-def _may_go_on(view: View, first: int) -> bool:
-    """The text begins in the first row of a screen that has scrolled: what stood above it is gone."""
-    return first == 0 and view.scrolled > 0
 
 
 def stands_first(view: View, row: int) -> bool:

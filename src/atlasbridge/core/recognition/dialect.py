@@ -303,10 +303,8 @@ class _Reader:
         for key, allowed in (("region", REGIONS), ("type", TYPES), ("choose", CHOOSE), ("kind", KINDS)):
             if key in table and table[key] not in allowed:
                 raise self.fail(needle, f"`{key}` is {table[key]!r}; allowed are {', '.join(allowed)}", number)
-        try:
-            return kind(**{**fixed, **table})
-        except TypeError:
-            lacking = ", ".join(
-                name for name in ("id", "pattern", "type", "menus", "kind") if name in kinds and name not in table
-            )
-            raise self.fail(needle, f"[[{section}]] number {number + 1} lacks {lacking}", number) from None
+        required = ("id", "pattern", "type", "menus", "kind")
+        lacking = ", ".join(name for name in required if name in kinds and name not in table)
+        if lacking:
+            raise self.fail(needle, f"[[{section}]] number {number + 1} lacks {lacking}", number)
+        return kind(**{**fixed, **table})

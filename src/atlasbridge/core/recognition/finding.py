@@ -10,7 +10,7 @@ from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import EXCERPT_LIMIT, Choice, PromptType
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.prompt.subject import Subject
-from atlasbridge.core.values import field, frozen
+from atlasbridge.core.values import field, frozen, replace
 
 DRAWN_FIELD = "drawn-field"  # something to type into is on the screen, and nobody knows what for
 ASKS_ABROAD = "asks-abroad"  # yes or no in words alone: which key says it is a good guess, no more
@@ -71,6 +71,19 @@ class Finding:
 def typed_line(words: str) -> tuple[Step, ...]:
     """A word and its Enter as two events, as raw programs need them; a line discipline does not mind."""
     return (Step(words.encode(), When.DRAINED), Step(ENTER))
+
+
+def to_look_at(rule: str, score: float, question: str, row: int, core: str = "") -> Finding:
+    """Something asks, and nobody can tell which keys would say what: a person must look."""
+    kind = PromptType.TYPE_UNKNOWN
+    said = compact(question).strip()
+    found = Finding(rule, kind, score, said, core or question, row, line_mode=False, structural=True)
+    return replace(found, question=question)
+
+
+def compact(text: str) -> str:
+    """For a notification: without its empty rows."""
+    return "\n".join(row for row in text.split("\n") if row.strip())
 
 
 def cut(text: str) -> str:

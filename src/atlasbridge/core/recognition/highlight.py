@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 
 from atlasbridge.core.recognition.widgets.field_rows import find_form
-from atlasbridge.core.recognition.widgets.filtered_list import find_below, find_counted
-from atlasbridge.core.recognition.widgets.framed_dialog import find_frame
-from atlasbridge.core.recognition.widgets.framed_parts import current_button, find_buttons, find_list
+from atlasbridge.core.recognition.widgets.framed_dialog import current_button, find_buttons, find_frame, find_list
 from atlasbridge.core.recognition.widgets.list_rows import (
     Item,
     Menu,
@@ -19,7 +17,7 @@ from atlasbridge.core.recognition.widgets.list_rows import (
     read_row,
     row_pattern,
 )
-from atlasbridge.core.recognition.widgets.lit_list import find_lit_here, find_lit_list, find_marked, find_words_here
+from atlasbridge.core.recognition.widgets.lit_list import LIT
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across, find_lit_words, find_row
 from atlasbridge.core.screen.frames import unframed
@@ -107,11 +105,8 @@ def _menus(view: View) -> Iterator[Menu]:
         if len(buttons) >= 2:
             yield Menu(tuple(buttons), current_button(view, buttons), "colour")
     pointed, counted = partial(find_menu, pointers=POINTERS), partial(find_numbered, pointers=POINTERS)
-    others = (find_below, find_marked, find_counted, find_lit_list, find_lit_here, find_words_here)
-    for finder in (pointed, counted, find_row, find_lit_words, *others):
-        menu = finder(view)
-        if menu is not None:
-            yield menu
+    finders = (pointed, counted, find_row, find_lit_words, *LIT)
+    yield from filter(None, (find(view) for find in finders))
 
 
 def _alike(have: str, wanted: str) -> bool:

@@ -27,6 +27,11 @@ def is_always(label: str, dialect: Dialect) -> bool:
     return matches_any(dialect.always, label) or vocabulary.speaks("always", "labels", label)
 
 
+def decides(labels: list[str], dialect: Dialect) -> bool:
+    """One of them refuses and another agrees: words that stand side by side for another reason do not."""
+    return any(refuses(one, dialect) for one in labels) and any(vocabulary.begins("agree", one) for one in labels)
+
+
 def choice_of(value: str, label: str, steps: tuple[Step, ...], dialect: Dialect, default: bool = False) -> Choice:
     return Choice(value, label, steps, refuses(label, dialect), is_always(label, dialect), default)
 

@@ -127,6 +127,11 @@ class View:
     def after_cursor(self) -> str:
         return self.lines[self.row][len(self._before()) :].strip()
 
+    def behind_cursor(self) -> str:
+        """The words right behind the cursor, up to a wider gap: of an answer, or of a hint what may be typed."""
+        rest = self.lines[self.row][len(self._before()) :] if self.cursor_visible else ""
+        return rest.partition("  ")[0].rstrip()
+
     def _before(self) -> str:
         return self.lines[self.row].ljust(self.col)[: self.col] if self.before is None else self.before
 

@@ -16,11 +16,11 @@ from atlasbridge.core.prompt.keys import ENTER, NAMED, arrow
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Reach, Stands, Step, When
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import block, compact, question_above
+from atlasbridge.core.recognition.asked import block, question_above
 from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding
+from atlasbridge.core.recognition.finding import DRAWN_FIELD, Facts, Finding, compact
 from atlasbridge.core.recognition.kinds import asks_for_secret
-from atlasbridge.core.recognition.widgets.framed_parts import find_buttons
+from atlasbridge.core.recognition.widgets.framed_dialog import find_buttons
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.list_rows import odd_bar, odd_one
@@ -111,31 +111,26 @@ def recognise_drawn_field(view: View, facts: Facts, dialect: Dialect) -> Finding
 
 def recognise_form(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     form = find_form(view)
-    frames = _frames_around(view, form) if form else 0
+    rows = range(form.rows[0].row, form.rows[-1].row + 1) if form else range(0)
+    frames = sum(one.top < rows.start and rows.stop <= one.bottom for one in find_frames(view.lines))
     if form is None or not (frames or (view.alternate and form.sends)):
         return None
     boxes = any(_BOXED.match(one.value) for one in form.rows)  # words are not typed into those
     certain = form.sends and not boxes and not any(asks_for_secret(f"{one.label}:", dialect) for one in form.rows)
-    first = form.rows[0].row
-    above = question_above(view, first)
-    rows = [unframed(view.lines)[one.row] for one in form.rows]
-    question = "\n".join(part for part in (above.text, block(rows)) if part)
+    above = question_above(view, rows.start)
+    own = block([unframed(view.lines)[one.row] for one in form.rows])
+    question = "\n".join(part for part in (above.text, own) if part)
     labels = [one.label for one in form.rows]
     leaves = NAMED["tab"] if frames > 1 else arrow("down", view.application_cursor)  # fields in a frame of their own
     core = "\0".join((above.text, *labels, form.sends))
     kind = PromptType.TYPE_FREE_TEXT if certain else PromptType.TYPE_UNKNOWN
     return Finding(
-        "form", kind, numbers.SURE, compact(question), core, first,
+        "form", kind, numbers.SURE, compact(question), core, rows.start,
         constraints={"fields": labels}, line_mode=False, filled="\n".join(one.value for one in form.rows),
         structural=True, question=question, whole=above.whole,
         fields=tuple(_field(view, form, at) for at in range(len(form.rows))) if certain else (),
         end_steps=(Step(leaves, Reach(form.sends)), Step(ENTER)) if certain else (),
     )  # fmt: skip
-
-
-def _frames_around(view: View, form: Form) -> int:
-    top, bottom = form.rows[0].row, form.rows[-1].row
-    return sum(one.top < top and bottom < one.bottom for one in find_frames(view.lines))
 
 
 def _field(view: View, form: Form, at: int) -> FormField:

@@ -1,24 +1,43 @@
-"""A framed dialog of a full-screen program: which frame, its words, and what it holds: buttons, a list, a field."""
+"""A framed dialog of a full-screen program: which frame, its words, and what it holds: buttons, a list, a field.
+
+Buttons stand side by side at the foot of a box, `<Yes>  <No>`, `[ OK ]`, or words of which one is lit; against: a word
+in brackets that is no button's name, tags in a text.  A list in a box has one row in another colour, or boxes.
+Answered by arrows that are seen to arrive, and Enter.
+"""
 
 from __future__ import annotations
 
 import re
 
+from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import Asked
-from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.asked import Asked, block, question_above
+from atlasbridge.core.recognition.dialect import Dialect, MenuRule
+from atlasbridge.core.recognition.finding import Facts, Finding, compact
 from atlasbridge.core.recognition.kinds import asks_for_secret
-from atlasbridge.core.recognition.widgets import framed_parts as parts
 from atlasbridge.core.recognition.widgets.line_finding import BACKSPACE
-from atlasbridge.core.recognition.widgets.list_finding import menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import Item
-from atlasbridge.core.screen.frames import Frame, find_frames, inside, unframed
+from atlasbridge.core.recognition.widgets.list_finding import as_yes_no, menu_finding
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, odd_one
+from atlasbridge.core.screen.frames import Frame, find_frames, inside, is_drawn, unframed
+from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
+from atlasbridge.core.vocabulary import answers_as
+
+_LABEL = lazy(r"[^:]+:(?=\s|_|$)")  # of a field, in its row
+_BUTTON = lazy(r"<\s*+([^<>\s](?:[^<>]{0,22}?[^<>\s])?)\s*+>|\[\s++([^\[\]\s](?:[^\[\]]{0,22}?[^\[\]\s])?)\s++\]")
+_WORDS = lazy(r"\S+(?: \S+)*")
+_ALONE = lazy(r"ok|okay|continue|close|done|dismiss|got it", re.IGNORECASE)
+_OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|apply|submit", re.IGNORECASE)
+_NO_ROW = lazy(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
+_SCROLL_MARK = lazy(r"(?<=\S)\s{2,}+[\^v↑↓▲▼▮▯▒░█#]$")
+_BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)++")  # of a tree, in front of what grows there
+_POINTED = lazy(r"[❯›»▸▶►⏵‣➜➤⮞>]\s\S")
+_BOX_LIST = MenuRule("box-list")
+_BUTTONS = MenuRule("box-buttons", across=True)
 
 
 def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -26,36 +45,37 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if frame is None:
         return None
     words = " ".join(" ".join(line.split()) for line in inside(unframed(view.lines), frame))
-    buttons = parts.find_buttons(view, frame)
-    listed = parts.find_list(view, frame, buttons)
+    buttons = find_buttons(view, frame)
+    listed = find_list(view, frame, buttons)
     field = is_field(view, frame, buttons) and view.cursor_visible
     sheet = field and is_sheet(view, frame)
     if not buttons and not view.alternate and view.bottom() - frame.bottom > numbers.FOOT_ROWS:
         return None  # it was said, as a welcome is, and much has been said since
-    text = parts.words_of(view, frame, buttons, listed, view.row if field and not sheet and listed is None else -1)
+    text = words_of(view, frame, buttons, listed, view.row if field and not sheet and listed is None else -1)
     focus = re.search(r"[─━]\| .* \|[─━]", view.lines[frame.top]) is not None  # drawn by prompt_toolkit
     if listed is not None and focus and listed.items[0].box:
-        return parts.focused_list(view, listed, text, frame, dialect)
+        return focused_list(view, listed, text, frame, dialect)
     if listed is not None and not (field and view.row not in {item.row for item in listed.items}):
-        return replace(menu_finding(view, listed, parts.BOX_LIST, Asked(text, frame.top), dialect), score=numbers.SURE)
+        return replace(menu_finding(view, listed, _BOX_LIST, Asked(text, frame.top), dialect), score=numbers.SURE)
+    typed_into = boxed_finding("box-input", PromptType.TYPE_FREE_TEXT, text, frame)
     if sheet:
-        return parts.boxed_finding("box-sheet", PromptType.TYPE_UNKNOWN, text or words, frame)
-    if buttons and asks_for_secret(words, dialect) and (field or not parts.says_yes_or_no(buttons)):
-        return input_finding(text, frame, {"secret": True})
+        return boxed_finding("box-sheet", PromptType.TYPE_UNKNOWN, text or words, frame)
+    if buttons and asks_for_secret(words, dialect) and (field or not says_yes_or_no(buttons)):
+        return replace(typed_into, constraints={"secret": True})
     if len(buttons) >= 2 and field:
-        found = cleared(input_finding(text, frame, {}), view, frame)
+        found = cleared(typed_into, view, frame)
         return replace(found, end_steps=(Step(ENTER, When.CHANGED), Step(ENTER))) if focus else found
     if len(buttons) >= 2:
-        return parts.buttons_finding(view, buttons, text, frame, dialect)
+        return buttons_finding(view, buttons, text, frame, dialect)
     if len(buttons) == 1:
-        return parts.boxed_finding("box-message", PromptType.TYPE_CONFIRM_ENTER, text, frame)
+        return boxed_finding("box-message", PromptType.TYPE_CONFIRM_ENTER, text, frame)
     return None
 
 
 def find_frame(view: View) -> Frame | None:
     """The smallest box with buttons, else the smallest box; the lowest of several."""
     frames = list(find_frames(view.lines))
-    with_buttons = [frame for frame in frames if parts.find_buttons(view, frame)]
+    with_buttons = [frame for frame in frames if find_buttons(view, frame)]
     candidates = with_buttons or frames
     return min(candidates, key=lambda frame: (frame.bottom - frame.top, -frame.bottom)) if candidates else None
 
@@ -76,13 +96,182 @@ def is_sheet(view: View, frame: Frame) -> bool:
     )
 
 
-def input_finding(text: str, frame: Frame, constraints: dict[str, object]) -> Finding:
-    return replace(parts.boxed_finding("box-input", PromptType.TYPE_FREE_TEXT, text, frame), constraints=constraints)
-
-
 def cleared(found: Finding, view: View, frame: Frame) -> Finding:
     """A field that comes filled in is emptied first: backspace is the one key that all of them know."""
     filled = re.split(r"[│┃║|x]", view.before_cursor()[frame.left :])[-1].strip(" _")
     if not filled or ":" in filled:
         return found
     return replace(found, filled=filled, text_steps=(Step(BACKSPACE * len(filled), When.REDRAWN),))
+
+
+def boxed_finding(rule: str, kind: PromptType, text: str, frame: Frame) -> Finding:
+    found = Finding(rule, kind, numbers.SURE, compact(text), text, frame.top, line_mode=False, structural=True)
+    return replace(found, question=text)
+
+
+def words_of(view: View, frame: Frame, buttons: list[Item], listed: Menu | None, field_row: int) -> str:
+    edge = view.lines[frame.top][frame.left : frame.right]
+    title = edge[1:].strip(" q|" if edge[:1] == "l" else " ─━═┤├┐╮╗┓+|-")
+    text = "\n".join(part for part in (title, _text_of(view, buttons, listed, frame, field_row)) if part)
+    return text or question_above(view, frame.top).text
+
+
+def _text_of(view: View, buttons: list[Item], listed: Menu | None, frame: Frame, field_row: int) -> str:
+    """The words in the box that are neither its list nor its buttons nor what was typed into its field."""
+    skip = {item.row for item in buttons} | (_rows_of(view, listed, frame) if listed else set())
+    lines = []
+    for at, line in enumerate(inside(view.lines, frame), frame.top + 1):
+        if at == field_row:
+            label = _LABEL.match(unframed((line,))[0].strip())
+            line = label[0] if label else ""
+        divides = line.strip() != "" and is_drawn(line) and " " not in line
+        if at not in skip and not divides:
+            lines.append(line)
+    return block(lines)
+
+
+def _rows_of(view: View, listed: Menu, frame: Frame) -> set[int]:
+    """The rows of a list, with those of the frame that is drawn around nothing else."""
+    rows = {item.row for item in listed.items}
+    inner = [
+        range(one.top, one.bottom + 1)
+        for one in find_frames(view.lines)
+        if frame.top < one.top < min(rows) and max(rows) < one.bottom < frame.bottom
+    ]
+    return rows.union(*inner)
+
+
+def find_buttons(view: View, frame: Frame) -> list[Item]:
+    """The lowest row of `<Yes>  <No>`, of `[ Yes ]  [ No ]`, or of words side by side of which one is highlighted."""
+    for at in range(frame.bottom - 1, frame.top, -1):
+        line = view.lines[at]
+        marked = _BUTTON.finditer(line, frame.left, min(frame.right + 1, len(line)))
+        found = [Item(at, match.start(match.lastindex or 1), match[match.lastindex or 1]) for match in marked]
+        found = found or _plain_buttons(view, at, frame)
+        if found:
+            return found
+    return []
+
+
+def ends_in_buttons(view: View, frame: Frame) -> bool:
+    """Below its first row a row of buttons and nothing else, set apart by blanks: `<ul><li>` may be anybody's text, and
+    so may one word in brackets that is no button's name."""
+    buttons = find_buttons(view, frame)
+    if not buttons or buttons[0].row == frame.top + 1:
+        return False
+    rest = inside(unframed(view.lines), frame)[buttons[0].row - frame.top - 1]
+    for item in buttons:
+        rest = rest.replace(item.label, "", 1)
+    if rest.strip("<>[] ") or 0 < len(rest.split()) < len(buttons):
+        return False
+    only = buttons[0].label
+    return len(buttons) > 1 or bool(_ALONE.fullmatch(only) or _OTHERWISE.fullmatch(only))
+
+
+def _plain_buttons(view: View, at: int, frame: Frame) -> list[Item]:
+    row = unframed(view.lines)[at][: frame.right]
+    words = [Item(at, match.start(), match.group()) for match in _WORDS.finditer(row, frame.left + 1)]
+    if len(words) == 1 and not _ALONE.fullmatch(words[0].label):
+        return []
+    if not 1 <= len(words) <= 4 or any(len(item.label) > 24 or not item.label[0].isalpha() for item in words):
+        return []
+    lit = [item for item in words if view.style(at, item.col) & REVERSE]
+    named = len(words) > 1 and all(_ALONE.fullmatch(item.label) or _OTHERWISE.fullmatch(item.label) for item in words)
+    return words if len(lit) == 1 or named else []
+
+
+def buttons_finding(view: View, buttons: list[Item], text: str, frame: Frame, dialect: Dialect) -> Finding:
+    row = Menu(tuple(buttons), current_button(view, buttons), "colour")
+    found = menu_finding(view, row, _BUTTONS, Asked(text, frame.top), dialect)
+    return as_yes_no(replace(found, constraints={}))
+
+
+def current_button(view: View, buttons: list[Item]) -> int:
+    """The button the keys go to: the one the cursor stands on, else the one that looks different."""
+    edges = [_edges(view.lines[item.row], item) for item in buttons]
+    for at, (left, right) in enumerate(edges):
+        if view.row == buttons[at].row and left <= view.col <= right:
+            return at
+    beside = view.style(buttons[0].row, max(0, edges[0][0] - 2))
+    lit = [at for at, item in enumerate(buttons) if view.style(item.row, item.col) != beside]
+    return lit[0] if len(lit) == 1 else odd_one(view, [(item.row, item.col) for item in buttons])
+
+
+def _edges(line: str, button: Item) -> tuple[int, int]:
+    """The columns of a button's brackets; of its words where it has none."""
+    left = max(line.rfind("<", 0, button.col + 1), line.rfind("[", 0, button.col + 1))
+    ends = [at for at in (line.find(">", button.col), line.find("]", button.col)) if at >= 0]
+    bare = left < 0 or not ends or line[left + 1 : button.col].strip()
+    return (button.col - 2, button.col + len(button.label) + 1) if bare else (left, min(ends))
+
+
+def says_yes_or_no(buttons: list[Item]) -> bool:
+    """Such a box takes no text, whatever it is about: `Change the password of root?`"""
+    labels = [item.label for item in buttons]
+    said = [[label for label in labels if answers_as(label, word)] for word in ("agree", "refuse")]
+    return len(labels) == 2 and all(said)
+
+
+def find_list(view: View, frame: Frame, buttons: list[Item]) -> Menu | None:
+    """Rows in the box of which exactly one is coloured differently: a list with its highlight."""
+    last = buttons[0].row if buttons else frame.bottom
+    rows: list[Item] = []
+    groups: list[list[Item]] = []
+    for at in range(frame.top + 1, last):
+        row = unframed(view.lines)[at][frame.left + 1 : frame.right]
+        text = row.strip()
+        column = frame.left + 1 + len(row) - len(row.lstrip())
+        if text and not _NO_ROW.fullmatch(text):
+            rows.append(_list_item(at, column, text))
+        elif rows:
+            groups.append(rows)
+            rows = []
+    groups.append(rows)
+    if not buttons and any(_POINTED.match(item.label) for group in groups for item in group):
+        return None  # a list with a pointer: `pointed_list` sees it
+    for group in map(_without_bar, reversed(groups)):
+        if len(group) >= 2:
+            current = _current_row(view, group)
+            aligned = len({item.col for item in group}) == 1 or all(len(item.label) < 24 for item in group)
+            if current >= 0 and aligned and not any("│" in item.label for item in group):
+                return Menu(tuple(group), current, "colour")
+            if not buttons:
+                return None  # what stands above the lowest rows is what is asked
+    return None
+
+
+def _without_bar(group: list[Item]) -> list[Item]:
+    """Without the marks of a scroll bar, which stand in one column behind the labels."""
+    marks = [_SCROLL_MARK.search(item.label) for item in group]
+    ends = {item.col + len(item.label) for item, mark in zip(group, marks, strict=True) if mark}
+    if len(ends) != 1 or sum(mark is not None for mark in marks) < 2:
+        return group
+    return [replace(item, label=_SCROLL_MARK.sub("", item.label)) for item in group]
+
+
+def _current_row(view: View, group: list[Item]) -> int:
+    """By colour; among rows with boxes also by the cursor, or by the one that is marked."""
+    current = odd_one(view, [(item.row, item.col) for item in group])
+    if not all(item.box for item in group):
+        return current
+    here = [at for at, item in enumerate(group) if item.row == view.row]
+    marked = [at for at, item in enumerate(group) if item.checked]
+    return here[0] if here else current if current >= 0 else marked[0] if len(marked) == 1 else 0
+
+
+def _list_item(at: int, column: int, text: str) -> Item:
+    box = re.match(r"(\[[ xX*]\]|\([ xX*]\))\s*(.*)", text)
+    label = _BRANCH.sub("", box[2] if box else text).strip()
+    col = column + text.index(label) if label else column
+    return Item(at, col, label or text, box=box[1] if box else "")
+
+
+def focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Dialect) -> Finding:
+    """prompt_toolkit's lists: Enter only marks; the focus must go to the first button and Enter again."""
+    found = menu_finding(view, listed, _BOX_LIST, Asked(text, frame.top), dialect)
+    leave = (Step(b"\t", When.CHANGED), Step(ENTER))
+    if found.constraints.get("multi_select"):
+        return replace(found, end_steps=leave)
+    marks = (Step(b" ", When.DRAINED), *leave)
+    choices = tuple(replace(one, steps=(*one.steps[:-1], *marks) if one.steps else ()) for one in found.choices)
+    return replace(found, choices=choices)

@@ -14,9 +14,9 @@ from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import block
 from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import Facts, Finding, cut
+from atlasbridge.core.recognition.finding import Facts, Finding, cut, to_look_at
 from atlasbridge.core.recognition.widgets.field_rows import inner
-from atlasbridge.core.recognition.widgets.framed_parts import ends_in_buttons
+from atlasbridge.core.recognition.widgets.framed_dialog import ends_in_buttons
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.screen.frames import find_frames, inside, is_rule
@@ -112,13 +112,8 @@ def recognise_inner_question(view: View, facts: Facts, dialect: Dialect) -> Find
     found = recognise_line(inner(here, frame), facts, dialect, strict=True) if frame and here is not view else None
     if frame and found and found.type is PromptType.TYPE_YES_NO and found.score >= numbers.SURE:
         asked = block(inside(view.lines, frame))
-        return _to_be_looked_at("question-above-box", asked, found.core, frame.top + 1)
+        return to_look_at("question-above-box", numbers.SURE, asked, frame.top + 1, found.core)
     return None
-
-
-def _to_be_looked_at(rule: str, asked: str, core: str, row: int) -> Finding:
-    kind = PromptType.TYPE_UNKNOWN
-    return Finding(rule, kind, numbers.SURE, cut(asked), core, row, line_mode=False, structural=True, question=asked)
 
 
 def _fits(view: View, top: int, bottom: int, foot: int, left: int) -> bool:
@@ -141,7 +136,7 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
         return asked
     said = block(view.lines[max(0, box.top - numbers.CONTEXT_ROWS) : box.top])  # its last words
     if menu and menu.how == "pointer" and _is_right_below(view, menu.bottom, box.top):
-        return replace(_to_be_looked_at("list-above-box", said, said, menu.top), score=numbers.LOOK, structural=False)
+        return replace(to_look_at("list-above-box", numbers.LOOK, said, menu.top), structural=False)
     return Finding(
         "input-box", PromptType.TYPE_FREE_TEXT, numbers.LIKELY, cut(said) or "(it waits for an instruction)",
         "input-box", box.top, constraints={"idle": True}, line_mode=False, question=said,

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 
-from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Step
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import block, compact, question_above, question_in_box
+from atlasbridge.core.recognition.asked import block, question_above, question_in_box
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
-from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.kinds import choice_of, refuses
+from atlasbridge.core.recognition.finding import Facts, Finding, compact, to_look_at
+from atlasbridge.core.recognition.kinds import choice_of, decides
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import Item, Menu
 from atlasbridge.core.screen.frames import find_frames, unframed
@@ -47,10 +46,8 @@ def recognise_key_row(view: View, facts: Facts, dialect: Dialect) -> Finding | N
     if row is None:
         return None
     menu, keys = row
-    said = [item.label for item in menu.items]
-    decides = any(refuses(one, dialect) for one in said) and any(vocabulary.begins("agree", one) for one in said)
     asked = question_above(view, menu.top)
-    if not decides or not asked.text:
+    if not decides([item.label for item in menu.items], dialect) or not asked.text:
         return None
     found = menu_finding(view, menu, _KEY_ROW_RULE, asked, dialect)
     chosen = [replace(choice, steps=(Step(key),)) for choice, key in zip(found.choices, keys, strict=True)]
@@ -63,16 +60,10 @@ def recognise_told_keys(view: View, facts: Facts, dialect: Dialect) -> Finding |
     rows = [] if view.cursor_visible else unframed(view.lines)
     for at in range(len(rows) and view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
         told = {match[1].lower()[:3]: match[2] for match in _TOLD_KEY.finditer(rows[at])} if rows else {}
-        if (
-            "ent" in told
-            and "esc" in told
-            and refuses(told["esc"], dialect)
-            and vocabulary.begins("agree", told["ent"])
-        ):
+        if len(told) == 2 and decides(list(told.values()), dialect):
             asked = question_in_box(view, at) or question_above(view, at)
-            kind, text = PromptType.TYPE_UNKNOWN, asked.text or rows[at].strip()
-            found = Finding("told-keys", kind, numbers.LIKELY, compact(text), text, asked.row, line_mode=False)
-            return replace(found, structural=True, question=text, whole=asked.whole)
+            found = to_look_at("told-keys", numbers.LIKELY, asked.text or rows[at].strip(), asked.row)
+            return replace(found, whole=asked.whole)
     return None
 
 

@@ -53,9 +53,10 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         if not asked.text:
             continue  # a dialog has words: this is what somebody writes into the input box
         found = menu_finding(view, menu, rule, asked, dialect)
-        about = subject_on_screen(view, menu.top, asked, rule, dialect)
+        named = _rule_for(asked, rule, dialect)
+        about = subject_on_screen(view, menu.top, asked, named) if named else None
         clipped = found.whole and 0 < rule.most_rows <= menu.top - asked.row
-        whole = found.whole and shows_subject(asked, rule, dialect) and not clipped
+        whole = found.whole and not clipped and not (named and named.elsewhere)  # which is only named
         found = replace(found, own=dialect.idles, permission=rule.permission, deaf_s=rule.deaf_s)
         abridged = ends_in_dots(about.text if about else asked.text)
         return replace(found, subject=about, whole=whole, clipped=clipped, abridged=abridged)
@@ -67,16 +68,14 @@ def _rows_below(view: View, menu: Menu, rule: MenuRule) -> int:
     return sum(bool(row.strip()) for row in rows) if rule.apart else len(rows)
 
 
-def subject_on_screen(view: View, end: int, asked: Asked, menu: MenuRule, dialect: Dialect) -> Subject | None:
-    rule = _rule_for(asked, menu, dialect)
-    found = (_boxed(view, asked, end) if rule.boxed else _between(view, asked, end, rule)) if rule else None
-    return _subject(found, asked, rule) if rule and found and any(row.strip() for row in found) else None
-
-
-def shows_subject(asked: Asked, menu: MenuRule, dialect: Dialect) -> bool:
-    """Whether the dialog says what it is about, and does not only name it."""
-    rule = _rule_for(asked, menu, dialect)
-    return rule is None or not rule.elsewhere
+def subject_on_screen(view: View, end: int, asked: Asked, rule: SubjectRule) -> Subject | None:
+    found = _boxed(view, asked, end) if rule.boxed else _between(view, asked, end, rule)
+    if not found or not any(row.strip() for row in found):
+        return None
+    said = "\n".join(_names(found, rule) if rule.elsewhere else found)
+    match = compiled(rule.target).search(asked.text) if rule.target else None
+    target = said if rule.elsewhere else match[1].strip() if match else ""
+    return Subject(SubjectKind(rule.kind), said, source=SubjectSource.SCREEN, target=target)
 
 
 def _rule_for(asked: Asked, menu: MenuRule, dialect: Dialect) -> SubjectRule | None:
@@ -84,14 +83,6 @@ def _rule_for(asked: Asked, menu: MenuRule, dialect: Dialect) -> SubjectRule | N
         if compiled(rule.menus).fullmatch(menu.id) and compiled(rule.when).search(asked.text):
             return rule
     return None
-
-
-def _subject(found: list[str], asked: Asked, rule: SubjectRule) -> Subject:
-    kind = SubjectKind(rule.kind)
-    if rule.elsewhere:
-        names = "\n".join(_names(found, rule))
-        return Subject(kind, names, source=SubjectSource.SCREEN, target=names)
-    return Subject(kind, "\n".join(found), source=SubjectSource.SCREEN, target=_target(asked.text, rule))
 
 
 def _names(found: list[str], rule: SubjectRule) -> list[str]:
@@ -104,11 +95,6 @@ def _names(found: list[str], rule: SubjectRule) -> list[str]:
         else:
             names[-1] += row.strip()
     return names
-
-
-def _target(text: str, rule: SubjectRule) -> str:
-    match = compiled(rule.target).search(text) if rule.target else None
-    return match[1].strip() if match else ""
 
 
 def _between(view: View, asked: Asked, end: int, rule: SubjectRule) -> list[str] | None:

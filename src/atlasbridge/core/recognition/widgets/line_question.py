@@ -15,7 +15,7 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, Facts, Finding
 from atlasbridge.core.recognition.kinds import asks_for_secret, confirms_in
-from atlasbridge.core.recognition.widgets.inline_choices import inline_choices
+from atlasbridge.core.recognition.widgets.inline_choices import inline_choices, keys_below, typing_hint, yes_no_choices
 from atlasbridge.core.recognition.widgets.key_question import coded_finding, offered_finding, spelled_out
 from atlasbridge.core.recognition.widgets.line_finding import (
     Line,
@@ -27,7 +27,6 @@ from atlasbridge.core.recognition.widgets.line_finding import (
 )
 from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW
 from atlasbridge.core.recognition.widgets.typed_list import typed_list_finding
-from atlasbridge.core.recognition.yes_no import keys_below, typing_hint, yes_no_choices
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 from atlasbridge.core.vocabulary import first_label, speaks

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from atlasbridge.core.patterns import lazy
 from atlasbridge.core.recognition import numbers
+from atlasbridge.core.recognition.asked import logical_rows
 from atlasbridge.core.screen.frames import peeled, unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import BACKGROUND, View
@@ -204,21 +205,14 @@ def _as_written(view: View, rows: tuple[str, ...], menu: Menu, at: int, apart: b
     item = menu.items[at]
     if item.start < 0:
         return item
-    text = rows[item.row] if item.row not in view.joined else _joined(view, rows, item.row)
+    last = next(at for at in range(item.row, len(rows)) if at not in view.joined)
+    text = logical_rows(view, rows, item.row, last + 1)[0]
     below = _below(rows, menu, at, view.joined, apart)
     label, *beside = APART.split(text[item.start :].rstrip(), maxsplit=1)
     while below and not beside and _had_no_room(view, rows, item, len(label), below[0]):
         label = f"{label} {below.pop(0)}"
     detail = "\n".join([*beside, *below])
     return item if label == item.label and not detail else replace(item, label=label, detail=detail)
-
-
-def _joined(view: View, rows: tuple[str, ...], row: int) -> str:
-    """A row with those that the terminal wrapped it into."""
-    last, spaced = row, dict(view.spaced)
-    while last in view.joined and last + 1 < len(rows):
-        last += 1
-    return "".join([*(spaced.get(at, rows[at]) for at in range(row, last)), rows[last]])
 
 
 def _had_no_room(view: View, rows: tuple[str, ...], item: Item, size: int, below: str) -> bool:
@@ -262,9 +256,13 @@ def odd_one(view: View, cells: list[tuple[int, int]]) -> int:
 
 def odd_bar(looks: list[int]) -> int:
     """The one of three or more with a ground of its own."""
-    bars = [look >> BACKGROUND or look & REVERSE for look in looks]
+    bars = [ground_of(look) for look in looks]
     lit = [at for at, bar in enumerate(bars) if bars.count(bar) == 1]
     return lit[0] if len(lit) == 1 and len(set(bars)) == 2 else -1
+
+
+def ground_of(style: int) -> int:
+    return style >> BACKGROUND or style & REVERSE
 
 
 def _weight(style: int) -> int:

@@ -1,6 +1,8 @@
-"""Menus whose only mark is the highlight, or a bullet in front of one row: words below each other, or buttons in a row.
+"""Lists whose only mark is the highlight, or a bullet in front of one row: words below each other, buttons in a row,
+what matches a line to type into.
 
 Only small ones: a browser of files, mails or commits also has a highlighted row, and is no question; text uses bullets.
+What matches a line stands right below it, or beside a count like `3/120`; answered by arrows, or by its number.
 """
 
 from __future__ import annotations
@@ -8,24 +10,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked, question_above, question_in_box
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import ARROWS, Item, Menu, find_numbered, odd_bar
+from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, menu_finding, unclear
+from atlasbridge.core.recognition.widgets.list_rows import (
+    ARROWS,
+    COUNTER,
+    HINT_ROW,
+    Item,
+    Menu,
+    find_numbered,
+    odd_bar,
+    odd_one,
+)
+from atlasbridge.core.recognition.widgets.side_by_side import lit_words_in
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import REVERSE
 from atlasbridge.core.screen.view import View
-from atlasbridge.core.values import replace
 
 _PUSHED = lazy(r"\s*<\s+(\S.*?)\s+>\s*")  # a button as wide as the screen
 _RULE = MenuRule("lit-list", score=numbers.SURE)
 _COUNTED_RULE = MenuRule("lit-numbers", score=numbers.SURE)
 _BAR_RULE = MenuRule("button-bar", score=numbers.SURE, across=True)
-_WORDS = lazy(r"[^\W\d_]\w*(?: \w+)*")
-_APART = lazy(r"(?<!\S)[^\W\d_]\w*(?: \w+)?(?=\s{3}|\s*$)")
+_TYPED_RULE = MenuRule("typed-list", choose="digit_enter")
 _BUTTON = lazy(r"\[\s*([A-Za-z][\w ]{1,20}?)\s*\]")
 _BULLETED = lazy(r"^\s*(?:[*+•●]|[-=]{1,2}>|>{2,3})\s*(?P<label>\w.*)$")
 
@@ -47,13 +56,13 @@ def recognise_lit_list(view: View, facts: Facts, dialect: Dialect) -> Finding | 
 
 def _in_the_text(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     """Below the lines that were written before: only where the cursor stands in the list itself."""
-    menu, rule = find_lit_here(view), _RULE
-    if menu is None:
-        menu, rule = find_words_here(view), _BAR_RULE
+    menu = find_lit_here(view)
     if menu is None or dialect.idles or facts.canonical is not False:
         return None
-    asked = question_above(view, menu.top)
-    return menu_finding(view, menu, rule, asked, dialect) if asked.text else None
+    asked, lit = question_above(view, menu.top), menu.items[menu.current]
+    if not view.cursor_visible and lit.col and view.style(lit.row, lit.col - 1) & REVERSE:
+        return unclear(_RULE, asked)  # the room in front may be for marks: then Enter sends those, and takes no row
+    return menu_finding(view, menu, _RULE, asked, dialect) if asked.text else None
 
 
 def find_lit_here(view: View) -> Menu | None:
@@ -71,14 +80,6 @@ def _with_one_lit(view: View, items: list[Item]) -> Menu | None:
     return Menu(tuple(items), lit[0], "colour") if len(items) >= 2 and len(lit) == 1 else None
 
 
-def find_words_here(view: View) -> Menu | None:
-    """Words side by side in the last row, one of them reversed, and the cursor in front of them."""
-    at = view.row
-    found = [Item(at, match.start(), match.group()) for match in _WORDS.finditer(view.lines[at])]
-    ahead = found and view.col <= found[0].col and at == view.bottom()
-    return _with_one_lit(view, found) if ahead else None
-
-
 def find_button_bar(view: View) -> Menu | None:
     """`[ New ]  [ Quit ]  [ Help ]` near the foot of the screen, one of them reversed."""
     for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
@@ -92,10 +93,8 @@ def find_button_bar(view: View) -> Menu | None:
 def _plain_bar(view: View) -> Menu | None:
     """`Quit     Cancel` and hardly anything else on the screen, one of them reversed."""
     rows = [at for at, line in enumerate(unframed(view.lines)) if line.strip()]
-    at = rows[-1] if rows else 0
-    found = [Item(at, match.start(), match.group()) for match in _APART.finditer(unframed(view.lines)[at])]
-    few = len(rows) - 1 <= numbers.LIT_OTHER_ROWS and not view.cursor_visible
-    return _with_one_lit(view, found) if few else None
+    few = 0 < len(rows) <= numbers.LIT_OTHER_ROWS + 1 and not view.cursor_visible
+    return lit_words_in(view, rows[-1]) if few else None
 
 
 def find_lit_list(view: View) -> Menu | None:
@@ -142,23 +141,25 @@ def find_marked(view: View) -> Menu | None:
         if match is None:
             continue
         column = match.start("label")
-        above = _aligned(view, range(at - 1, -1, -1), column)
-        below = _aligned(view, range(at + 1, lowest + 1), column)
+        above = _rows(view, range(at - 1, -1, -1), column)
+        below = _rows(view, range(at + 1, lowest + 1), column)
         items = (*reversed(above), Item(at, column, match["label"].strip(), pointed=True), *below)
         here = not view.cursor_visible or items[0].row <= view.row <= items[-1].row
         low = lowest - items[-1].row <= numbers.LAST_ROWS
-        return Menu(items, len(above), "pointer") if len(items) >= 2 and low and here else None
+        prose = any(len(item.label) > numbers.LONGEST_LABEL for item in (*above, *below))
+        return Menu(items, len(above), "pointer") if len(items) >= 2 and low and here and not prose else None
     return None
 
 
-def _aligned(view: View, order: range, column: int) -> list[Item]:
+def _rows(view: View, order: range, column: int | None = None) -> list[Item]:
+    """One below or above the other, up to an empty one, a hint, or one that begins in another column."""
     found: list[Item] = []
     for at in order:
         text = unframed(view.lines)[at]
-        label = text.strip()
-        if not label or len(text) - len(text.lstrip()) != column or len(label) > numbers.LONGEST_LABEL:
+        item = Item(at, len(text) - len(text.lstrip()), text.strip())
+        if not item.label or HINT_ROW.match(text) or column not in (None, item.col):
             break
-        found.append(Item(at, column, label))
+        found.append(item)
     return found
 
 
@@ -171,18 +172,54 @@ def recognise_bulleted(view: View, facts: Facts, dialect: Dialect) -> Finding | 
 
 def recognise_lit_numbers(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     menu = find_numbered(view, dialect.pointers)
-    if menu is None or any(item.pointed for item in menu.items) or _is_typed(view, menu):
+    if menu is None or any(item.pointed for item in menu.items):
         return None
+    if view.cursor_visible and view.row > menu.bottom and view.before_cursor().rstrip().endswith((":", "?")):
+        return None  # the line of the cursor asks for a number
     below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip()]
     if not any(ARROWS.search(row) for row in below[: numbers.EDGE_ROWS]):
         return None
     asked = question_in_box(view, menu.top) or question_above(view, menu.top)
-    found = menu_finding(view, menu, _COUNTED_RULE, asked, dialect)
-    if menu.current >= 0:
-        return found
-    return replace(found, type=PromptType.TYPE_UNKNOWN, choices=(), text_steps=(), constraints={})
+    known = menu.current >= 0
+    return menu_finding(view, menu, _COUNTED_RULE, asked, dialect) if known else unclear(_COUNTED_RULE, asked)
 
 
-def _is_typed(view: View, menu: Menu) -> bool:
-    """The cursor stands behind a line below the list that asks for its number."""
-    return view.cursor_visible and view.row > menu.bottom and view.before_cursor().rstrip().endswith((":", "?"))
+def find_counted(view: View) -> Menu | None:
+    """A fuzzy finder that marks by colour alone: a line to type into, beside it a count, then the matches."""
+    for step, end in ((-1, -1), (1, len(view.lines))):
+        count = view.row + step
+        if 0 <= count < len(view.lines) and COUNTER.match(unframed(view.lines)[count]):
+            found = _with_one_odd(view, _rows(view, range(count + step, end, step)), upwards=step < 0)
+            if found:
+                return found
+    return None
+
+
+def find_below(view: View) -> Menu | None:
+    """A list directly under the line with the cursor, of which one row is coloured: what a filter offers."""
+    rows = range(view.row + 1, len(view.lines))
+    first = _rows(view, rows[:1])
+    return _with_one_odd(view, _rows(view, rows, first[0].col)) if first else None
+
+
+def _with_one_odd(view: View, items: list[Item], upwards: bool = False) -> Menu | None:
+    current = odd_one(view, [(item.row, item.col) for item in items])
+    return Menu(tuple(items), current, "colour", upwards) if current >= 0 else None
+
+
+def recognise_filtered(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    """A line to type into, and below it what matches: a list with a highlight, or numbers to type."""
+    asked = view.before_cursor().strip()
+    if not asked or view.alternate:
+        return None
+    menu = find_below(view)
+    lit = menu.items[menu.current] if menu else None
+    if menu and lit and (len(asked) > 3 or view.style(lit.row, lit.col) & REVERSE):
+        return menu_finding(view, menu, ARROWS_CHOOSE, Asked(asked, view.row), dialect)
+    counted = find_numbered(view, dialect.pointers) if len(asked) > 3 else None
+    if counted and view.row < counted.top <= view.row + 2 and view.bottom() - counted.bottom <= numbers.LAST_ROWS:
+        return menu_finding(view, counted, _TYPED_RULE, Asked(asked, view.row), dialect)
+    return None
+
+
+LIT = (find_below, find_marked, find_counted, find_lit_list, find_lit_here)  # as `highlight` looks for them

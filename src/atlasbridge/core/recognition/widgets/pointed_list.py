@@ -18,7 +18,6 @@ from atlasbridge.core.recognition.asked import Asked, block, question_above, sta
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.field_rows import way_out
-from atlasbridge.core.recognition.widgets.filtered_list import find_counted
 from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, are_switched, menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import (
     ARROWS,
@@ -37,6 +36,7 @@ from atlasbridge.core.recognition.widgets.list_rows import (
     verbatim,
     walk,
 )
+from atlasbridge.core.recognition.widgets.lit_list import find_counted
 from atlasbridge.core.screen.frames import find_frames, unframed
 from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View

@@ -1,24 +1,25 @@
-"""Choices in one row: `● Yes / ○ No`, or `no / yes` behind an arrow, one of them lit.  Answered by left and right."""
+"""Choices in one row, one of them lit: `● Yes / ○ No`, `no / yes` behind an arrow, words apart from each other.
+
+Words are choices where one of them agrees and one refuses, or where the cursor stands on the lit one.  Answered by left
+and right; where more rows of words stand below, a person must look.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 
-from atlasbridge.core import vocabulary
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked, question_above
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
-from atlasbridge.core.recognition.kinds import refuses
-from atlasbridge.core.recognition.widgets.list_finding import menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, odd_one
+from atlasbridge.core.recognition.kinds import decides
+from atlasbridge.core.recognition.widgets.list_finding import as_yes_no, menu_finding, unclear
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, ground_of, odd_one
 from atlasbridge.core.screen.frames import unframed
 from atlasbridge.core.screen.style import is_dull
-from atlasbridge.core.screen.view import BACKGROUND, View
-from atlasbridge.core.values import replace
+from atlasbridge.core.screen.view import View
 
 _RADIO_IN_A_ROW = lazy(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
 _ASKS = lazy(r"[?:›»…‣]\s*$")
@@ -35,21 +36,22 @@ def find_across(view: View, labels: str) -> Menu | None:
     for at in range(view.bottom(), -1, -1):
         found = [_labelled(at, match) for match in compiled(labels).finditer(view.lines[at])]
         if len(found) >= 2:
-            return Menu(tuple(found), _lit_label(view, at, found), "colour")
+            return Menu(tuple(found), _lit_label(view, found), "colour")
     return None
 
 
-def _lit_label(view: View, at: int, found: list[Item]) -> int:
-    """The one that looks different from all others; of two the one that has not the ground of the row they stand in."""
-    if len(found) == 2:
-        taken = {col for item in found for col in range(item.col - 1, item.col + len(item.label) + 1)}
-        first, last = found[0].col - 3, found[-1].col + len(found[-1].label) + 3
-        around = [col for col in range(max(0, first), min(view.cols, last)) if col not in taken]
-        ground = Counter(view.style(at, col) >> BACKGROUND for col in around).most_common(1)[0][0]
-        off = [place for place, item in enumerate(found) if view.style(at, item.col) >> BACKGROUND != ground]
-        if len(off) == 1:
-            return off[0]
-    return odd_one(view, [(at, item.col) for item in found])
+def _lit_label(view: View, words: list[Item]) -> int:
+    """The one that looks different from all others; of two the one that has not the ground of the cells between and
+    beside them, or the only one whose ground has a colour."""
+    looks = [view.style(item.row, item.col) for item in words]
+    taken = {col for item in words for col in range(item.col - 1, item.col + len(item.label) + 1)}
+    near = range(max(0, words[0].col - 3), min(view.cols, words[-1].col + len(words[-1].label) + 3))
+    around = {ground_of(view.style(words[0].row, col)) for col in near if col not in taken}
+    if len(words) > 2 or not around:
+        return odd_one(view, [(item.row, item.col) for item in words])
+    off = [place for place in (0, 1) if ground_of(looks[place]) not in around]
+    lit = off if len(off) == 1 else [place for place in (0, 1) if not is_dull(looks[place])]
+    return lit[0] if len(lit) == 1 else -1
 
 
 def _labelled(at: int, match: re.Match[str]) -> Item:
@@ -81,47 +83,45 @@ def _begins_the_row(view: View, at: int, mark: str) -> bool:
 
 
 def find_lit_words(view: View) -> Menu | None:
-    """Words apart from each other near the foot, one of them on a ground of its own: `Allow once   Reject`."""
-    for at in range(view.bottom(), max(-1, view.bottom() - numbers.FOOT_ROWS), -1):
-        row = unframed(view.lines)[at]
-        run = _LIT_RUN.match(row)
-        words = [Item(at, one.start(), one.group()) for one in _APART.finditer(row[: run.end()])] if run else []
-        grounds = [view.style(at, item.col) >> BACKGROUND for item in words]
-        alone = [place for place, ground in enumerate(grounds) if grounds.count(ground) == 1]
-        if len(words) >= 2 and len(set(grounds)) == 2 and len(alone) >= 1:
-            lit = alone[0] if len(alone) == 1 else _off_the_ground(view, words)
-            return Menu(tuple(words), lit, "colour") if lit >= 0 else None
-    return None
+    """The lowest row near the foot with words apart from each other, one of them lit: `Allow once   Reject`."""
+    rows = range(view.bottom(), max(-1, view.bottom() - numbers.FOOT_ROWS), -1)
+    return next(filter(None, (lit_words_in(view, at) for at in rows)), None)
 
 
-def _off_the_ground(view: View, words: list[Item]) -> int:
-    """Of two words the one whose ground is not that of the row, or the only one whose ground has a colour."""
-    usual = view.style(words[0].row, view.cols - 1) >> BACKGROUND
-    styles = [view.style(item.row, item.col) for item in words]
-    off = [place for place, style in enumerate(styles) if style >> BACKGROUND != usual]
-    lit = off if len(off) == 1 else [place for place, style in enumerate(styles) if not is_dull(style)]
-    return lit[0] if len(lit) == 1 else -1
+def lit_words_in(view: View, at: int) -> Menu | None:
+    row = unframed(view.lines)[at]
+    run = _LIT_RUN.match(row)
+    words = [Item(at, one.start(), one.group()) for one in _APART.finditer(row[: run.end()])] if run else []
+    grounds = Counter(ground_of(view.style(at, item.col)) for item in words)
+    lit = _lit_label(view, words) if len(grounds) == 2 and 1 in grounds.values() else -1
+    return Menu(tuple(words), lit, "colour") if lit >= 0 else None
 
 
-def _decides(menu: Menu, dialect: Dialect) -> bool:
-    """One of them refuses and another agrees: words that stand side by side for another reason do not."""
-    labels = [item.label for item in menu.items]
-    return any(refuses(one, dialect) for one in labels) and any(vocabulary.begins("agree", one) for one in labels)
+def _has_the_cursor(view: View, menu: Menu) -> bool:
+    """It stands on the lit word, of which every letter is lit: a caret covers one."""
+    lit = menu.items[menu.current]
+    cells = (view.col, lit.col, lit.col + len(lit.label) - 1)
+    return view.cursor_visible and view.row == lit.row and len({view.style(lit.row, col) for col in cells}) == 1
 
 
 def recognise_side_by_side(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     menu = find_row(view)
     if menu is None:
-        lit = find_lit_words(view)
-        asked = question_above(view, lit.top) if lit and _decides(lit, dialect) else None
-        asks = asked and asked.text and not _WHEEL.search(asked.text)
-        return menu_finding(view, lit, _ROW_RULE, asked, dialect) if lit and asked and asks else None
+        return _recognise_words(view, facts, dialect)
     asked = question_above(view, menu.top)
     if menu.how == "colour":  # the question stands in the same row
         asked = Asked(view.lines[menu.top].strip(), menu.top)
-    found = menu_finding(view, menu, _ROW_RULE, asked, dialect)
-    names = [item.label.lower() for item in menu.items]
-    if sorted(names) != ["no", "yes"]:
-        return found
-    choices = tuple(replace(choice, value=choice.label.lower()[0]) for choice in found.choices)
-    return replace(found, type=PromptType.TYPE_YES_NO, choices=choices)
+    return as_yes_no(menu_finding(view, menu, _ROW_RULE, asked, dialect))
+
+
+def _recognise_words(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
+    menu = find_lit_words(view)
+    asked = question_above(view, menu.top) if menu else Asked()
+    if menu is None or not asked.text or _WHEEL.search(asked.text):
+        return None
+    plain = facts.canonical is False and not view.alternate and not dialect.idles
+    here = plain and _has_the_cursor(view, menu)
+    if here and view.bottom() > menu.bottom:
+        return unclear(_ROW_RULE, asked)  # what stands below it is reached by other keys
+    asks = here or decides([item.label for item in menu.items], dialect)
+    return menu_finding(view, menu, _ROW_RULE, asked, dialect) if asks else None

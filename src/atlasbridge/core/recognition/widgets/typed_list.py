@@ -13,9 +13,9 @@ from atlasbridge.core.prompt.keys import ENTER
 from atlasbridge.core.prompt.model import PromptType
 from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import block, compact, question_above
+from atlasbridge.core.recognition.asked import block, question_above
 from atlasbridge.core.recognition.dialect import Dialect
-from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.finding import Facts, Finding, compact
 from atlasbridge.core.recognition.kinds import asks_to_choose, choice_of, refuses
 from atlasbridge.core.recognition.widgets.line_finding import _BARE, Line, default_in, is_shell, line_finding, typed_key
 from atlasbridge.core.screen.frames import is_drawn, unframed
@@ -34,6 +34,10 @@ _LETTERED = lazy(
     r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
 )
 _KEYED = lazy(r"^\s{0,8}[\[(]([A-Za-z]{1,2}|\d)[\])]\s++(\S.*)$")  # `(q)  Quit and do nothing.`
+_LISTS = (
+    *((_NUMBERED, "numbers"), (_TABLED, "numbers"), (_LETTERED, "letters")),
+    *((_KEYED, "letters"), (_NUMBER_FIRST, "numbers")),
+)
 _CHOOSING = lazy(
     r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|your answer)\b"
     r"|\b(?:enter|type) (?:an?|the|one|your)? ?(?:of the )?"
@@ -59,15 +63,12 @@ class Listed:
 
 def listed_choices(view: View, row: int, question: str) -> Listed | None:
     """The list that ends shortly above `row`, if the line or the list's head asks to choose of it."""
-    for pattern, kind in ((_NUMBERED, "numbers"), (_TABLED, "numbers"), (_LETTERED, "letters")):
-        found = _collect(view, row, pattern, kind)
-        if found and _asks_to_choose(view, found, row, question):
+    for pattern, kind in _LISTS:
+        found = _collect(view, row, pattern, kind, spread=pattern is _KEYED)
+        believed = found and (pattern is not _NUMBER_FIRST or _is_complete(found, row))
+        if found and believed and _asks_to_choose(view, found, row, question):
             return found
-    keyed = _collect(view, row, _KEYED, "letters", spread=True)
-    if keyed and _asks_to_choose(view, keyed, row, question):
-        return keyed
-    found = _collect(view, row, _NUMBER_FIRST, "numbers")
-    return found if found and _is_complete(found, row) and _asks_to_choose(view, found, row, question) else None
+    return None
 
 
 def _is_complete(found: Listed, row: int) -> bool:
