@@ -9,6 +9,7 @@ from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.recognition.recognise import recognise
+from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 
 QUESTION = """
@@ -252,3 +253,16 @@ def test_a_choice_that_becomes_a_field_where_it_is_highlighted_is_still_known(cu
         "  ? AskUserQuestion Ask user 1 question ←\n\n   Which?\n\n" + "\n".join(rows) + "\n\n   foot"
     )
     assert [is_highlighted(view, label, (*labels, "Cancel")) for label in labels] == [at == current for at in range(4)]
+
+
+@pytest.mark.parametrize("pointed", ["Done", "a first"])
+def test_what_was_answered_in_a_box_above_is_not_highlighted_in_the_list_that_has_scrolled(pointed: str) -> None:
+    """Gemini's last answers stand there in a colour of their own, and the row of that name is out of sight."""
+    rows = [f"{'●' if label == pointed else ' '} {label}" for label in ("4. [ ] All of the above", "a first", "Done")]
+    boxes = (["✓  Ask User", "Database → SQLite, \x1b[45mRedis\x1b[m"], ["Which database?", "▲", *rows, "▼"])
+    screen = Screen(20, 60)
+    for box in boxes:
+        lines = "".join(f"│ {line}\x1b[42G│\r\n" for line in box)
+        screen.feed(f"╭{'─' * 40}╮\r\n{lines}╰{'─' * 40}╯\r\n".encode())
+    view = View.of(screen)
+    assert is_highlighted(view, "Done", ("PostgreSQL", "SQLite", "Redis", "Cancel")) is (pointed == "Done")

@@ -224,6 +224,7 @@ _BUSY = (Who.BUSY,)
 _LOOP = (Who.POLLING, Who.OWN)
 _BLIND = (Who.UNKNOWN,)
 _WAITS = (Who.OWN, Who.READING, Who.POLLING, Who.UNKNOWN)
+_ANY = tuple(Who)
 _AROUND = "a question of the program around it"
 _UNSEEN = "a sure question, and keys are read in a way that only a reader wants"
 _WORKS = "the tool says that it works"
@@ -233,11 +234,11 @@ _STRANGE = "a screen that this tool's dialect does not know"
 _ELSEWHERE = "nothing that is understood, and news may come from elsewhere"
 
 TABLE: tuple[Row, ...] = (
+    Row(_ANY, _WORKS, False, "the tool says that it works"),
     Row(_BUSY, _AROUND, False, "busy inside, and the program around it has just asked", until_s="around"),
     Row(_BUSY, _AROUND, True, "busy inside, but the program around it asks"),
     Row(_BUSY, _UNSEEN, True, "busy, but its terminal takes keys and a question stands there", after_s="unseen"),
     Row(_BUSY, "anything", False, "it is busy: no prompt"),
-    Row(_WAITS, _WORKS, False, "the tool says that it works"),
     Row(_LOOP, "it was busy at the looks before", False, "an event loop: one more look is needed"),
     Row(_WAITS, _FIRST, False, "one look is not enough"),
     Row(_WAITS, "anything", False, "the screen has just changed", until_s="settle"),
