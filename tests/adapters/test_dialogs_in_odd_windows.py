@@ -266,3 +266,16 @@ def test_what_was_answered_in_a_box_above_is_not_highlighted_in_the_list_that_ha
         screen.feed(f"╭{'─' * 40}╮\r\n{lines}╰{'─' * 40}╯\r\n".encode())
     view = View.of(screen)
     assert is_highlighted(view, "Done", ("PostgreSQL", "SQLite", "Redis", "Cancel")) is (pointed == "Done")
+
+
+@pytest.mark.parametrize("said", [("two lines", "please go on"), ("1. fix the tests", "2. commit")])
+@pytest.mark.parametrize("draft", [(), ("and then", "look again"), ("1. a list", "2. of two")])
+def test_an_instruction_of_two_lines_below_a_quoted_question_is_no_list_of_copilots(
+    said: tuple[str, str], draft: tuple[str, ...]
+) -> None:
+    talk = [" ● The installer prints:", "", "   Do you want to continue? [Y/n]", "   Press Enter to continue..."]
+    box = ["─" * 80, *(f"{'  ' if at else '❯ '}{line}" for at, line in enumerate(draft or ("",))), "─" * 80]
+    rows = [*talk, "", f" ❯ {said[0]:<68} 19:10", f"   {said[1]}", "", *box, " Interactive · Manual Approval"]
+    cursor = f"\x1b[{len(rows)};{len(box[-2]) + 1}H"
+    play = Playbook(POLLING, "copilot") >> " [Current]  Sessions   Issues\n\n" + "\n".join(rows) + cursor >> 3.0
+    play << (Nothing() if draft else Raised("free_text"))
