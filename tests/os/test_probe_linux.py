@@ -285,17 +285,20 @@ def test_a_server_that_has_answered_is_not_at_work(start: Start) -> None:
         stage.until(POLLING)
 
 
-def test_a_thread_that_computes_beside_the_terminal_is_busy(start: Start) -> None:
+@pytest.mark.parametrize("child", [False, True])
+def test_a_thread_that_computes_beside_the_terminal_is_busy(start: Start, child: bool) -> None:
     code = (
-        "import threading\n"
+        "import select, subprocess, threading\n"
         "def work():\n"
         "    while True: sum(range(1000))\n"
         "threading.Thread(target=work, daemon=True).start()\n"
-        "import select; print('ready', flush=True); select.select([0], [], [])"
+        f"if {child}: subprocess.Popen(['sleep', '600'])\n"
+        "print('ready', flush=True); select.select([0], [], [])"
     )
     stage = start(*python(code))
     stage.until_shown(b"ready")
-    stage.until(BUSY)
+    answer = stage.until_true(lambda answer: answer.state is BUSY and ("at work" in answer.why) is child)
+    assert answer.runs is not child
     stage.never(READING)
 
 
