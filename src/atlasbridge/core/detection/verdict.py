@@ -129,7 +129,7 @@ def _reads_unseen(case: Situation) -> bool:
 
 
 def _rests(case: Situation) -> bool:
-    """An empty input box of a tool that would say so if it worked: on a crowded machine whoever draws is seen to run."""
+    """An empty input box of a tool that would say so if it worked: beside others, whoever draws is seen to run."""
     return case.idle and case.probe.runs and case.dialect.says_busy
 
 
