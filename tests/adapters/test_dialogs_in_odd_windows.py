@@ -9,6 +9,7 @@ from atlasbridge.adapters.dialect_files import load_dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.highlight import is_highlighted
 from atlasbridge.core.recognition.recognise import recognise
+from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 
 QUESTION = """
@@ -252,3 +253,29 @@ def test_a_choice_that_becomes_a_field_where_it_is_highlighted_is_still_known(cu
         "  ? AskUserQuestion Ask user 1 question ←\n\n   Which?\n\n" + "\n".join(rows) + "\n\n   foot"
     )
     assert [is_highlighted(view, label, (*labels, "Cancel")) for label in labels] == [at == current for at in range(4)]
+
+
+@pytest.mark.parametrize("pointed", ["Done", "a first"])
+def test_what_was_answered_in_a_box_above_is_not_highlighted_in_the_list_that_has_scrolled(pointed: str) -> None:
+    """Gemini's last answers stand there in a colour of their own, and the row of that name is out of sight."""
+    rows = [f"{'●' if label == pointed else ' '} {label}" for label in ("4. [ ] All of the above", "a first", "Done")]
+    boxes = (["✓  Ask User", "Database → SQLite, \x1b[45mRedis\x1b[m"], ["Which database?", "▲", *rows, "▼"])
+    screen = Screen(20, 60)
+    for box in boxes:
+        lines = "".join(f"│ {line}\x1b[42G│\r\n" for line in box)
+        screen.feed(f"╭{'─' * 40}╮\r\n{lines}╰{'─' * 40}╯\r\n".encode())
+    view = View.of(screen)
+    assert is_highlighted(view, "Done", ("PostgreSQL", "SQLite", "Redis", "Cancel")) is (pointed == "Done")
+
+
+@pytest.mark.parametrize("said", [("two lines", "please go on"), ("1. fix the tests", "2. commit")])
+@pytest.mark.parametrize("draft", [(), ("and then", "look again"), ("1. a list", "2. of two")])
+def test_an_instruction_of_two_lines_below_a_quoted_question_is_no_list_of_copilots(
+    said: tuple[str, str], draft: tuple[str, ...]
+) -> None:
+    talk = [" ● The installer prints:", "", "   Do you want to continue? [Y/n]", "   Press Enter to continue..."]
+    box = ["─" * 80, *(f"{'  ' if at else '❯ '}{line}" for at, line in enumerate(draft or ("",))), "─" * 80]
+    rows = [*talk, "", f" ❯ {said[0]:<68} 19:10", f"   {said[1]}", "", *box, " Interactive · Manual Approval"]
+    cursor = f"\x1b[{len(rows)};{len(box[-2]) + 1}H"
+    play = Playbook(POLLING, "copilot") >> " [Current]  Sessions   Issues\n\n" + "\n".join(rows) + cursor >> 3.0
+    play << (Nothing() if draft else Raised("free_text"))

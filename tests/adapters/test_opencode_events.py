@@ -86,3 +86,17 @@ def test_a_change_that_its_event_tells_still_says_which_file() -> None:
     told = StructuredEventReceived("permission", "edit", "opencode (its events)", about)
     play = Playbook(POLLING, "opencode") >> told >> rows + buttons >> 0.4 << Raised("multiple_choice", "written.txt")
     assert play.prompt.subject is not None and play.prompt.subject.certain
+
+
+@pytest.mark.parametrize("bar", ["", "█"])
+def test_a_dialog_that_ends_with_the_change_begins_with_its_own_words(bar: str) -> None:
+    """They stand above the change, and a piece of a scroll bar below it is none of them."""
+    diff = "-colour = red\n+colour = blue"
+    about = Subject(SubjectKind.EDIT, diff, "/home/me", SubjectSource.EVENT, True, target="/home/me/seed.txt")
+    lines = ["1 - colour = red", "1 + colour = blue", ""]
+    change = "".join(f"  ┃  {line:<60}{bar}\n" for line in lines)
+    rows = f"  ┃  △ Permission required\n  ┃    → Edit seed.txt\n  ┃\n{change}  ┃\n"
+    buttons = "  ┃   \x1b[44mAllow once\x1b[49m   Allow always   Reject   enter confirm\x1b[?25l"
+    told = StructuredEventReceived("permission", "edit", "opencode (its events)", about)
+    play = Playbook(POLLING, "opencode") >> told >> rows + buttons >> 0.4 << Raised("multiple_choice")
+    assert play.prompt.excerpt == f"△ Permission required\nin /home/me\n  → Edit seed.txt\n{diff}"

@@ -203,6 +203,42 @@ def test_a_child_that_waits_for_the_program_itself_is_no_work(start: Start, chil
     stage.until(state)
 
 
+LEAVES_A_DAEMON = """
+import os, select, socket
+(here, there), parent = os.pipe(), os.getpid()
+def leave(*fds):
+    for fd in fds: os.dup2(os.open("/dev/null", os.O_RDWR), fd)
+def listen(family, address):
+    server = socket.socket(family); server.bind(address); server.listen()
+    while os.getppid() == parent: select.select([server], [], [], 0.05)
+if not os.fork():
+    {daemon}
+    while os.getppid() == parent: select.select([], [], [], 0.05)
+    os._exit(0)
+print("ready", flush=True)
+select.select([0], [], [])
+"""
+PORT, NAME = "listen(socket.AF_INET, ('127.0.0.1', 0))", "listen(socket.AF_UNIX, '')"
+
+
+@pytest.mark.parametrize(
+    ("daemon", "state"),
+    [
+        (f"os.setsid(); leave(0, 1, 2, here, there); {PORT}", READING),
+        (f"os.setsid(); leave(0, 1, 2, here, there); {NAME}", READING),
+        (f"os.setsid(); leave(0, 1, 2, there); {PORT}", BUSY),  # it may have words for the program
+        (f"os.setsid(); leave(0, 1, here, there); {PORT}", BUSY),  # and this one for the terminal
+        (f"leave(0, 1, 2, here, there); {PORT}", BUSY),
+        ("os.setsid(); leave(0, 1, 2, here, there)", BUSY),  # it awaits no calls
+    ],
+)
+def test_a_daemon_that_awaits_calls_is_no_work_of_the_program(start: Start, daemon: str, state: ProbeState) -> None:
+    stage = start(*python(LEAVES_A_DAEMON.format(daemon=daemon)))
+    stage.until_shown(b"ready")
+    stage.until_true(lambda answer: answer.state is state and (state is READING or "at work" in answer.why))
+    stage.never({READING: BUSY, BUSY: READING}[state])
+
+
 def test_a_request_without_an_answer_is_work(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         code = (
@@ -249,17 +285,20 @@ def test_a_server_that_has_answered_is_not_at_work(start: Start) -> None:
         stage.until(POLLING)
 
 
-def test_a_thread_that_computes_beside_the_terminal_is_busy(start: Start) -> None:
+@pytest.mark.parametrize("child", [False, True])
+def test_a_thread_that_computes_beside_the_terminal_is_busy(start: Start, child: bool) -> None:
     code = (
-        "import threading\n"
+        "import select, subprocess, threading\n"
         "def work():\n"
         "    while True: sum(range(1000))\n"
         "threading.Thread(target=work, daemon=True).start()\n"
-        "import select; print('ready', flush=True); select.select([0], [], [])"
+        f"if {child}: subprocess.Popen(['sleep', '600'])\n"
+        "print('ready', flush=True); select.select([0], [], [])"
     )
     stage = start(*python(code))
     stage.until_shown(b"ready")
-    stage.until(BUSY)
+    answer = stage.until_true(lambda answer: answer.state is BUSY and ("at work" in answer.why) is child)
+    assert answer.runs is not child
     stage.never(READING)
 
 

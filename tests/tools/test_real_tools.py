@@ -167,8 +167,8 @@ export const Theirs = async () => {{ writeFileSync("{tmp_path}/ran", ""); return
         stage.wait(lambda: (tmp_path / "ran").exists(), "the person's own plugin")
         stage.say("please lab:edit now")
         prompt = stage.next_prompt()
-        assert prompt["excerpt"].startswith(f"Edit: seed.txt\nin {stage.folder}\n")
-        assert "-colour = red\n+colour = blue" in prompt["excerpt"]
+        said = f"△ Permission required\nin {stage.folder}\n  → Edit seed.txt\n-colour = red\n+colour = blue"
+        assert prompt["excerpt"] == said
         assert "opencode (its events)" in prompt["evidence"][0]["detail"]
         assert (stage.home / ".config" / "opencode" / "opencode.json").read_text() == before
         assert stage.reply(prompt, "n")[0] == 0

@@ -25,6 +25,7 @@ from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.own_python import own_python
 from atlasbridge.core.screen.screen import Screen
+from atlasbridge.lab.left_behind import end_left_behind
 from atlasbridge.lab.mockmodel import MockModel
 from atlasbridge.lab.realtool import find_tool, prepare_launch
 from ptypool.process import spawn_process
@@ -254,6 +255,7 @@ class Stage:
             os.kill(self.pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
+        end_left_behind(self.home)
         self._pump.join()
         os.close(self._master)
         self._follower.kill()

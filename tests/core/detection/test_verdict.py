@@ -13,13 +13,13 @@ from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.signals import Moment, Patience
 from atlasbridge.core.detection.verdict import EVIDENCE, PATIENCE, TABLE, Row, Situation, Who, decide_verdict
 from atlasbridge.core.prompt.model import PromptType
-from atlasbridge.core.recognition.dialect import Dialect, Rule
+from atlasbridge.core.recognition.dialect import Dialect, Mark, Rule
 from atlasbridge.core.recognition.finding import Finding
 from atlasbridge.core.values import replace
 
 WALK = 30_000
 PLAIN = Dialect("plain", quiet_programs=("top",), screen_programs=("vim",))
-AGENT = replace(PLAIN, rules=(Rule("box", "x", "free_text", idle=True),))
+AGENT = replace(PLAIN, rules=(Rule("box", "x", "free_text", idle=True),), marks=(Mark("esc to stop"),))
 FREE, UNCLEAR = PromptType.TYPE_FREE_TEXT, PromptType.TYPE_UNKNOWN
 FINDINGS = (
     Finding("silent", FREE, 0.45, "", ""),
@@ -36,7 +36,7 @@ FINDINGS = (
 PROBES = tuple(
     ProbeAnswer(
         state, canonical=mode, echo=echo, timer=timer, period_s=1.0 if timer else 0.0, command=name, others=others,
-        serves=others, rows=rows,
+        serves=others, rows=rows, runs=state is ProbeState.BUSY and timer,
     )
     for state, mode, echo, timer, name, others, rows in product(
         ProbeState, (True, False, None), (True, False), (True, False), ("", "", "top", "vim"), (True, False), (0, 20)
@@ -91,10 +91,30 @@ def test_a_busy_program_is_asked_about_nothing_unless_its_keys_are_read() -> Non
     for case in situations():
         if case.who is Who.BUSY and decide_verdict(case)[0]:
             assert case.found.score >= 0.9 or case.found.row >= case.probe.rows > 0
+            assert not case.idle or case.moment.settled_s >= 10.0 or case.found.row >= case.probe.rows > 0
+
+
+@pytest.mark.parametrize(
+    ("dialect", "runs", "still_s", "works", "raises"),
+    [
+        (AGENT, True, 11.0, False, True),
+        (AGENT, True, 9.0, False, False),
+        (AGENT, False, 40.0, False, False),  # a request, or a child at work
+        (AGENT, True, 40.0, True, False),
+        (PLAIN, True, 40.0, False, False),  # it would not say that it works
+    ],
+)
+def test_an_input_box_that_stands_still_is_raised_although_its_program_runs(
+    dialect: Dialect, runs: bool, still_s: float, works: bool, raises: bool
+) -> None:
+    box = next(found for found in FINDINGS if found.constraints.get("idle"))
+    probe = ProbeAnswer(ProbeState.BUSY, canonical=False, echo=False, runs=runs)
+    case = Situation(box, probe, Moment(still_s, 0.0, None), dialect, Patience(), works=works)
+    assert decide_verdict(case)[0] is raises
 
 
 def test_a_tool_that_says_it_works_is_never_interrupted() -> None:
-    assert not any(decide_verdict(case)[0] for case in situations() if case.works and case.who is not Who.BUSY)
+    assert not any(decide_verdict(case)[0] for case in situations() if case.works)
 
 
 def test_patience_only_makes_a_verdict_later_never_takes_it_back() -> None:

@@ -182,6 +182,22 @@ def test_a_command_that_asks_inside_gemini_is_answered_behind_tab() -> None:
     assert typed(play, "Ann").startswith(b"\t")
 
 
+def test_a_command_that_asks_inside_gemini_stays_open_while_gemini_draws() -> None:
+    busy = ProbeAnswer(ProbeState.BUSY, "one of its threads runs", echo=False, canonical=False)
+    play = Playbook(busy, "gemini") >> HIDE + AWAITING.format(typed="") >> 1.0 << Raised("free_text")
+    for spinner in "⠙⠹⠸⠼⠴⠦":
+        play >> f"\x1b[1;58H{spinner}" >> 0.1
+    play << Nothing()
+    assert play.detector.open_prompt is not None
+
+
+def test_a_command_that_runs_inside_gemini_does_not_make_its_input_box_ask() -> None:
+    """The box stands below the terminal of the command, but Gemini says itself that it works."""
+    inside = ProbeAnswer(ProbeState.BUSY, "inside a terminal", echo=False, canonical=False, rows=3)
+    running = AWAITING.replace("! Shell awaiting input (Tab to focus)", "⠙ Thinking... (esc to cancel, 2s)")
+    Playbook(inside, "gemini") >> HIDE + running.format(typed="") >> 15.0 << Nothing()
+
+
 @pytest.mark.parametrize("sign", ["🔐 ❯", "🔑 ❯", "🔐"])
 def test_what_hermes_hides_is_a_secret(sign: str) -> None:
     play = (

@@ -259,10 +259,10 @@ class Detector:
             return True
         return stated(view, self.dialect) == "busy" or (self.tool.state == "working" and not found.structural)
 
-    def _own_dialog(self, found: Finding, view: View) -> bool:
+    def _own_word(self, found: Finding, view: View) -> bool:
         """A dialog of the tool's own, with no sign of work beside it: whatever its process does meanwhile (timers,
         side requests), it waits for the person."""
-        return found.own and not self._tool_works(found, view)
+        return found.priority >= OVERRIDES_BUSY or (found.own and not self._tool_works(found, view))
 
     def _is_same(self, found: Finding) -> bool:
         """Also while somebody, or the host, is typing an answer behind it."""
@@ -320,7 +320,7 @@ class Detector:
         raw, settings = bytes(self._raw[-RAW_LIMIT:]), self.settings
         prompt = prompt_of(found, view, evidence, raw, self.secrets, told, settings.folder, self.tool.hint)
         said_idle = bool(found.constraints.get("idle")) and (self.tool.state == "idle" or self.dialect.says_busy)
-        self.despite_busy |= said_idle or self._own_dialog(found, view)
+        self.despite_busy |= said_idle or self._own_word(found, view)
         self.tool.raised(shown, now)
         self._open = OpenPrompt.of(prompt, found, self.eye.place(found), self._facts, view)
         self._lines_since, self._answered = 0, None
@@ -332,7 +332,7 @@ class Detector:
     ) -> tuple[bool, str]:
         if found is None:
             return False, "nothing on the screen could be a prompt"
-        own_word = found.priority >= OVERRIDES_BUSY or self._own_dialog(found, view)
+        own_word = self._own_word(found, view)
         case = Situation(found, probe, moment, self.dialect, self.settings.patience)
         case = replace(case, structured=self.tool.asks(_dialog(found, view), now), looks=tuple(self._votes))
         verdict, why = decide_verdict(replace(case, own_word=own_word, works=self._tool_works(found, view)))

@@ -30,6 +30,7 @@ class ProbeAnswer:
     others: bool = False  # polling, and not the terminal alone: news may come from elsewhere
     serves: bool = False  # it also waits for callers, or for files to change: work that comes by itself
     certain: bool = False  # busy, and no reader can have been overlooked
+    runs: bool = False  # busy for no other reason than that it runs: no request, no child, no terminal inside
     rows: int = 0  # height of the terminal inside this one that it is about: below, the program around it draws
 
 

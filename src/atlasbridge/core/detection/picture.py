@@ -91,7 +91,9 @@ def prompt_of(
     subject = _subject(told or found.subject or _question(found), folder, safe)
     where = safe(subject.folder if subject and subject.folder else folder)
     if told and "".join(told.text.split()) not in "".join(found.excerpt.split()):
-        excerpt = _headed(_placed(_said(subject, excerpt, safe), where), excerpt)
+        asks = _asks_above(safe(found.question or found.excerpt), told)
+        said = _said(subject, asks or excerpt, safe)
+        excerpt = _begun(_placed(f"{asks}\n{said}", where)) if asks else _headed(_placed(said, where), excerpt)
         shown = f"{told.text}\n\n{shown}"
     elif found.own:
         excerpt = _shortened(_placed(excerpt, where) if found.permission else excerpt)
@@ -139,12 +141,21 @@ def _subject(subject: Subject | None, folder: str, safe: Callable[[str], str]) -
 
 
 def _said(subject: Subject | None, excerpt: str, safe: Callable[[str], str]) -> str:
-    """What the tool said of itself, with the files of an edit that the question's last line does not name."""
+    """What the tool said of itself, with the files of an edit that the last line of its question does not name."""
     if subject is None or subject.kind is not SubjectKind.EDIT:
         return subject.shown if subject else ""
     question = excerpt.rpartition("\n")[2]
     unnamed = [safe(path) for path in subject.targets if path.rpartition("/")[2] not in question]
     return "\n".join([", ".join(unnamed), subject.shown]) if unnamed else subject.shown
+
+
+def _asks_above(dialog: str, told: Subject) -> str:
+    """The words of a dialog that ends with what it is about, and asks above that; "" of any other."""
+    rows = [row for row in dialog.split("\n") if any(map(str.isalnum, row))]
+    signed = ["".join(line.split()) for line in told.text.split("\n")]  # a change is drawn behind its sign
+    lines = [line[1:] for line in signed if len(line) > 3]
+    about = [at for at, row in enumerate(rows) if any(line in "".join(row.split()) for line in lines)]
+    return "\n".join(rows[: about[0]]) if about and about[-1] == len(rows) - 1 else ""
 
 
 def _is_cut(found: Finding, view: View) -> bool:
@@ -161,6 +172,10 @@ def _headed(said: str, excerpt: str) -> str:
         return cut(excerpt)
     head = said if len(said) <= room else said[: room - 1] + "…"
     return f"{head}\n{question}"
+
+
+def _begun(excerpt: str) -> str:
+    return excerpt if len(excerpt) <= EXCERPT_LIMIT else excerpt[: EXCERPT_LIMIT - 1] + "…"
 
 
 def _placed(excerpt: str, folder: str) -> str:

@@ -22,6 +22,7 @@ BRISK_S = 2.0  # the period of a timer that may well draw how far the work is
 FIRED_S = 0.3  # what a timer draws is there this long after it fired
 TICK_S = 1.5  # a clock that shows seconds has moved on by then
 REWRITTEN = 2  # so often a line must have been written anew to look like how far the work is
+RESTS_S = 10.0  # an input box that nothing has touched for so long waits, also on a machine with much else to do
 HIDDEN_S = 0.2  # a line that hides what is typed is asked for by a person's program only
 
 
@@ -127,6 +128,11 @@ def _reads_unseen(case: Situation) -> bool:
     return may_read and case.found.score >= SURE and not case.idle and case.moment.calm_s >= UNSEEN_S
 
 
+def _rests(case: Situation) -> bool:
+    """An empty input box of a tool that would say so if it worked: beside others, whoever draws is seen to run."""
+    return case.idle and case.probe.runs and case.dialect.says_busy
+
+
 def _may_count_down(case: Situation) -> bool:
     """A timer runs, and a row of the dialog is a number and nothing else."""
     rows = case.found.excerpt.split("\n")
@@ -162,6 +168,7 @@ EVIDENCE: dict[str, Evidence] = {
     "anything": lambda case: True,
     "a question of the program around it": _is_around,
     "a sure question, and keys are read in a way that only a reader wants": _reads_unseen,
+    "an idle input box, and the program does nothing but run": _rests,
     "the tool says that it works": lambda case: case.works,
     "it was busy at the looks before": _wavers,
     "this is the first look": lambda case: case.looks[-1] is not ProbeState.UNKNOWN and len(case.looks) < 2,
@@ -205,6 +212,7 @@ EVIDENCE: dict[str, Evidence] = {
 PATIENCE: dict[str, Seconds] = {
     "around": lambda case: AROUND_S,
     "unseen": lambda case: UNSEEN_S,
+    "rests": lambda case: RESTS_S,
     "settle": lambda case: case.patience.settle_s,
     "attended": lambda case: case.patience.attended_s,
     "begun": lambda case: case.patience.polling_s if case.probe.canonical else case.patience.silence_s,
@@ -224,8 +232,10 @@ _BUSY = (Who.BUSY,)
 _LOOP = (Who.POLLING, Who.OWN)
 _BLIND = (Who.UNKNOWN,)
 _WAITS = (Who.OWN, Who.READING, Who.POLLING, Who.UNKNOWN)
+_ANY = tuple(Who)
 _AROUND = "a question of the program around it"
 _UNSEEN = "a sure question, and keys are read in a way that only a reader wants"
+_RESTS = "an idle input box, and the program does nothing but run"
 _WORKS = "the tool says that it works"
 _FIRST = "this is the first look"
 _TYPES = "nothing that is understood, and somebody types"
@@ -233,11 +243,12 @@ _STRANGE = "a screen that this tool's dialect does not know"
 _ELSEWHERE = "nothing that is understood, and news may come from elsewhere"
 
 TABLE: tuple[Row, ...] = (
+    Row(_ANY, _WORKS, False, "the tool says that it works"),
     Row(_BUSY, _AROUND, False, "busy inside, and the program around it has just asked", until_s="around"),
     Row(_BUSY, _AROUND, True, "busy inside, but the program around it asks"),
     Row(_BUSY, _UNSEEN, True, "busy, but its terminal takes keys and a question stands there", after_s="unseen"),
+    Row(_BUSY, _RESTS, True, "it runs, but its input box has stood still for long", after_s="rests"),
     Row(_BUSY, "anything", False, "it is busy: no prompt"),
-    Row(_WAITS, _WORKS, False, "the tool says that it works"),
     Row(_LOOP, "it was busy at the looks before", False, "an event loop: one more look is needed"),
     Row(_WAITS, _FIRST, False, "one look is not enough"),
     Row(_WAITS, "anything", False, "the screen has just changed", until_s="settle"),

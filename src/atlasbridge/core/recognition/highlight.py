@@ -20,7 +20,7 @@ from atlasbridge.core.recognition.widgets.list_rows import (
 from atlasbridge.core.recognition.widgets.lit_list import LIT
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across, find_lit_words, find_row
-from atlasbridge.core.screen.frames import unframed
+from atlasbridge.core.screen.frames import Frame, find_frames, unframed
 from atlasbridge.core.screen.view import View
 
 _FIELD_MARKS = ">❯›"
@@ -42,8 +42,10 @@ def is_highlighted(view: View, label: str, among: tuple[str, ...] = ()) -> bool:
     menu = _deciding(view, wanted, own, among)
     if menu is not None:
         return menu.current in _places(menu, wanted)
-    others = [one for one in among if not _alike(_squeezed(one), wanted)]
-    return _lit_somewhere(view, label) and not any(_lit_somewhere(view, other) for other in others)
+    lit, others = _lit_rows(view, label), [one for one in among if not _alike(_squeezed(one), wanted)]
+    rest = [row for other in others for row in _lit_rows(view, other)]
+    here = _boxes(view, max((*lit, *rest), default=0))  # what was answered in a box above tells nothing
+    return any(_boxes(view, row) == here for row in lit) and not any(_boxes(view, row) == here for row in rest)
 
 
 def _deciding(view: View, wanted: str, own: dict[str, int], among: tuple[str, ...]) -> Menu | None:
@@ -113,9 +115,13 @@ def _alike(have: str, wanted: str) -> bool:
     return bool(have) and (have.startswith(wanted) or wanted.startswith(have))
 
 
-def _lit_somewhere(view: View, label: str) -> bool:
-    wanted = _squeezed(label)
-    return any(wanted in _squeezed(view.lines[row]) and _stands_out(view, row, label) for row in range(len(view.lines)))
+def _lit_rows(view: View, label: str) -> list[int]:
+    rows = [row for row, line in enumerate(view.lines) if _squeezed(label) in _squeezed(line)]
+    return [row for row in rows if _stands_out(view, row, label)]
+
+
+def _boxes(view: View, row: int) -> list[Frame]:
+    return [frame for frame in find_frames(view.lines) if frame.top < row < frame.bottom]
 
 
 def _stands_out(view: View, row: int, label: str) -> bool:

@@ -16,23 +16,29 @@ _MOST_GROUPS = 16
 
 
 class Share:
-    """Processors used by one group of late, or used and `queued` for: on a loaded machine the two go together."""
+    """How much of the time in which it could have a processor a group of late has used one.  The time that it waits for
+    one, because others have them, is neither use nor rest."""
 
-    def __init__(self, queued: bool) -> None:
-        self._queued = queued
-        self._used = (0, 0.0, 0.0)  # group, its processor seconds, when
+    def __init__(self) -> None:
+        self._spent = (0, 0.0, dict[int, tuple[float, float]]())  # group, when, by process: used, waited
         self._share = 0.0
 
     def of(self, group: int, pids: Iterable[int]) -> float:
         """0 until there are two looks to compare."""
-        now, used = time.monotonic(), sum(_processor_seconds(pid, self._queued) for pid in pids)
-        last_group, last_used, then = self._used
+        now = time.monotonic()
+        last_group, then, before = self._spent
         if group == last_group and now - then < _SHORTEST_SPAN_S:
             return self._share
-        known = group == last_group and used >= last_used
-        self._share = (used - last_used) / (now - then) if known else 0.0
-        self._used = (group, used, now)
+        spent = {pid: _processor_seconds(pid) for pid in pids}
+        known = [pid for pid in spent if group == last_group and pid in before]
+        self._share = sum(_part(before[pid], spent[pid], now - then) for pid in known)
+        self._spent = (group, now, spent)
         return self._share
+
+
+def _part(before: tuple[float, float], after: tuple[float, float], span_s: float) -> float:
+    used, waited = after[0] - before[0], after[1] - before[1]
+    return used / max(span_s - waited, used) if used > 0 else 0.0
 
 
 class Stillness:
@@ -53,16 +59,16 @@ class Stillness:
         return now - since
 
 
-def _processor_seconds(pid: int, queued: bool) -> float:
-    """Processor time a process has used, and that its main thread has queued for.
+def _processor_seconds(pid: int) -> tuple[float, float]:
+    """Processor time that a process has used, and that its main thread has waited for.
 
     The kernel gives every process a clock of its own, with a number that can be computed.
     """
     try:
-        waited = procfs.read_bytes(f"/proc/{pid}/schedstat").split()[1:2] if queued else []
-        return time.clock_gettime((~pid << 3) | 2) + sum(map(int, waited)) / 1e9
+        waited = procfs.read_bytes(f"/proc/{pid}/schedstat").split()[1:2]
+        return time.clock_gettime((~pid << 3) | 2), sum(map(int, waited)) / 1e9
     except (OSError, OverflowError, ValueError):
-        return 0.0
+        return 0.0, 0.0
 
 
 def _turns(pid: int) -> list[tuple[int, int]]:

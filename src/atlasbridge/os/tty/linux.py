@@ -37,8 +37,7 @@ class LinuxProbe:
         self._line = Line.of(_terminal_number(master_fd))
         self._strangers = Strangers(self._line)
         self._mode: tuple[bool | None, bool | None] = (None, None)  # echo, canonical
-        self._share = Share(queued=True)
-        self._computing = Share(queued=False)
+        self._share = Share()
         self._stillness = Stillness()
 
     def look(self, quiet_s: float, input_age_s: float | None) -> ProbeAnswer:
@@ -95,26 +94,25 @@ class LinuxProbe:
     def _reads_surely_not(self, members: list[Member], depth: int) -> bool:
         """Whoever reads the terminal in turns of sleep runs now and then, and never much."""
         group, pids = members[0].process.group, [member.process.pid for member in members]
-        computes = depth == 0 and self._computing.of(group, pids) > _BUSY_SHARE
+        computes = depth == 0 and self._share.of(group, pids) > _BUSY_SHARE
         return self._stillness.of(group, pids) >= _STILL_S or computes
 
     def _judge_loop(self, member: Member, input_age_s: float | None, share: float, depth: int) -> ProbeAnswer:
         """A program that watches the terminal by poll, or reads it in a helper thread."""
-        process = member.process
+        process, runs = member.process, ""
         if any(wait.call is None for wait in member.waits):
-            return _answer(ProbeState.BUSY, "one of its threads runs", process)
-        if share > _BUSY_SHARE:
-            return _answer(ProbeState.BUSY, f"uses {share:.0%} of a processor", process)
+            runs = "one of its threads runs"
+        elif share > _BUSY_SHARE:
+            runs = f"uses {share:.0%} of a processor"
         below = list(procfs.descendants(process.pid))[:_MAX_CHILDREN]
         why = pending_request([process, *below], input_age_s)
-        if why:
-            return _answer(ProbeState.BUSY, why, process)
-        inner = self._inside(member, input_age_s, depth) if below else None
+        inner = self._inside(member, input_age_s, depth) if below and not why else None
         if inner is not None:
-            return inner
-        worker = next((child for child in below if is_at_work(child, process, input_age_s)), None)
-        if worker is not None:
-            return _answer(ProbeState.BUSY, f"its child {worker.command} ({worker.pid}) is at work", process)
+            return _answer(ProbeState.BUSY, runs, process) if runs else inner
+        worker = next((child for child in below if is_at_work(child, process, input_age_s)), None) if not why else None
+        why = f"its child {worker.command} ({worker.pid}) is at work" if worker else why
+        if why or runs:
+            return replace(_answer(ProbeState.BUSY, why or runs, process), runs=not why)
         if member.only_the_terminal:
             return _answer(ProbeState.READING, "waits for nothing but the terminal", process)
         others = sorted({other.split(":")[0] for wait in member.waits for other in wait.others})

@@ -54,9 +54,15 @@ def pending(inodes: set[int], since_ms: float) -> str:
 
 
 def listens(inodes: Iterable[int]) -> bool:
-    """Whether one of these sockets waits for callers."""
+    """Whether one of these TCP sockets waits for callers."""
     wanted = {inode for inode in inodes if inode}
     return bool(wanted) and any(one.state == _LISTEN and one.inode in wanted for one in connections())
+
+
+def awaits_calls(inodes: Iterable[int]) -> bool:
+    """Whether one of these sockets waits for callers, also for those that know its name."""
+    known = set(inodes)
+    return listens(known) or any(_unix_state(inode)[2:3] == bytes([_LISTEN]) for inode in known)
 
 
 def answering(inodes: set[int], partners: set[int]) -> set[int]:
@@ -146,6 +152,12 @@ def _attribute(data: bytes, wanted: int) -> bytes | None:
 
 def unix_peer(inode: int) -> int:
     """The inode at the other end of a Unix socket, 0 when there is none or it cannot be told."""
+    peer = _attribute(_unix_state(inode)[16:], _UNIX_PEER)
+    return struct.unpack("=I", peer)[0] if peer and len(peer) == 4 else 0
+
+
+def _unix_state(inode: int) -> bytes:
+    """One struct unix_diag_msg with its attributes; nothing when there is none or it cannot be told."""
     body = struct.pack("=BBHIIIII", socket.AF_UNIX, 0, 0, 0xFFFFFFFF, inode, _UNIX_SHOW_PEER, 0xFFFFFFFF, 0xFFFFFFFF)
     header = struct.pack("=IHHII", 16 + len(body), _SOCK_DIAG_BY_FAMILY, 1, 1, 0)
     try:
@@ -154,10 +166,9 @@ def unix_peer(inode: int) -> int:
             netlink.send(header + body)
             data = netlink.recv(8192)
     except OSError:
-        return 0
+        return b""
     kind = struct.unpack_from("=H", data, 4)[0] if len(data) >= 32 else _ERROR
-    peer = _attribute(data[32:], _UNIX_PEER) if kind == _SOCK_DIAG_BY_FAMILY else None
-    return struct.unpack("=I", peer)[0] if peer and len(peer) == 4 else 0
+    return data[16:] if kind == _SOCK_DIAG_BY_FAMILY else b""
 
 
 def socket_inode(link: str) -> int:

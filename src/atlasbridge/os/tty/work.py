@@ -27,12 +27,13 @@ def pending_request(processes: Iterable[Process], input_age_s: float | None) -> 
 def is_at_work(child: Process, program: Process, input_age_s: float | None) -> bool:
     """Whether a child does something the program waits for.
 
-    Children older than the last input are helpers that stay; so are those that wait for words of the program.
+    Children older than the last input are helpers that stay; so are those that wait for words of the program, and
+    daemons of their own, whatever these do.
     """
     if child.state in "Tt":
         return False
     if child.state in "RD":
-        return True
+        return not _is_daemon(child, program)
     age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - child.started / os.sysconf("SC_CLK_TCK")
     if input_age_s is not None and age_s > input_age_s + _SLACK_S:
         return False
@@ -40,7 +41,18 @@ def is_at_work(child: Process, program: Process, input_age_s: float | None) -> b
         waits = [classify(child, tid, NOWHERE) for tid in procfs.threads(child.pid)]
     except PermissionError:
         return True
-    return not (_awaits_words(child, waits) or _awaits_only(program, waits))
+    return not (_awaits_words(child, waits) or _awaits_only(program, waits) or _is_daemon(child, program))
+
+
+def _is_daemon(child: Process, program: Process) -> bool:
+    """A server of its own: it has no terminal, shares no stream with the program, and awaits calls."""
+    if child.terminal:
+        return False
+    own, streams = procfs.descriptors(child.pid), set(procfs.descriptors(program.pid).values())
+    if any(link.startswith(("pipe:", "/dev/pts/")) for link in streams & set(own.values())):
+        return False
+    inodes, theirs = sockdiag.inodes_of(own), sockdiag.inodes_of(dict(enumerate(streams)))
+    return sockdiag.awaits_calls(inodes) and not any(sockdiag.unix_peer(inode) in theirs for inode in inodes)
 
 
 def _awaits_words(child: Process, waits: list[Wait]) -> bool:

@@ -44,6 +44,8 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         menu = find_across(view, rule.labels) if rule.labels else listed
         if menu is None or _rows_below(view, menu, rule) > numbers.FOOT_ROWS:
             continue
+        if rule.choose == "digit" and not menu.numbered:
+            continue  # no digit leads anywhere in it
         asked = dialog_above(view, menu.top, rule)
         if asked is None:  # its head is not there, or it has none
             above = question_above(view, menu.top)

@@ -37,7 +37,7 @@ from atlasbridge.core.recognition.widgets.list_rows import (
     walk,
 )
 from atlasbridge.core.recognition.widgets.lit_list import find_counted
-from atlasbridge.core.screen.frames import find_frames, unframed
+from atlasbridge.core.screen.frames import find_frames, is_rule, unframed
 from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
@@ -236,6 +236,8 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
         return None
     if not _believable(view, menu, hinted=dialect.idles and not menu.numbered) or _asked_below(view, menu):
         return None
+    if view.cursor_visible and menu.top <= view.row <= menu.bottom and _between_bars(view, menu):
+        return None  # an instruction of several lines, not sent yet
     asked = question_above(view, menu.top)
     if not asked.text:
         below = block(unframed(view.lines)[menu.bottom + 1 :])
@@ -250,6 +252,10 @@ def recognise_pointed(view: View, facts: Facts, dialect: Dialect) -> Finding | N
         return found
     leave = Step(arrow("down", view.application_cursor), Reach(sends))  # Enter in the list would mark one more
     return replace(found, end_steps=(leave, Step(ENTER)))
+
+
+def _between_bars(view: View, menu: Menu) -> bool:
+    return all(map(is_rule, (*view.lines[max(0, menu.top - 1) : menu.top], *view.lines[menu.bottom + 1 :][:1])))
 
 
 def _believable(view: View, menu: Menu, hinted: bool) -> bool:
