@@ -365,7 +365,7 @@ class Detector:
         self.despite_busy = False
         self.tool.forget()
         if opened is not None and reason.startswith("answered"):
-            self.eye.remember_answered(opened.last_line)
+            self.eye.remember_answered(self.eye.as_answered(opened.last_line, opened.place))
             self._done, self._done_at = opened.prompt.digest, self.eye.last_output
         return [WithdrawPrompt(opened.prompt.digest, reason)] if opened else []
 

@@ -107,6 +107,12 @@ class Eye:
         """The row with the cursor, up to the cursor."""
         return self.screen.cursor_text().strip()
 
+    def as_answered(self, line: str, place: int) -> str:
+        """A line as it stands there with its answer, where it is a mark alone: others may begin with that mark."""
+        row, lines = place - self.screen.scrolled, self.look().lines
+        here = lines[row].strip() if 0 <= row < len(lines) else ""
+        return line if any(map(str.isalnum, line)) else here if here.startswith(line) and here != line else ""
+
     def remember_answered(self, line: str) -> None:
         """This line is history from now on: no excerpt goes beyond it."""
         if line:

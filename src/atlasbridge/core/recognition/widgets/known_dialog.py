@@ -23,7 +23,7 @@ from atlasbridge.core.recognition.widgets.list_finding import menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across
-from atlasbridge.core.screen.frames import inside, peeled, unframed
+from atlasbridge.core.screen.frames import find_frames, inside, peeled, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
@@ -54,12 +54,19 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
             continue  # a dialog has words: this is what somebody writes into the input box
         found = menu_finding(view, menu, rule, asked, dialect)
         about = subject_on_screen(view, menu.top, asked, rule, dialect)
-        clipped = found.whole and 0 < rule.most_rows <= menu.top - asked.row
-        whole = found.whole and shows_subject(asked, rule, dialect) and not clipped
+        clipped = found.whole and _is_clipped(view, menu, asked, rule)
+        whole = found.whole and shows_subject(asked, rule, dialect, about) and not clipped
         found = replace(found, own=dialect.idles, permission=rule.permission, deaf_s=rule.deaf_s)
         abridged = ends_in_dots(about.text if about else asked.text)
         return replace(found, subject=about, whole=whole, clipped=clipped, abridged=abridged)
     return None
+
+
+def _is_clipped(view: View, menu: Menu, asked: Asked, rule: MenuRule) -> bool:
+    """It is as high as the tool makes any: what it has no room for is left out, or scrolls, without a word."""
+    around = [frame for frame in find_frames(view.lines) if frame.top <= asked.row and menu.bottom < frame.bottom]
+    height = max((frame.bottom - frame.top + 1 for frame in around), default=len(view.lines))
+    return 0 < rule.most_rows <= menu.top - asked.row or 0 < int(rule.most_share * len(view.lines)) <= height
 
 
 def _rows_below(view: View, menu: Menu, rule: MenuRule) -> int:
@@ -73,10 +80,10 @@ def subject_on_screen(view: View, end: int, asked: Asked, menu: MenuRule, dialec
     return _subject(found, asked, rule) if rule and found and any(row.strip() for row in found) else None
 
 
-def shows_subject(asked: Asked, menu: MenuRule, dialect: Dialect) -> bool:
-    """Whether the dialog says what it is about, and does not only name it."""
+def shows_subject(asked: Asked, menu: MenuRule, dialect: Dialect, about: Subject | None) -> bool:
+    """Whether the dialog says what it is about, and does not only name it; its box may not be drawn to the end yet."""
     rule = _rule_for(asked, menu, dialect)
-    return rule is None or not rule.elsewhere
+    return rule is None or not (rule.elsewhere or (rule.boxed and about is None))
 
 
 def _rule_for(asked: Asked, menu: MenuRule, dialect: Dialect) -> SubjectRule | None:
