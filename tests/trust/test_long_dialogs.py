@@ -76,6 +76,16 @@ def test_the_first_drawing_of_a_dialog_of_gemini_whose_box_has_no_end_yet_is_not
     assert found_on("gemini", gemini(["59 a line"]), (60, 24)).whole
 
 
+@pytest.mark.parametrize(
+    ("offers", "whole"), [("(A)ll/(S)kip all/(D)on't ask again", False), ("(D)on't ask again", True)]
+)
+def test_all_of_them_is_more_than_the_one_that_aider_names(offers: str, whole: bool) -> None:
+    play = Playbook(POLLING, "aider") >> "Aider v0.86.2\r\n> " >> 1.0 << Raised("free_text")
+    play >> ReplyTyped(play.prompt.digest) >> "look at these\r\n" >> 1.0 << Withdrawn("answered")
+    play >> f"\r\na.txt\r\nAdd file to the chat? (Y)es/(N)o/{offers} [Yes]: " >> 1.0 << Raised("multiple_choice")
+    assert play.prompt.whole is whole
+
+
 EDIT = "written.txt\r\n<<<<<<< SEARCH\r\n=======\r\n{0}>>>>>>> REPLACE\r\n\r\nTokens: 2k sent.\r\n\r\nwritten.txt\r\n"
 CREATE = "Create new file? (Y)es/(N)o [Yes]: "
 

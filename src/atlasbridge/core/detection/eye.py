@@ -13,7 +13,7 @@ from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.picture import digest_of, picture_key
 from atlasbridge.core.detection.signals import Moment
 from atlasbridge.core.prompt.model import PromptType
-from atlasbridge.core.recognition.dialect import Dialect
+from atlasbridge.core.recognition.dialect import Dialect, steady
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
 from atlasbridge.core.screen.screen import Screen
@@ -103,6 +103,11 @@ class Eye:
         row, lines = place - self.screen.scrolled, self.look().lines
         return 0 <= row < len(lines) and "".join(core.split()) in "".join(lines[row].split())
 
+    def said_above(self, place: int) -> frozenset[str]:
+        """The letters of each row above that line, without what counts."""
+        rows = steady(self.dialect, "\n".join(self.look().lines[: max(0, place - self.screen.scrolled)])).split("\n")
+        return frozenset("".join(filter(str.isalpha, row)) for row in rows) - {""}
+
     def cursor_line(self) -> str:
         """The row with the cursor, up to the cursor."""
         return self.screen.cursor_text().strip()
@@ -117,6 +122,10 @@ class Eye:
         """This line is history from now on: no excerpt goes beyond it."""
         if line:
             self._answered = (*self._answered[1 - KEPT_ANSWERS :], line)
+
+    def forget_dialog(self) -> None:
+        """It was answered: one that looks the same has not stood there for as long."""
+        self._seen = ""
 
     def forget_rhythm(self) -> None:
         """What moves because of keys has no rhythm of its own."""

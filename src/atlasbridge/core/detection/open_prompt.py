@@ -14,6 +14,15 @@ LEAST_LEFT = 40  # characters by which a question is still known when its first 
 
 
 @frozen
+class Answered:
+    """The prompt that was just answered: only this one is not raised again, and only until something moved."""
+
+    at: float
+    key: str  # the picture it was answered on
+    said: frozenset[str]  # the rows above it: where others have come, the same dialog below them is the next one
+
+
+@frozen
 class OpenPrompt:
     prompt: Prompt
     found: Finding
