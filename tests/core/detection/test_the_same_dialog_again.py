@@ -23,22 +23,22 @@ def drawn(foot: str, *above: str) -> str:
     return "\x1b[2J\x1b[H" + "\n".join((*above, foot))
 
 
-def asked_once() -> Playbook:
-    play = Playbook(POLLING, "vibe", rows=24, cols=60) >> "\x1b[?1049h" + drawn(ASKS, "I will use bash.", WHEELS[0])
+def asked_once(*above: str) -> Playbook:
+    play = Playbook(POLLING, "vibe", rows=24, cols=60) >> "\x1b[?1049h" + drawn(ASKS, *above, WHEELS[0])
     return play >> 2.0 << Raised("multiple_choice", "touch x")
 
 
 @pytest.mark.parametrize("between_s", [0.0, 0.02, 0.1, 0.3])
 def test_the_next_dialog_that_looks_the_same_is_told_from_an_answer_without_effect(between_s: float) -> None:
     """What is said above it has gone on, however short the first one was away."""
-    play = asked_once().reply() >> 0.02
+    play = asked_once("⏵ Ran touch x", "I will use bash.").reply() >> 0.02  # as it was asked before
     if between_s:
         play >> drawn(RUNS, "I will use bash.", "⏵ Ran touch x", WHEELS[0]) >> between_s
-    play >> drawn(ASKS, "⏵ Ran touch x", "I will use bash.", WHEELS[0]) >> 0.5
+    play >> drawn(ASKS, "I will use bash.", "⏵ Ran touch x", "I will use bash.", WHEELS[0]) >> 0.5
     play << Withdrawn("answered") << Nothing()  # the tool may be deaf yet, or only draw the first one once more
     play >> 1.0 << Raised("multiple_choice", "touch x")
 
 
 def test_a_dialog_that_stays_below_a_wheel_that_turns_is_still_the_one_that_was_answered() -> None:
-    play = asked_once().reply() >> 0.02 >> drawn(ASKS, "I will use bash.", WHEELS[1]) >> 1.5
+    play = asked_once("I will use bash.").reply() >> 0.02 >> drawn(ASKS, "I will use bash.", WHEELS[1]) >> 1.5
     play << Nothing() >> 3.0 << Raised("multiple_choice", "touch x")  # nothing came of it: asked once more

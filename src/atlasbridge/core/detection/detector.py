@@ -278,7 +278,8 @@ class Detector:
         echoed = bool(self._facts.canonical and self._facts.echo) and self.eye.last_output > answered.at
         since = self.eye.last_output if echoed else self.eye.key_since  # an echo is gone only from a line drawn anew
         again = not found.structural and opened.is_its_line(found) and (echoed or self.eye.key != answered.key)
-        again |= found.own and not answered.said >= self.eye.said_above(self.eye.place(found))
+        if found.own and not self._resized and opened.has_digest(found, resized=False):
+            again = self.eye.said_above(self.eye.place(found)) != answered.said
         if again and now - since >= self.settings.patience.settle_s:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:

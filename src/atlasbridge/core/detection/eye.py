@@ -103,10 +103,10 @@ class Eye:
         row, lines = place - self.screen.scrolled, self.look().lines
         return 0 <= row < len(lines) and "".join(core.split()) in "".join(lines[row].split())
 
-    def said_above(self, place: int) -> frozenset[str]:
+    def said_above(self, place: int) -> tuple[str, ...]:
         """The letters of each row above that line, without what counts."""
         rows = steady(self.dialect, "\n".join(self.look().lines[: max(0, place - self.screen.scrolled)])).split("\n")
-        return frozenset("".join(filter(str.isalpha, row)) for row in rows) - {""}
+        return tuple(filter(None, ("".join(filter(str.isalpha, row)) for row in rows)))
 
     def cursor_line(self) -> str:
         """The row with the cursor, up to the cursor."""

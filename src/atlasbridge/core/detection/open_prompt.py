@@ -19,7 +19,7 @@ class Answered:
 
     at: float
     key: str  # the picture it was answered on
-    said: frozenset[str]  # the rows above it: where others have come, the same dialog below them is the next one
+    said: tuple[str, ...]  # the rows above it: where others stand, the same dialog below them is the next one
 
 
 @frozen
