@@ -28,15 +28,20 @@ def asked_once(*above: str) -> Playbook:
     return play >> 2.0 << Raised("multiple_choice", "touch x")
 
 
-@pytest.mark.parametrize("between_s", [0.0, 0.02, 0.1, 0.3])
+@pytest.mark.parametrize("between_s", [0.02, 0.1, 0.3])
 def test_the_next_dialog_that_looks_the_same_is_told_from_an_answer_without_effect(between_s: float) -> None:
-    """What is said above it has gone on, however short the first one was away."""
-    play = asked_once("⏵ Ran touch x", "I will use bash.").reply() >> 0.02  # as it was asked before
-    if between_s:
-        play >> drawn(RUNS, "I will use bash.", "⏵ Ran touch x", WHEELS[0]) >> between_s
-    play >> drawn(ASKS, "I will use bash.", "⏵ Ran touch x", "I will use bash.", WHEELS[0]) >> 0.5
+    """The tool has worked in between, however short."""
+    play = asked_once("I will use bash.").reply() >> 0.02 >> drawn(RUNS, "⏵ Ran touch x", WHEELS[0]) >> between_s
+    play >> drawn(ASKS, "⏵ Ran touch x", "I will use bash.", WHEELS[0]) >> 0.5
     play << Withdrawn("answered") << Nothing()  # the tool may be deaf yet, or only draw the first one once more
     play >> 1.0 << Raised("multiple_choice", "touch x")
+
+
+def test_pictures_that_come_in_one_piece_are_looked_at_one_by_one() -> None:
+    pictures = [drawn(RUNS, "⏵ Ran touch x", WHEELS[0]), drawn(ASKS, "⏵ Ran touch x", "I will use bash.", WHEELS[0])]
+    play = asked_once("I will use bash.").reply() >> 0.02
+    play >> "".join(f"\x1b[?2026h{picture}\x1b[?2026l" for picture in pictures) >> 0.5
+    play << Withdrawn("answered") << Nothing() >> 1.0 << Raised("multiple_choice", "touch x")
 
 
 def test_a_dialog_that_stays_below_a_wheel_that_turns_is_still_the_one_that_was_answered() -> None:

@@ -159,7 +159,10 @@ class Detector:
         return list(self._why)
 
     def _output(self, data: bytes, now: float) -> list[Command]:
-        self.eye.feed(data, now)
+        for drawn in self.eye.drawings(data) if self._answered else (data,):
+            self.eye.feed(drawn, now)
+            if self._answered and self._open and self._open.found.own and self.eye.shows_work():
+                self._answered = replace(self._answered, left=True)  # what looks the same behind it is the next one
         self._lines_since += data.count(b"\n")
         self._raw += data[-RAW_LIMIT:]
         if len(self._raw) > 2 * RAW_LIMIT:
@@ -193,7 +196,7 @@ class Detector:
     def _reply(self, digest: str, now: float) -> list[Command]:
         if self._open is not None and self._open.prompt.digest == digest:
             self._sent = True
-            self._answered = Answered(now, self.eye.key, self.eye.said_above(self._open.place))
+            self._answered = Answered(now, self.eye.key)
         self._typed_at = None
         self._attended = ""
         self.eye.forget_rhythm()
@@ -221,6 +224,8 @@ class Detector:
         self._unsure = False
         if self._open is None:
             return []
+        if self._answered is not None and self._answered.left:
+            return self._withdraw("answered")
         if found is None or not self._is_same(found):
             found = self.eye.recognise(self._open.facts)
         if found is not None and self._is_same(found) and not self._tool_works(found, view):
@@ -278,8 +283,6 @@ class Detector:
         echoed = bool(self._facts.canonical and self._facts.echo) and self.eye.last_output > answered.at
         since = self.eye.last_output if echoed else self.eye.key_since  # an echo is gone only from a line drawn anew
         again = not found.structural and opened.is_its_line(found) and (echoed or self.eye.key != answered.key)
-        if found.own and not self._resized and opened.has_digest(found, resized=False):
-            again = self.eye.said_above(self.eye.place(found)) != answered.said
         if again and now - since >= self.settings.patience.settle_s:
             return self._withdraw("answered")
         if now - answered.at >= self.settings.effect_s:

@@ -13,9 +13,10 @@ from atlasbridge.core.detection.events import ProbeAnswer, ProbeState
 from atlasbridge.core.detection.picture import digest_of, picture_key
 from atlasbridge.core.detection.signals import Moment
 from atlasbridge.core.prompt.model import PromptType
-from atlasbridge.core.recognition.dialect import Dialect, steady
+from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
+from atlasbridge.core.recognition.widgets.ruled_region import stated
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
@@ -23,6 +24,7 @@ from atlasbridge.core.values import replace
 GRAIN_S = 1e-4  # a wake-up may be early by the clock's grain
 SLOWEST_RHYTHM_S = 1.3
 KEPT_ANSWERS = 6
+DRAWN = b"\x1b[?2026l"  # the end of a synchronised update
 
 
 class Eye:
@@ -55,6 +57,10 @@ class Eye:
         self._rewritten = 0 if ended else self._rewritten
         self._rewritten += data.count(b"\r", ended) + data.count(b"\b", ended)
 
+    def drawings(self, data: bytes) -> list[bytes]:
+        """The pictures that a tool has drawn one after the other, if it says where each ends."""
+        return [part + DRAWN for part in data.split(DRAWN)[:-1]] + [data.rpartition(DRAWN)[2]]
+
     def look(self) -> View:
         """A picture is made once for every state of the screen: most looks find it unchanged."""
         state = (self.screen.version, self.screen.title, self._answered)
@@ -71,6 +77,10 @@ class Eye:
                 found = replace(found, type=PromptType.TYPE_UNKNOWN)  # perhaps it only pauses: a person must look
             self._known[facts] = found
         return self._known[facts]
+
+    def shows_work(self) -> bool:
+        """The tool says on its screen that it works."""
+        return stated(self.look(), self.dialect) == "busy"
 
     def notice_change(self) -> bool:
         """Whether something that counts has changed since the last call."""
@@ -102,11 +112,6 @@ class Eye:
         """Whether that line, if it is still on the screen, asks this."""
         row, lines = place - self.screen.scrolled, self.look().lines
         return 0 <= row < len(lines) and "".join(core.split()) in "".join(lines[row].split())
-
-    def said_above(self, place: int) -> tuple[str, ...]:
-        """The letters of each row above that line, without what counts."""
-        rows = steady(self.dialect, "\n".join(self.look().lines[: max(0, place - self.screen.scrolled)])).split("\n")
-        return tuple(filter(None, ("".join(filter(str.isalpha, row)) for row in rows)))
 
     def cursor_line(self) -> str:
         """The row with the cursor, up to the cursor."""

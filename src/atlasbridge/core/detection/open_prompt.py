@@ -19,7 +19,7 @@ class Answered:
 
     at: float
     key: str  # the picture it was answered on
-    said: tuple[str, ...]  # the rows above it: where others stand, the same dialog below them is the next one
+    left: bool = False  # it was seen to be gone, be it for a moment
 
 
 @frozen
