@@ -13,7 +13,7 @@ from atlasbridge.cli.lab_canary import render_page
 from atlasbridge.cli.lab_sizes import render_sizes
 from atlasbridge.cli.lab_truth import TITLE, render_truth, truth_section, with_truth
 from atlasbridge.lab import canary
-from atlasbridge.lab.canary import Result, hides, of_prompt, version_of
+from atlasbridge.lab.canary import Result, hidden_lines, of_prompt, version_of
 from atlasbridge.lab.dialog import Dialog
 from atlasbridge.lab.dialogs import WALKS
 from atlasbridge.lab.draft import draft_change
@@ -128,7 +128,7 @@ def test_a_tool_that_asks_for_edits_is_asked_for_one_that_is_longer_than_the_scr
         asks = any(dialog.name == "edit: n" for dialog in walks[0].dialogs)
         for size in SIZES:
             long = [dialog for dialog in sized_walk(tool, size).dialogs if dialog.scene == "longedit"]
-            assert bool(long) is asks and all(dialog.unmade == ("blue",) and dialog.last for dialog in long)
+            assert bool(long) is asks and all(dialog.unmade == ("blue",) and len(dialog.lines) == 60 for dialog in long)
     offered = {"apply_patch": "custom", "view": "function"}
     turn = play(Request("please lab:longedit now", 1, offered), "/w", "")
     assert turn.call is not None and str(turn.call.arguments).count("\n+") == 61
@@ -136,21 +136,23 @@ def test_a_tool_that_asks_for_edits_is_asked_for_one_that_is_longer_than_the_scr
 
 
 def test_only_the_last_prompt_of_a_dialog_must_show_all_of_what_is_asked() -> None:
-    both = Dialog("edit", "longedit", ("y", "n"), asks="seed.txt", last="the end")
-    assert (of_prompt(both, 0).last, of_prompt(both, 0).asks) == ("", "seed.txt")
-    assert (of_prompt(both, 1).last, of_prompt(both, 1).asks) == ("the end", "")
+    both = Dialog("edit", "longedit", ("y", "n"), asks="seed.txt", lines=("the end",))
+    assert (of_prompt(both, 0).lines, of_prompt(both, 0).asks) == ((), "seed.txt")
+    assert (of_prompt(both, 1).lines, of_prompt(both, 1).asks) == (("the end",), "")
     one = replace(both, replies=("n",))
     assert of_prompt(one, 0) == one
 
 
 def test_what_is_not_shown_and_not_said_to_be_missing_is_a_failure() -> None:
     told = {"question": "Run it?", "whole": True, "subject": {"text": "cat\nthe end", "complete": True}}
-    assert not hides(told, "the end")
-    assert hides({**told, "subject": {"text": "cat", "complete": True}}, "the end")
+    asked = ("cat", "the end")
+    assert hidden_lines(told, asked) == []
+    assert hidden_lines({**told, "subject": {"text": "cat", "complete": True}}, asked) == ["the end"]
+    assert hidden_lines({**told, "subject": {"text": "the end", "complete": True}}, asked) == ["cat"]
     seen = {"question": "Write this?\n  1  the\n     end", "whole": True, "subject": None}
-    assert not hides(seen, "the end")  # the tool broke the row
-    assert hides({**seen, "question": "Write this?\n  1  a row"}, "the end")
-    assert not hides({**seen, "question": "Write this?\n  1  a row", "whole": False}, "the end")
+    assert hidden_lines(seen, ("the end",)) == []  # the tool broke the row
+    assert hidden_lines({**seen, "question": "Write this?\n  1  a row"}, ("the end",)) == ["the end"]
+    assert hidden_lines({**seen, "question": "Write this?\n  1  a row", "whole": False}, ("the end",)) == []
 
 
 def test_a_tool_that_does_not_say_its_version_in_time_has_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ large windows.  Each is asked for a command (allowed, refused, and both while th
 here-document, a file and an edit of 60 lines, a question where it has one, and must be silent while it thinks and
 quotes a menu.  "Recognised": every dialog was raised with its choices.  "Answered" and "refused" are counted only if
 the file system agrees: what was allowed is there, what was refused is not.  What does not fit on the screen is either
-told by the tool itself beside its screen, or marked as incomplete; a prompt that is called whole and lacks the last of
+told by the tool itself beside its screen, or marked as incomplete; a prompt that is called whole and lacks one of
 60 lines is a failure.
 """
 

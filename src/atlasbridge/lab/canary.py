@@ -146,8 +146,8 @@ def _try(stage: Stage, dialog: Dialog, again: list[str], seen: list[str]) -> str
 
 def of_prompt(dialog: Dialog, number: int) -> Dialog:
     """What is looked for in its prompts, one by one: all of what is asked in the last one, the rest in the first."""
-    last = dialog.last if number == len(dialog.replies) - 1 else ""
-    return Dialog("", "", last=last) if number else replace(dialog, last=last)
+    lines = dialog.lines if number == len(dialog.replies) - 1 else ()
+    return Dialog("", "", lines=lines) if number else replace(dialog, lines=lines)
 
 
 def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: list[str]) -> None:
@@ -159,19 +159,15 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
     prompt = _asking(stage, dialog)
     if dialog.resize != (0, 0):
         prompt = _resized(stage, dialog, prompt)
-    if prompt["type"] == "unknown":
-        raise StageError(f"raised as unknown, for a person to look at; the screen shows:\n{stage.text()}")
+    _look_at(stage, prompt, dialog)
     seen.append(prompt["prompt_id"])
-    if dialog.last and hides(prompt, dialog.last):
-        raise StageError(f"said to be complete, but {dialog.last!r} is not shown:\n{prompt['excerpt']}")
-    if LEAK[-16:] in json.dumps(prompt):
-        raise StageError(f"a secret is on its way:\n{prompt['excerpt']}")
     text = reply.removeprefix("text:")
     words = ("--text",) if text != reply else ()
     status, answer = stage.reply(prompt, text, *words)
     if answer.get("reason") in ("stale", "not_open"):  # drawn anew just then: nothing was typed, and it is asked again
         again.append(str(answer.get("message")))
         prompt = stage.next_prompt(_patience_s(stage))
+        _look_at(stage, prompt, dialog)
         status, answer = stage.reply(prompt, text, *words)
     if status:
         raise StageError(f"the reply {reply!r} was refused: {answer.get('message')}\n{prompt['excerpt']}")
@@ -184,6 +180,17 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
     if outcome != "resolved":
         why = f"{outcome} ({_reason(stage, prompt)})"
         raise StageError(f"the prompt ended as {why} after {reply!r}:\n{prompt['excerpt']}\n{stage.text()}")
+
+
+def _look_at(stage: Stage, prompt: Mapping[str, Any], dialog: Dialog) -> None:
+    """What is wrong with what a person is shown."""
+    if prompt["type"] == "unknown":
+        raise StageError(f"raised as unknown, for a person to look at; the screen shows:\n{stage.text()}")
+    missing = hidden_lines(prompt, dialog.lines)
+    if missing:
+        raise StageError(f"said to be complete, but {missing[-1]!r} is not shown:\n{prompt['question']}")
+    if LEAK[-16:] in json.dumps(prompt):
+        raise StageError(f"a secret is on its way:\n{prompt['excerpt']}")
 
 
 def _asking(stage: Stage, dialog: Dialog) -> dict[str, Any]:
@@ -221,11 +228,12 @@ def _resized(stage: Stage, dialog: Dialog, before: dict[str, Any]) -> dict[str, 
     return found
 
 
-def hides(prompt: Mapping[str, Any], last: str) -> bool:
-    """A part of what is asked is not shown, and nothing says so.  How a tool breaks its rows does not count."""
+def hidden_lines(prompt: Mapping[str, Any], lines: tuple[str, ...]) -> list[str]:
+    """Those that are not shown although nothing says so.  How a tool breaks its rows does not count."""
     subject = prompt.get("subject") or {}
     told = str(subject.get("text")) if subject.get("complete") else f"{prompt['question']}\n{subject.get('text')}"
-    return bool(prompt["whole"]) and "".join(last.split()) not in "".join(told.split())
+    shown = "".join(told.split())
+    return [line for line in lines if prompt["whole"] and "".join(line.split()) not in shown]
 
 
 def _chosen(stage: Stage, prompt: Mapping[str, Any]) -> dict[str, Any]:

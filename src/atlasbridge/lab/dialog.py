@@ -28,7 +28,7 @@ class Dialog:
     says: str = ""  # typed first, such as /plan
     ends: bool = False  # the tool must end
     resize: tuple[int, int] = (0, 0)  # columns and rows by which the window changes while the first prompt is open
-    last: str = ""  # the last line of what the last prompt asks: shown, or what is shown is marked as incomplete
+    lines: tuple[str, ...] = ()  # of what the last prompt asks: all shown, or what is shown is marked as incomplete
 
     @property
     def kind(self) -> str:

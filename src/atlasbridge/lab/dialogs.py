@@ -281,6 +281,7 @@ VIBE = (
         "main",
         (
             *permissions(many="of many"),
+            Dialog("the same bash twice: y n", "bashagain", ("y", "n"), made=(BASH,)),
             *QUESTIONS,
         ),
     ),

@@ -12,9 +12,10 @@ from dataclasses import replace
 from atlasbridge.lab.canary import Result, walk_through
 from atlasbridge.lab.dialog import BASH, WRITTEN, Dialog, Walk
 from atlasbridge.lab.dialogs import WALKS
+from atlasbridge.lab.mockmodel.scene import LONG_LINES
 
+LINES = tuple(LONG_LINES)
 SIZES = ((40, 15), (60, 20), (80, 24), (120, 40), (200, 60))
-LAST = "line 60 of sixty, written by the lab"
 _SILENT = ("bait: silent", "thinking: silent")
 _ASKED = ("question: by label", "question: by number", "question: n")
 
@@ -38,12 +39,12 @@ def _permissions(named: dict[str, Dialog], size: tuple[int, int]) -> Iterator[Di
         yield Dialog("bash, resized: n", "bash", ("n",), unmade=(BASH,), resize=change)
         yield Dialog("bash, resized: y", "bash", ("y",), made=(BASH,), resize=change)
     if "bash of many lines: n" in named:
-        yield Dialog("here-document of 60 lines: n", "heredoc", ("n",), unmade=(BASH,), last=LAST)
+        yield Dialog("here-document of 60 lines: n", "heredoc", ("n",), unmade=(BASH,), lines=LINES)
     if "write: n" in named:
-        yield Dialog("write of 60 lines: n", "longwrite", ("n",), unmade=(WRITTEN,), last=LAST)
-        yield Dialog("write of 60 lines: y", "longwrite", ("y",), made=(WRITTEN,), last=LAST)
+        yield Dialog("write of 60 lines: n", "longwrite", ("n",), unmade=(WRITTEN,), lines=LINES)
+        yield Dialog("write of 60 lines: y", "longwrite", ("y",), made=(WRITTEN,), lines=LINES)
     if "edit: n" in named:
-        yield Dialog("edit of 60 lines: n", "longedit", named["edit: n"].replies, unmade=("blue",), last=LAST)
+        yield Dialog("edit of 60 lines: n", "longedit", named["edit: n"].replies, unmade=("blue",), lines=LINES)
 
 
 def walk_sizes(tool: str, sizes: tuple[tuple[int, int], ...] = SIZES) -> Iterator[Result]:

@@ -23,7 +23,7 @@ from atlasbridge.core.detection.events import (
     WakeupDue,
 )
 from atlasbridge.core.detection.eye import Eye, facts_of, uncounted
-from atlasbridge.core.detection.open_prompt import OpenPrompt
+from atlasbridge.core.detection.open_prompt import Answered, OpenPrompt
 from atlasbridge.core.detection.picture import digest_of, prompt_of
 from atlasbridge.core.detection.settings import DetectorSettings
 from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, gather
@@ -36,21 +36,13 @@ from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.ruled_region import stated
 from atlasbridge.core.screen.reports import keys_of
 from atlasbridge.core.screen.view import View, begins_with
-from atlasbridge.core.values import mutable, replace
+from atlasbridge.core.values import replace
 
 _LATER = 0.1  # the longer nothing happens, the later it may be noticed: by a tenth of the silence
 RAW_LIMIT = 8192
 _REACTS_S = 0.5
 REDRAW_S = 0.3  # a tool that draws its whole screen anew may show nothing for a moment
 RETURNS_S, LINGERS_S = 0.6, 1.0  # some draw a dialog once more behind its answer: so soon after it left, so long
-
-
-@mutable
-class _Answered:
-    """The prompt that was just answered: only this one is not raised again, and only until something moved."""
-
-    at: float
-    key: str  # the picture it was answered on
 
 
 class Detector:
@@ -66,7 +58,7 @@ class Detector:
         self._resized = False  # since the open prompt was raised: the tool may have wrapped it anew
         self._lines_since = 0  # written since it was raised
         self._sent = False  # Enter was typed since the prompt was raised, by a person or by us
-        self._answered: _Answered | None = None
+        self._answered: Answered | None = None
         self._done, self._done_at = "", float("-inf")  # the dialog that was answered last, and when it left
         self._raw = bytearray()
         self._unsure = False  # the open prompt may be gone; the next look must come soon
@@ -167,7 +159,10 @@ class Detector:
         return list(self._why)
 
     def _output(self, data: bytes, now: float) -> list[Command]:
-        self.eye.feed(data, now)
+        for drawn in self.eye.drawings(data) if self._answered else (data,):
+            self.eye.feed(drawn, now)
+            if self._answered and self._open and self._open.found.own and self.eye.shows_work():
+                self._answered = replace(self._answered, left=True)  # what looks the same behind it is the next one
         self._lines_since += data.count(b"\n")
         self._raw += data[-RAW_LIMIT:]
         if len(self._raw) > 2 * RAW_LIMIT:
@@ -201,7 +196,7 @@ class Detector:
     def _reply(self, digest: str, now: float) -> list[Command]:
         if self._open is not None and self._open.prompt.digest == digest:
             self._sent = True
-            self._answered = _Answered(now, self.eye.key)
+            self._answered = Answered(now, self.eye.key)
         self._typed_at = None
         self._attended = ""
         self.eye.forget_rhythm()
@@ -229,6 +224,8 @@ class Detector:
         self._unsure = False
         if self._open is None:
             return []
+        if self._answered is not None and self._answered.left:
+            return self._withdraw("answered")
         if found is None or not self._is_same(found):
             found = self.eye.recognise(self._open.facts)
         if found is not None and self._is_same(found) and not self._tool_works(found, view):
@@ -366,7 +363,8 @@ class Detector:
         self.despite_busy = False
         self.tool.forget()
         if opened is not None and reason.startswith("answered"):
-            self.eye.remember_answered(opened.last_line)
+            self.eye.remember_answered(self.eye.as_answered(opened.last_line, opened.place))
+            self.eye.forget_dialog()
             self._done, self._done_at = opened.prompt.digest, self.eye.last_output
         return [WithdrawPrompt(opened.prompt.digest, reason)] if opened else []
 

@@ -18,6 +18,7 @@ from atlasbridge.core.prompt.step import Stands, Step
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.recognise import recognise
+from atlasbridge.core.recognition.widgets.ruled_region import stated
 from atlasbridge.core.screen.screen import Screen
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
@@ -25,6 +26,7 @@ from atlasbridge.core.values import replace
 GRAIN_S = 1e-4  # a wake-up may be early by the clock's grain
 SLOWEST_RHYTHM_S = 1.3
 KEPT_ANSWERS = 6
+DRAWN = b"\x1b[?2026l"  # the end of a synchronised update
 
 
 class Eye:
@@ -58,6 +60,10 @@ class Eye:
         self._rewritten = 0 if ended else self._rewritten
         self._rewritten += data.count(b"\r", ended) + data.count(b"\b", ended)
 
+    def drawings(self, data: bytes) -> list[bytes]:
+        """The pictures that a tool has drawn one after the other, if it says where each ends."""
+        return [part + DRAWN for part in data.split(DRAWN)[:-1]] + [data.rpartition(DRAWN)[2]]
+
     def look(self) -> View:
         """A picture is made once for every state of the screen: most looks find it unchanged."""
         state = (self.screen.version, self.screen.title, self._answered, self._rejected)
@@ -75,6 +81,10 @@ class Eye:
             rejected = found and self._rejected and view.behind_cursor() == self._rejected
             self._known[facts] = emptied(found, view) if found and rejected else found
         return self._known[facts]
+
+    def shows_work(self) -> bool:
+        """The tool says on its screen that it works."""
+        return stated(self.look(), self.dialect) == "busy"
 
     def notice_change(self) -> bool:
         """Whether something that counts has changed since the last call."""
@@ -111,6 +121,12 @@ class Eye:
         """The row with the cursor, up to the cursor."""
         return self.screen.cursor_text().strip()
 
+    def as_answered(self, line: str, place: int) -> str:
+        """A line as it stands there with its answer, where it is a mark alone: others may begin with that mark."""
+        row, lines = place - self.screen.scrolled, self.look().lines
+        here = lines[row].strip() if 0 <= row < len(lines) else ""
+        return line if any(map(str.isalnum, line)) else here if here.startswith(line) and here != line else ""
+
     def remember_answered(self, line: str) -> None:
         """This line is history from now on: no excerpt goes beyond it."""
         if line:
@@ -120,6 +136,10 @@ class Eye:
         """The answer to a line had no effect: what now stands behind the cursor, and did not before, is left of it."""
         words = self.look().behind_cursor()
         self._rejected = words if words != behind else ""
+
+    def forget_dialog(self) -> None:
+        """It was answered: one that looks the same has not stood there for as long."""
+        self._seen = ""
 
     def forget_rhythm(self) -> None:
         """What moves because of keys has no rhythm of its own."""

@@ -15,6 +15,15 @@ LEAST_LEFT = 40  # characters by which a question is still known when its first 
 
 
 @frozen
+class Answered:
+    """The prompt that was just answered: only this one is not raised again, and only until something moved."""
+
+    at: float
+    key: str  # the picture it was answered on
+    left: bool = False  # it was seen to be gone, be it for a moment
+
+
+@frozen
 class OpenPrompt:
     prompt: Prompt
     found: Finding

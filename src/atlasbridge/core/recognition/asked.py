@@ -17,7 +17,8 @@ from atlasbridge.core.values import frozen
 _PARTS = r"(?:lines?|rows?|characters?|changes?|hunks?|edits?|files?)"
 HIDDEN = lazy(
     rf"(?:…|\.{{3}})\s*[+(]?\d+ (?:more |hidden )?{_PARTS}\b|\b\d+ (?:more|hidden) {_PARTS}\b"
-    rf"|\b{_PARTS} hidden\b|[+…]\s?\d+ lines\b|\bctrl\+[a-z] to (?:expand|see|show|view) (?:all|more|full)"
+    rf"|\b{_PARTS} hidden\b|(?:…|\.{{3}})\s*\d+ hidden\b|[+…]\s?\d+ lines\b"
+    r"|\bctrl\+[a-z] to (?:expand|see|show|view) (?:all|more|full)"
 )
 _DOTS = ("…", "...")
 

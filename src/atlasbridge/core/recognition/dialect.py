@@ -57,6 +57,7 @@ class MenuRule:
     topmost: bool = False  # of several such lines the first: what the dialog is about may look like one
     boxed: bool = False  # the dialog shows what it is about in a box of its own
     most_rows: int = 0  # from that line to the menu: a dialog so high leaves rows out without a word; 0: none does
+    most_share: float = 0.0  # of the window's rows for the dialog's frame: one so high scrolls inside itself
     choose: str = "arrows"
     priority: int = 50
     score: float = 0.9

@@ -170,6 +170,7 @@ def scenes(folder: str, address: str, plan: str) -> dict[str, list[Move]]:
         "planblock": [f"<proposed_plan>\n{PLAN}</proposed_plan>"],
         "bash": [shell("touch made-by-bash.txt")],
         "bash2": [shell("touch made-by-bash.txt"), shell("touch made-by-bash-2.txt")],
+        "bashagain": [shell("touch made-by-bash.txt"), shell("touch made-by-bash.txt")],
         "bashboth": [(shell("touch made-by-bash.txt"), shell("touch made-by-bash-2.txt"))],
         "secretbash": [shell(f"curl -s -H 'Authorization: Bearer {LEAK}' {page} -o fetched.html")],
         "manylines": [shell(MANY_LINES)],

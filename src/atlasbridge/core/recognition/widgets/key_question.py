@@ -45,7 +45,8 @@ def offered_finding(
         steps = (Step(key.encode()),) if single else (*found.text_steps, *typed_key(key, facts))
         is_default = default.lower() in (key.lower(), label.lower()) if default else False
         choices.append(choice_of(key, label, steps, dialect, is_default))
-    return replace(found, choices=tuple(choices))
+    every = dialect.idles and any(choice.label.lower() == "all" for choice in choices)  # of what, is told elsewhere
+    return replace(found, choices=tuple(choices), whole=found.whole and not every)
 
 
 def coded_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:

@@ -23,7 +23,7 @@ from atlasbridge.core.recognition.widgets.list_finding import menu_finding
 from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across
-from atlasbridge.core.screen.frames import inside, peeled, unframed
+from atlasbridge.core.screen.frames import find_frames, inside, peeled, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
 
@@ -57,12 +57,19 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         found = menu_finding(view, menu, rule, asked, dialect)
         named = _rule_for(asked, rule, dialect)
         about = subject_on_screen(view, menu.top, asked, named) if named else None
-        clipped = found.whole and 0 < rule.most_rows <= menu.top - asked.row
-        whole = found.whole and not clipped and not (named and named.elsewhere)  # which is only named
+        clipped = found.whole and _is_clipped(view, menu, asked, rule)
+        whole = found.whole and not clipped and not (named and _is_only_named(named, about))
         found = replace(found, own=dialect.idles, permission=rule.permission, deaf_s=rule.deaf_s)
         abridged = ends_in_dots(about.text if about else asked.text)
         return replace(found, subject=about, whole=whole, clipped=clipped, abridged=abridged)
     return None
+
+
+def _is_clipped(view: View, menu: Menu, asked: Asked, rule: MenuRule) -> bool:
+    """It is as high as the tool makes any: what it has no room for is left out, or scrolls, without a word."""
+    around = [frame for frame in find_frames(view.lines) if frame.top <= asked.row and menu.bottom < frame.bottom]
+    height = max((frame.bottom - frame.top + 1 for frame in around), default=len(view.lines))
+    return 0 < rule.most_rows <= menu.top - asked.row or 0 < int(rule.most_share * len(view.lines)) <= height
 
 
 def _rows_below(view: View, menu: Menu, rule: MenuRule) -> int:
@@ -78,6 +85,11 @@ def subject_on_screen(view: View, end: int, asked: Asked, rule: SubjectRule) -> 
     match = compiled(rule.target).search(asked.text) if rule.target else None
     target = said if rule.elsewhere else match[1].strip() if match else ""
     return Subject(SubjectKind(rule.kind), said, source=SubjectSource.SCREEN, target=target)
+
+
+def _is_only_named(rule: SubjectRule, about: Subject | None) -> bool:
+    """What it is about stands elsewhere, or in a box that is not drawn to its end yet."""
+    return rule.elsewhere or (rule.boxed and about is None)
 
 
 def _rule_for(asked: Asked, menu: MenuRule, dialect: Dialect) -> SubjectRule | None:
