@@ -103,11 +103,8 @@ def recognise_inner_question(view: View, facts: Facts, dialect: Dialect) -> Find
     box = find_input_box(view)
     above = [frame for frame in find_frames(view.lines) if box and frame.bottom < box.top]
     frame = max(above, key=lambda frame: frame.bottom, default=None)
-    low = (
-        [at for at in range(frame.top + 1, frame.bottom) if view.lines[at][frame.left + 1 : frame.right].strip()]
-        if frame
-        else []
-    )
+    rows = range(frame.top + 1, frame.bottom) if frame else range(0)
+    low = [at for at in rows if frame and view.lines[at][frame.left + 1 : frame.right].strip()]
     here = view.at_caret_of(low[-1]) if low else view
     found = recognise_line(inner(here, frame), facts, dialect, strict=True) if frame and here is not view else None
     if frame and found and found.type is PromptType.TYPE_YES_NO and found.score >= numbers.SURE:
@@ -135,15 +132,11 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
     if asked:
         return asked
     said = block(view.lines[max(0, box.top - numbers.CONTEXT_ROWS) : box.top])  # its last words
-    if menu and menu.how == "pointer" and _is_right_below(view, menu.bottom, box.top):
+    gap = view.lines[menu.bottom + 1 : box.top] if menu else ()  # between it and the list: hardly a row, or no word
+    near = len(gap) < numbers.BESIDE_BOX_ROWS or not any(map(str.isalnum, "".join(gap)))
+    if menu and menu.how == "pointer" and menu.bottom <= box.top and near:
         return replace(to_look_at("list-above-box", numbers.LOOK, said, menu.top), structural=False)
     return Finding(
         "input-box", PromptType.TYPE_FREE_TEXT, numbers.LIKELY, cut(said) or "(it waits for an instruction)",
         "input-box", box.top, constraints={"idle": True}, line_mode=False, question=said,
     )  # fmt: skip
-
-
-def _is_right_below(view: View, bottom: int, top: int) -> bool:
-    """Hardly a row between a list and the box, or none with words."""
-    words = any(any(map(str.isalnum, row)) for row in view.lines[bottom + 1 : top])
-    return 0 <= top - bottom <= numbers.BESIDE_BOX_ROWS or (bottom < top and not words)

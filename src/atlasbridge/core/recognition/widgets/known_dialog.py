@@ -8,26 +8,16 @@ from __future__ import annotations
 
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import (
-    Asked,
-    dialog_above,
-    ends_in_dots,
-    logical_rows,
-    own_box,
-    question_above,
-    stands_first,
-)
+from atlasbridge.core.recognition.asked import Asked, dialog_above, ends_in_dots, logical_rows, own_box
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, SubjectRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import Menu, find_numbered
+from atlasbridge.core.recognition.widgets.list_rows import find_numbered
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across
 from atlasbridge.core.screen.frames import inside, peeled, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
-
-OUT_OF_SIGHT = "(what is asked has no room on the screen)"
 
 
 def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -42,14 +32,12 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         listed = pointed or (counted if rule.unpointed else None)
         listed = find_menu(view, dialect.pointers, back=True) if rule.wraps_back else listed
         menu = find_across(view, rule.labels) if rule.labels else listed
-        if menu is None or _rows_below(view, menu, rule) > numbers.FOOT_ROWS:
+        if menu is None:
+            continue
+        below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip() or not rule.apart]
+        if len(below) > numbers.FOOT_ROWS:
             continue
         asked = dialog_above(view, menu.top, rule)
-        if asked is None:  # its head is not there, or it has none
-            above = question_above(view, menu.top)
-            asked = replace(above, whole=above.whole and not rule.top)
-        if not asked.text and rule.top and stands_first(view, menu.top):
-            asked = Asked(OUT_OF_SIGHT, menu.top, whole=False)
         if not asked.text:
             continue  # a dialog has words: this is what somebody writes into the input box
         found = menu_finding(view, menu, rule, asked, dialect)
@@ -61,11 +49,6 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         abridged = ends_in_dots(about.text if about else asked.text)
         return replace(found, subject=about, whole=whole, clipped=clipped, abridged=abridged)
     return None
-
-
-def _rows_below(view: View, menu: Menu, rule: MenuRule) -> int:
-    rows = view.lines[menu.bottom + 1 : view.bottom() + 1]
-    return sum(bool(row.strip()) for row in rows) if rule.apart else len(rows)
 
 
 def subject_on_screen(view: View, end: int, asked: Asked, rule: SubjectRule) -> Subject | None:
