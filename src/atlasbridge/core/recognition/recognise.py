@@ -31,6 +31,10 @@ from atlasbridge.core.values import frozen, replace
 
 SILENT = "(the program waits, and has written nothing)"
 MAYBE_SILENT = "(the program has written nothing, and may wait for input)"
+_SILENT = {  # somebody reads, or may read, and nothing was ever written: the person must know what was started
+    False: Finding("silent", PromptType.TYPE_FREE_TEXT, numbers.SILENCE, SILENT, SILENT),
+    True: Finding("silent", PromptType.TYPE_UNKNOWN, numbers.SILENCE, MAYBE_SILENT, MAYBE_SILENT),
+}
 GUESSES = ("line", "bare-line")  # an AI CLI's dialog that nobody knows is not answered by words and Enter
 
 
@@ -81,7 +85,7 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
 
 def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if view.bottom() < 0:
-        return _silent(facts) if facts.reading or facts.blind else None
+        return _SILENT[facts.blind] if facts.reading or facts.blind else None
     if is_at_work(view, facts, dialect):
         return recognise_inner_question(view, facts, dialect)
     for finder in FINDERS:
@@ -109,10 +113,3 @@ def _over_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     joined = view.joined | frozenset(range(first, view.row))
     found = recognise_line(replace(view, joined=joined), facts, dialect) if joined != view.joined else None
     return found if found and found.choices and found.score >= numbers.LIKELY else None
-
-
-def _silent(facts: Facts) -> Finding:
-    """Somebody reads (or may read), and nothing was ever written: the person must know what was started."""
-    kind = PromptType.TYPE_UNKNOWN if facts.blind else PromptType.TYPE_FREE_TEXT
-    said = MAYBE_SILENT if facts.blind else SILENT
-    return Finding("silent", kind, numbers.SILENCE, said, said)

@@ -52,8 +52,11 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
 
 
 def subject_on_screen(view: View, end: int, asked: Asked, rule: SubjectRule) -> Subject | None:
-    found = _boxed(view, asked, end) if rule.boxed else _between(view, asked, end, rule)
-    if not found or not any(row.strip() for row in found):
+    rows = peeled(view.lines, end)
+    box = own_box(rows, asked.row, end) if rule.boxed else None
+    found = [row.removeprefix(" ").rstrip() for row in inside(rows, box)] if box else []
+    found = found if rule.boxed else _between(view, asked, end, rule) or []
+    if not any(row.strip() for row in found):
         return None
     said = "\n".join(_names(found, rule) if rule.elsewhere else found)
     match = compiled(rule.target).search(asked.text) if rule.target else None
@@ -115,11 +118,3 @@ def _past_gutter(rows: list[str], gutter: str) -> list[str]:
 def _set_back(row: str, columns: int) -> str:
     """The row without the columns that the tool puts in front; one that is not set in so far keeps what it has."""
     return row[columns:] if not row[:columns].strip() else row.lstrip(" ")
-
-
-def _boxed(view: View, asked: Asked, end: int) -> list[str] | None:
-    rows = peeled(view.lines, end)
-    frame = own_box(rows, asked.row, end)
-    if frame is None:
-        return None
-    return [row.removeprefix(" ").rstrip() for row in inside(rows, frame)]
