@@ -181,6 +181,9 @@ _LIMITS = """
 - A list that scrolls offers the rows that can be seen, and says so (`constraints.scrolls`).
 - A form is answered in words (`Label: value; Label: value`) where its fields can be seen to take the keys and a button
   sends it; else, like trees of full-screen programs, lists to be put in order and dates, it is raised as `unknown`.
+- So is a grid of words, and a list without a pointer that has room for marks in front of its words: whether Enter takes
+  the lit row or sends what is marked cannot be seen.
+- An answer that the program keeps in its line and does not take is told as still there after 3 s, and asked for again.
 - A full screen that says nothing, of a program with a timer, is raised after 12 s; after 2 s where it shows a field.
 - A program that never waits for the terminal but looks at it now and then, and draws a caret that blinks, is missed.
 - The prompt for the next command is raised 0.6 s after it came to rest while somebody at the terminal types commands

@@ -12,7 +12,7 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import MenuRule, compiled
 from atlasbridge.core.screen.frames import SIDES, TORN_OFF, Frame, find_frames, is_drawn, is_rule, peeled, without
 from atlasbridge.core.screen.view import View
-from atlasbridge.core.values import frozen
+from atlasbridge.core.values import frozen, replace
 
 _PARTS = r"(?:lines?|rows?|characters?|changes?|hunks?|edits?|files?)"
 HIDDEN = lazy(
@@ -21,6 +21,7 @@ HIDDEN = lazy(
     r"|\bctrl\+[a-z] to (?:expand|see|show|view) (?:all|more|full)"
 )
 _DOTS = ("…", "...")
+OUT_OF_SIGHT = "(what is asked has no room on the screen)"
 
 
 @frozen
@@ -76,13 +77,16 @@ def _lacks(view: View, first: int, end: int) -> bool:
     return any(first <= row < end for row in view.cut)
 
 
-def dialog_above(view: View, top: int, rule: MenuRule) -> Asked | None:
-    """Everything between the line where the dialog begins and its menu; None when no such line is named or there."""
+def dialog_above(view: View, top: int, rule: MenuRule) -> Asked:
+    """Everything between the line where the dialog begins and its menu; the words above the menu where no such line is
+    named or there."""
     rows = peeled(view.lines, top)
     first = dialog_top(view, top, rule)
     gone = first < 0 and bool(rule.top) and view.lines[0].strip() != ""  # its head has left the screen
     if first < 0 and not gone:
-        return None
+        above = question_above(view, top)
+        unseen = not above.text and rule.top and stands_first(view, top)
+        return Asked(OUT_OF_SIGHT, top, False) if unseen else replace(above, whole=above.whole and not rule.top)
     first = max(first, 0)
     box = own_box(rows, first, top) if rule.boxed else None
     rows = without(rows, box) if box else rows  # the lines of the tool's own box are no text

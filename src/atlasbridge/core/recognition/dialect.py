@@ -177,11 +177,6 @@ def matches_any(patterns: tuple[str, ...], text: str) -> bool:
     return any(compiled(pattern).search(text) for pattern in patterns)
 
 
-@lru_cache(maxsize=16)
-def _blanks(blinking: str) -> dict[int, str]:
-    return dict.fromkeys(map(ord, blinking), " ")
-
-
 def steady(dialect: Dialect, text: str) -> str:
     """The text without what blinks and counts by itself."""
     return "\n".join([_steady_row(dialect.blinking, dialect.counting, row) for row in text.split("\n")])
@@ -189,7 +184,7 @@ def steady(dialect: Dialect, text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _steady_row(blinking: str, counting: tuple[str, ...], row: str) -> str:
-    row = row.translate(_blanks(blinking))
+    row = row.translate(dict.fromkeys(map(ord, blinking), " "))
     for pattern in counting:
         row = compiled(pattern).sub(" ", row)
     return row

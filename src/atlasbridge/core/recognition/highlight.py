@@ -8,15 +8,7 @@ from functools import lru_cache, partial
 
 from atlasbridge.core.recognition.widgets.field_rows import find_form
 from atlasbridge.core.recognition.widgets.framed_dialog import current_button, find_buttons, find_frame, find_list
-from atlasbridge.core.recognition.widgets.list_rows import (
-    Item,
-    Menu,
-    find_numbered,
-    item_of,
-    odd_one,
-    read_row,
-    row_pattern,
-)
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, find_numbered, odd_one, read_item, row_pattern
 from atlasbridge.core.recognition.widgets.lit_list import LIT
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
 from atlasbridge.core.recognition.widgets.side_by_side import find_across, find_lit_words, find_row
@@ -76,8 +68,7 @@ def _own_list(view: View, own: dict[str, int]) -> Menu | None:
     pattern = row_pattern(POINTERS)
     found: list[Item] = []
     for at, row in reversed(list(enumerate(unframed(view.lines)))):
-        match = read_row(pattern, row)
-        item = item_of(at, match) if match else None
+        item = read_item(pattern, at, row)
         place = own.get(_squeezed(item.label)) if item else None
         if item is None or place is None:
             continue

@@ -36,16 +36,6 @@ def choice_of(value: str, label: str, steps: tuple[Step, ...], dialect: Dialect,
     return Choice(value, label, steps, refuses(label, dialect), is_always(label, dialect), default)
 
 
-def asks_to_choose(question: str) -> bool:
-    return vocabulary.speaks("choose", "asks", question)
-
-
-def confirms_in(question: str) -> str:
-    """The language in which this line asks yes or no without a hint; "": in none."""
-    language = vocabulary.spoken_in("confirm", "asks", question)
-    return language if language and not vocabulary.speaks("confirm", "unless", question) else ""
-
-
 def asks_for_secret(question: str, dialect: Dialect) -> bool:
     """What speaks of something else ("country code", "press any key") is taken out before the words are looked for."""
     low = question.lower()

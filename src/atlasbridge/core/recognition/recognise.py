@@ -14,18 +14,13 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.kinds import with_secrecy
+from atlasbridge.core.recognition.widgets import lit_list
 from atlasbridge.core.recognition.widgets.field_rows import recognise_caret_field, recognise_drawn_field, recognise_form
 from atlasbridge.core.recognition.widgets.framed_dialog import recognise_box
 from atlasbridge.core.recognition.widgets.input_box import is_at_work, recognise_inner_question, recognise_input_box
 from atlasbridge.core.recognition.widgets.key_rows import recognise_key_row, recognise_key_rows, recognise_told_keys
 from atlasbridge.core.recognition.widgets.known_dialog import recognise_dialog
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
-from atlasbridge.core.recognition.widgets.lit_list import (
-    recognise_bulleted,
-    recognise_filtered,
-    recognise_lit_list,
-    recognise_lit_numbers,
-)
 from atlasbridge.core.recognition.widgets.pointed_list import recognise_pointed
 from atlasbridge.core.recognition.widgets.resting_screen import has_bar, recognise_footer, whole_screen
 from atlasbridge.core.recognition.widgets.ruled_region import recognise_region
@@ -36,6 +31,10 @@ from atlasbridge.core.values import frozen, replace
 
 SILENT = "(the program waits, and has written nothing)"
 MAYBE_SILENT = "(the program has written nothing, and may wait for input)"
+_SILENT = {  # somebody reads, or may read, and nothing was ever written: the person must know what was started
+    False: Finding("silent", PromptType.TYPE_FREE_TEXT, numbers.SILENCE, SILENT, SILENT),
+    True: Finding("silent", PromptType.TYPE_UNKNOWN, numbers.SILENCE, MAYBE_SILENT, MAYBE_SILENT),
+}
 GUESSES = ("line", "bare-line")  # an AI CLI's dialog that nobody knows is not answered by words and Enter
 
 
@@ -62,17 +61,17 @@ FINDERS: tuple[Finder, ...] = (
     Finder("words of a dialect", recognise_region, drawn=False, chats=True),
     Finder("input box of an AI CLI", recognise_input_box),
     Finder("dialog of a dialect", recognise_dialog, chats=True),
-    Finder("counted list with a bar", recognise_lit_numbers, chats=True),
+    Finder("counted list with a bar", lit_list.recognise_lit_numbers, chats=True),
     Finder("form", recognise_form),
     Finder("framed dialog", recognise_box),
     Finder("choices side by side", recognise_side_by_side, chats=True),
     Finder("pointed list", recognise_pointed, chats=True),
-    Finder("filtered list", recognise_filtered, chats=True),
-    Finder("bulleted list", recognise_bulleted),
+    Finder("filtered list", lit_list.recognise_filtered, chats=True),
+    Finder("bulleted list", lit_list.recognise_bulleted),
     Finder("keys in one row", recognise_key_row),
     Finder("keys in rows", recognise_key_rows),
     Finder("field with a drawn caret", recognise_caret_field),
-    Finder("lit list", recognise_lit_list),
+    Finder("lit list", lit_list.recognise_lit_list),
     Finder("keys that are told", recognise_told_keys),
     Finder("drawn field", recognise_drawn_field),
 )
@@ -86,7 +85,7 @@ def recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
 
 def _recognise(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     if view.bottom() < 0:
-        return _silent(facts) if facts.reading or facts.blind else None
+        return _SILENT[facts.blind] if facts.reading or facts.blind else None
     if is_at_work(view, facts, dialect):
         return recognise_inner_question(view, facts, dialect)
     for finder in FINDERS:
@@ -114,10 +113,3 @@ def _over_rows(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     joined = view.joined | frozenset(range(first, view.row))
     found = recognise_line(replace(view, joined=joined), facts, dialect) if joined != view.joined else None
     return found if found and found.choices and found.score >= numbers.LIKELY else None
-
-
-def _silent(facts: Facts) -> Finding:
-    """Somebody reads (or may read), and nothing was ever written: the person must know what was started."""
-    kind = PromptType.TYPE_UNKNOWN if facts.blind else PromptType.TYPE_FREE_TEXT
-    said = MAYBE_SILENT if facts.blind else SILENT
-    return Finding("silent", kind, numbers.SILENCE, said, said)

@@ -62,10 +62,9 @@ def find_form(view: View) -> Form | None:
                 return Form(tuple(group), here[0], way_out(view, group[-1].row))
             continue
         sends = way_out(view, group[-1].row)
+        values = [(one.row, max(one.at, one.col + len(one.label) + 3)) for one in group]
         lit = odd_one(view, [(one.row, one.col) for one in group])
-        lit = (
-            lit if lit >= 0 else odd_one(view, [(one.row, max(one.at, one.col + len(one.label) + 3)) for one in group])
-        )
+        lit = lit if lit >= 0 else odd_one(view, values)
         if lit >= 0 and sends:
             return Form(tuple(group), lit, sends)
     return None

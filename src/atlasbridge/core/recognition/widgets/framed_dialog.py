@@ -47,7 +47,8 @@ def recognise_box(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
     words = " ".join(" ".join(line.split()) for line in inside(unframed(view.lines), frame))
     buttons = find_buttons(view, frame)
     listed = find_list(view, frame, buttons)
-    field = is_field(view, frame, buttons) and view.cursor_visible
+    here = frame.top < view.row < (buttons[0].row if buttons else frame.bottom)
+    field = here and frame.left < view.col <= frame.right and view.cursor_visible  # to type into
     sheet = field and is_sheet(view, frame)
     if not buttons and not view.alternate and view.bottom() - frame.bottom > numbers.FOOT_ROWS:
         return None  # it was said, as a welcome is, and much has been said since
@@ -78,12 +79,6 @@ def find_frame(view: View) -> Frame | None:
     with_buttons = [frame for frame in frames if find_buttons(view, frame)]
     candidates = with_buttons or frames
     return min(candidates, key=lambda frame: (frame.bottom - frame.top, -frame.bottom)) if candidates else None
-
-
-def is_field(view: View, frame: Frame, buttons: list[Item]) -> bool:
-    """The cursor stands inside the box, above the buttons: there is a field to type into."""
-    inside = frame.top < view.row < frame.bottom and frame.left < view.col <= frame.right
-    return inside and (not buttons or view.row < buttons[0].row)
 
 
 def is_sheet(view: View, frame: Frame) -> bool:
@@ -261,9 +256,8 @@ def _current_row(view: View, group: list[Item]) -> int:
 
 def _list_item(at: int, column: int, text: str) -> Item:
     box = re.match(r"(\[[ xX*]\]|\([ xX*]\))\s*(.*)", text)
-    label = _BRANCH.sub("", box[2] if box else text).strip()
-    col = column + text.index(label) if label else column
-    return Item(at, col, label or text, box=box[1] if box else "")
+    label = _BRANCH.sub("", box[2] if box else text).strip() or text
+    return Item(at, column + text.index(label), label, box=box[1] if box else "")
 
 
 def focused_list(view: View, listed: Menu, text: str, frame: Frame, dialect: Dialect) -> Finding:

@@ -71,7 +71,7 @@ def inline_choices(text: str) -> list[str]:
     letters = _LETTERS.search(text)
     if not letters or not _are_keys(letters[1]):
         return []
-    return list(letters[1] if _both_cases(letters[1]) else letters[1].lower())
+    return list(letters[1].lower())
 
 
 def _ends_asking(rest: str) -> bool:
@@ -88,16 +88,11 @@ def marked_words(text: str) -> list[str]:
 
 def _are_keys(letters: str) -> bool:
     """`yn`, `nyae`, `yaxH`, `abh`: each letter once, with y and n, a default in capitals, or the h for help; `aArRq`:
-    small and capital letters that differ.  `Rome` and `bash` are words: the default of a line."""
+    `Rome` and `bash` are words: the default of a line."""
     once = len(set(letters.lower())) == len(letters)
     marked = letters != letters.lower() and not letters.isupper() and not letters.istitle()
     known = {"y", "n"} <= set(letters.lower()) or marked or letters.endswith(("h", "?"))
-    return (once and known and not _WORD_IN_H.search(letters)) or _both_cases(letters)
-
-
-def _both_cases(letters: str) -> bool:
-    paired = sum(letter.swapcase() in letters for letter in letters)
-    return len(set(letters)) == len(letters) and paired >= 4
+    return once and known and not _WORD_IN_H.search(letters)
 
 
 def typing_hint(view: View) -> str:

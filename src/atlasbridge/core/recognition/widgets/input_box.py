@@ -19,10 +19,10 @@ from atlasbridge.core.recognition.widgets.field_rows import inner
 from atlasbridge.core.recognition.widgets.framed_dialog import ends_in_buttons
 from atlasbridge.core.recognition.widgets.line_question import recognise_line
 from atlasbridge.core.recognition.widgets.pointed_list import find_menu
-from atlasbridge.core.screen.frames import find_frames, inside, is_rule
+from atlasbridge.core.screen.frames import Frame, find_frames, inside, is_rule
 from atlasbridge.core.screen.style import is_faded
 from atlasbridge.core.screen.view import View
-from atlasbridge.core.values import frozen, replace
+from atlasbridge.core.values import replace
 
 _AT_WORK = lazy(
     r"\besc\b\W{0,3}(?:to )?(?:interrupt|cancel|stop|abort)\b|^\W{0,4}(?:working|thinking)\b",
@@ -34,13 +34,7 @@ _INVITES = lazy(r"^(?:[>❯›»●*▌]|>>>)(?:\s|$)")
 _SPEAKER = lazy(r"^\W{0,4}([^\W\d_]{1,12})\s?[:>❯›»：]$")
 
 
-@frozen
-class Box:
-    top: int
-    bottom: int
-
-
-def find_input_box(view: View) -> Box | None:
+def find_input_box(view: View) -> Frame | None:
     """As wide as the screen, a few rows high, near its foot, with a mark that invites to type, and without buttons:
     with them it is a dialog, and what its text begins with invites to nothing."""
     foot = view.bottom()
@@ -48,16 +42,16 @@ def find_input_box(view: View) -> Box | None:
     for frame in find_frames(view.lines):
         fits = frame.right - frame.left >= wide and _fits(view, frame.top, frame.bottom, foot, frame.left + 1)
         if fits and not ends_in_buttons(view, frame):
-            return Box(frame.top, frame.bottom)
+            return frame
     ruled = [at for at, line in enumerate(view.lines) if is_rule(line) or _TITLED.match(line)]
     rules = [at for at in ruled if len(view.lines[at].strip()) >= wide or _is_around(view, ruled, at)]
     if len(rules) >= 2 and _fits(view, rules[-2], rules[-1], foot, 0):
-        return Box(rules[-2], rules[-1])
+        return Frame(rules[-2], rules[-1], 0, view.cols)
     if rules and rules[-1] == view.row - 1 and view.row == foot and _INVITES.fullmatch(view.lines[foot].strip()):
-        return Box(view.row - 1, view.row + 1)  # a bar above it is all that it has
+        return Frame(view.row - 1, view.row + 1, 0, view.cols)  # a bar above it is all that it has
     here = view.at_caret()
     idles = _with_placeholder(here, drawn_by_the_terminal=view.cursor_visible) or _in_a_chat(view)
-    return Box(here.row - 1, here.row + 1) if idles else None
+    return Frame(here.row - 1, here.row + 1, 0, view.cols) if idles else None
 
 
 def _is_around(view: View, ruled: list[int], at: int) -> bool:
@@ -103,11 +97,8 @@ def recognise_inner_question(view: View, facts: Facts, dialect: Dialect) -> Find
     box = find_input_box(view)
     above = [frame for frame in find_frames(view.lines) if box and frame.bottom < box.top]
     frame = max(above, key=lambda frame: frame.bottom, default=None)
-    low = (
-        [at for at in range(frame.top + 1, frame.bottom) if view.lines[at][frame.left + 1 : frame.right].strip()]
-        if frame
-        else []
-    )
+    rows = range(frame.top + 1, frame.bottom) if frame else range(0)
+    low = [at for at in rows if frame and view.lines[at][frame.left + 1 : frame.right].strip()]
     here = view.at_caret_of(low[-1]) if low else view
     found = recognise_line(inner(here, frame), facts, dialect, strict=True) if frame and here is not view else None
     if frame and found and found.type is PromptType.TYPE_YES_NO and found.score >= numbers.SURE:
@@ -135,15 +126,11 @@ def recognise_input_box(view: View, facts: Facts, dialect: Dialect) -> Finding |
     if asked:
         return asked
     said = block(view.lines[max(0, box.top - numbers.CONTEXT_ROWS) : box.top])  # its last words
-    if menu and menu.how == "pointer" and _is_right_below(view, menu.bottom, box.top):
+    gap = view.lines[menu.bottom + 1 : box.top] if menu else ()  # between it and the list: hardly a row, or no word
+    near = len(gap) < numbers.BESIDE_BOX_ROWS or not any(map(str.isalnum, "".join(gap)))
+    if menu and menu.how == "pointer" and menu.bottom <= box.top and near:
         return replace(to_look_at("list-above-box", numbers.LOOK, said, menu.top), structural=False)
     return Finding(
         "input-box", PromptType.TYPE_FREE_TEXT, numbers.LIKELY, cut(said) or "(it waits for an instruction)",
         "input-box", box.top, constraints={"idle": True}, line_mode=False, question=said,
     )  # fmt: skip
-
-
-def _is_right_below(view: View, bottom: int, top: int) -> bool:
-    """Hardly a row between a list and the box, or none with words."""
-    words = any(any(map(str.isalnum, row)) for row in view.lines[bottom + 1 : top])
-    return 0 <= top - bottom <= numbers.BESIDE_BOX_ROWS or (bottom < top and not words)

@@ -8,15 +8,7 @@ from __future__ import annotations
 
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.recognition import numbers
-from atlasbridge.core.recognition.asked import (
-    Asked,
-    dialog_above,
-    ends_in_dots,
-    logical_rows,
-    own_box,
-    question_above,
-    stands_first,
-)
+from atlasbridge.core.recognition.asked import Asked, dialog_above, ends_in_dots, logical_rows, own_box
 from atlasbridge.core.recognition.dialect import Dialect, MenuRule, SubjectRule, compiled
 from atlasbridge.core.recognition.finding import Facts, Finding
 from atlasbridge.core.recognition.widgets.list_finding import menu_finding
@@ -26,8 +18,6 @@ from atlasbridge.core.recognition.widgets.side_by_side import find_across
 from atlasbridge.core.screen.frames import find_frames, inside, peeled, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
-
-OUT_OF_SIGHT = "(what is asked has no room on the screen)"
 
 
 def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -42,16 +32,14 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         listed = pointed or (counted if rule.unpointed else None)
         listed = find_menu(view, dialect.pointers, back=True) if rule.wraps_back else listed
         menu = find_across(view, rule.labels) if rule.labels else listed
-        if menu is None or _rows_below(view, menu, rule) > numbers.FOOT_ROWS:
+        if menu is None:
+            continue
+        below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip() or not rule.apart]
+        if len(below) > numbers.FOOT_ROWS:
             continue
         if rule.choose == "digit" and not menu.numbered:
             continue  # no digit leads anywhere in it
         asked = dialog_above(view, menu.top, rule)
-        if asked is None:  # its head is not there, or it has none
-            above = question_above(view, menu.top)
-            asked = replace(above, whole=above.whole and not rule.top)
-        if not asked.text and rule.top and stands_first(view, menu.top):
-            asked = Asked(OUT_OF_SIGHT, menu.top, whole=False)
         if not asked.text:
             continue  # a dialog has words: this is what somebody writes into the input box
         found = menu_finding(view, menu, rule, asked, dialect)
@@ -72,14 +60,12 @@ def _is_clipped(view: View, menu: Menu, asked: Asked, rule: MenuRule) -> bool:
     return 0 < rule.most_rows <= menu.top - asked.row or 0 < int(rule.most_share * len(view.lines)) <= height
 
 
-def _rows_below(view: View, menu: Menu, rule: MenuRule) -> int:
-    rows = view.lines[menu.bottom + 1 : view.bottom() + 1]
-    return sum(bool(row.strip()) for row in rows) if rule.apart else len(rows)
-
-
 def subject_on_screen(view: View, end: int, asked: Asked, rule: SubjectRule) -> Subject | None:
-    found = _boxed(view, asked, end) if rule.boxed else _between(view, asked, end, rule)
-    if not found or not any(row.strip() for row in found):
+    rows = peeled(view.lines, end)
+    box = own_box(rows, asked.row, end) if rule.boxed else None
+    found = [row.removeprefix(" ").rstrip() for row in inside(rows, box)] if box else []
+    found = found if rule.boxed else _between(view, asked, end, rule) or []
+    if not any(row.strip() for row in found):
         return None
     said = "\n".join(_names(found, rule) if rule.elsewhere else found)
     match = compiled(rule.target).search(asked.text) if rule.target else None
@@ -146,11 +132,3 @@ def _past_gutter(rows: list[str], gutter: str) -> list[str]:
 def _set_back(row: str, columns: int) -> str:
     """The row without the columns that the tool puts in front; one that is not set in so far keeps what it has."""
     return row[columns:] if not row[:columns].strip() else row.lstrip(" ")
-
-
-def _boxed(view: View, asked: Asked, end: int) -> list[str] | None:
-    rows = peeled(view.lines, end)
-    frame = own_box(rows, asked.row, end)
-    if frame is None:
-        return None
-    return [row.removeprefix(" ").rstrip() for row in inside(rows, frame)]

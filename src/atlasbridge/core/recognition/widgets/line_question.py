@@ -14,7 +14,7 @@ from atlasbridge.core.prompt.step import Step, When
 from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.dialect import Dialect, Rule, compiled, matches_any
 from atlasbridge.core.recognition.finding import ASKS_ABROAD, Facts, Finding
-from atlasbridge.core.recognition.kinds import asks_for_secret, confirms_in
+from atlasbridge.core.recognition.kinds import asks_for_secret
 from atlasbridge.core.recognition.widgets.inline_choices import inline_choices, keys_below, typing_hint, yes_no_choices
 from atlasbridge.core.recognition.widgets.key_question import coded_finding, offered_finding, spelled_out
 from atlasbridge.core.recognition.widgets.line_finding import (
@@ -29,7 +29,7 @@ from atlasbridge.core.recognition.widgets.list_rows import HINT_ROW
 from atlasbridge.core.recognition.widgets.typed_list import typed_list_finding
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import replace
-from atlasbridge.core.vocabulary import first_label, speaks
+from atlasbridge.core.vocabulary import first_label, speaks, spoken_in
 
 _ABROAD = Rule(ASKS_ABROAD, "", "yes_no", score=numbers.LIKELY, yes="y", no="n")
 _CONTINUE = Rule("press-enter-abroad", "", "confirm_enter", score=numbers.SURE)
@@ -125,8 +125,8 @@ def by_rule(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding |
 
 def _asked_abroad(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
     """Yes or no in another language, with no hint what to type: y and n are what all of them take."""
-    language = confirms_in(line.text)
-    if not language:
+    language = spoken_in("confirm", "asks", line.text)
+    if not language or speaks("confirm", "unless", line.text):
         return None
     yes, no = keys_below(view) if facts.canonical is False else ("", "")
     found = finding_of(replace(_ABROAD, yes=yes, no=no) if yes and no else _ABROAD, view, line, facts, dialect)

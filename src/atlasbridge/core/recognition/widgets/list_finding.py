@@ -43,7 +43,8 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
     fields = sum(item.label.endswith(":") for item in menu.items)  # each has something of its own to be filled in
     if (several and rule.toggle == "space" and _is_marked_otherwise(view, menu)) or fields > 1:
         return unclear(rule, asked)
-    values = _values(menu, any(refuses(item.label, dialect, rule.refuse) for item in menu.items))
+    # Positions; its own numbers where taking one for the other could turn a no into a yes.
+    own = menu.numbered and any(refuses(item.label, dialect, rule.refuse) for item in menu.items)
     choices = []
     for at, item in enumerate(menu.items):
         steps = toggle_steps(view, menu, at, rule) if several else choose_steps(view, menu, at, rule)
@@ -54,7 +55,7 @@ def menu_finding(view: View, menu: Menu, rule: MenuRule, asked: Asked, dialect: 
         label = item.label if not several else re.sub(r"^\[[ xX✔✓]\]\s*", "", item.label)
         default = item.checked if several else at == menu.current
         refused, always = refuses(label, dialect, rule.refuse), is_always(label, dialect)
-        choices.append(Choice(values[at], label, steps, refused, always, default, item.detail))
+        choices.append(Choice(item.number if own else str(at + 1), label, steps, refused, always, default, item.detail))
     if rule.cancel and not any(choice.refuses for choice in choices):
         choices.append(Choice("cancel", "Cancel", named_steps(view, rule.cancel), refuses=True))
     constraints: dict[str, object] = {"min_choice": 1, "max_choice": len(menu.items)}
@@ -107,13 +108,6 @@ def _is_marked_otherwise(view: View, menu: Menu) -> bool:
     rows = (*view.lines[max(0, menu.top - 1) : menu.top], *view.lines[menu.bottom + 1 : view.bottom() + 1])
     said = "\n".join(rows).lower()
     return _OTHER_KEY_MARKS.search(said) is not None and "space" not in said
-
-
-def _values(menu: Menu, refusable: bool) -> list[str]:
-    """Positions; its own numbers where taking one for the other could turn a no into a yes."""
-    if refusable and menu.numbered:
-        return [item.number for item in menu.items]
-    return [str(at) for at in range(1, len(menu.items) + 1)]
 
 
 def choose_steps(view: View, menu: Menu, at: int, rule: MenuRule) -> tuple[Step, ...]:

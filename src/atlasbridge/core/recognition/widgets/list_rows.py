@@ -109,6 +109,11 @@ def item_of(at: int, match: re.Match[str]) -> Item:
     )
 
 
+def read_item(pattern: re.Pattern[str], at: int, row: str) -> Item | None:
+    match = read_row(pattern, row)
+    return item_of(at, match) if match else None
+
+
 def column_of(match: re.Match[str]) -> int:
     return match.start("number") if match["number"] else match.start("box") if match["box"] else match.start("label")
 
@@ -175,15 +180,10 @@ def find_numbered(view: View, pointers: str) -> Menu | None:
         if start and start["number"]:
             above = walk(rows, pattern, range(at - 1, -1, -1), column_of(start), True, bool(start["box"]))
             items = [*reversed(above), item_of(at, start)]
-            if len(items) >= 2 and _counts(items) and items[0].number == "1":
+            if len(items) >= 2 and [int(item.number) for item in items] == list(range(1, len(items) + 1)):
                 current = odd_one(view, [(item.row, item.col) for item in items])
                 return verbatim(view, Menu(tuple(items), current, "colour"))
     return None
-
-
-def _counts(items: list[Item]) -> bool:
-    numbers = [int(item.number) for item in items]
-    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 def honest(items: list[Item]) -> list[Item]:

@@ -81,17 +81,13 @@ def _with_one_lit(view: View, items: list[Item]) -> Menu | None:
 
 
 def find_button_bar(view: View) -> Menu | None:
-    """`[ New ]  [ Quit ]  [ Help ]` near the foot of the screen, one of them reversed."""
+    """`[ New ]  [ Quit ]  [ Help ]` near the foot of the screen, one of them reversed; or words with hardly anything
+    else on the screen, one of them lit."""
     for at in range(view.bottom(), max(-1, view.bottom() - numbers.EDGE_ROWS), -1):
         found = [Item(at, match.start(1), match[1]) for match in _BUTTON.finditer(view.lines[at])]
         bar = _with_one_lit(view, found)
         if bar:
             return bar
-    return _plain_bar(view)
-
-
-def _plain_bar(view: View) -> Menu | None:
-    """`Quit     Cancel` and hardly anything else on the screen, one of them reversed."""
     rows = [at for at, line in enumerate(unframed(view.lines)) if line.strip()]
     few = 0 < len(rows) <= numbers.LIT_OTHER_ROWS + 1 and not view.cursor_visible
     return lit_words_in(view, rows[-1]) if few else None

@@ -17,25 +17,10 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import Asked, block, question_above, stands_first
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding
+from atlasbridge.core.recognition.widgets import list_rows
 from atlasbridge.core.recognition.widgets.field_rows import way_out
 from atlasbridge.core.recognition.widgets.list_finding import ARROWS_CHOOSE, are_switched, menu_finding
-from atlasbridge.core.recognition.widgets.list_rows import (
-    ARROWS,
-    BOXES,
-    COUNTER,
-    DISABLED,
-    WRAPPED,
-    Item,
-    Menu,
-    column_of,
-    honest,
-    item_of,
-    odd_one,
-    read_row,
-    row_pattern,
-    verbatim,
-    walk,
-)
+from atlasbridge.core.recognition.widgets.list_rows import Item, Menu, item_of, read_row, row_pattern
 from atlasbridge.core.recognition.widgets.lit_list import find_counted
 from atlasbridge.core.screen.frames import find_frames, is_rule, unframed
 from atlasbridge.core.screen.style import is_faded
@@ -58,7 +43,9 @@ def find_menu(view: View, pointers: str, back: bool = False) -> Menu | None:
     """The lowest menu on the screen.  `back`: a choice that has no room goes on in the column of the pointer."""
     pattern = row_pattern(pointers)
     sketch = unframed(view.lines)
-    rows = [WRAPPED if at - 1 in view.joined else _row(line, sketch[at]) for at, line in enumerate(view.lines)]
+    rows = [
+        list_rows.WRAPPED if at - 1 in view.joined else _row(line, sketch[at]) for at, line in enumerate(view.lines)
+    ]
     for at in range(len(rows) - 1, -1, -1):
         start = read_row(pattern, rows[at])
         if start and start["pointer"]:
@@ -66,9 +53,11 @@ def find_menu(view: View, pointers: str, back: bool = False) -> Menu | None:
             menu = menu or _around(view, joined_back(rows, at, start) if back else rows, pattern, at, start)
             if menu:
                 lower = find_box_rows(view, rows, pattern, below=menu.bottom)
-                return verbatim(view, lower or menu)  # what points above boxes, as an arrow before a name, was said
+                return list_rows.verbatim(
+                    view, lower or menu
+                )  # what points above boxes, as an arrow before a name, was said
     found = _framed(view, rows, pointers) or _starred(view, rows, pointers) or find_box_rows(view, rows, pattern)
-    return verbatim(view, found)
+    return list_rows.verbatim(view, found)
 
 
 def _tight(view: View, rows: list[str], pointers: str, at: int) -> Menu | None:
@@ -97,7 +86,7 @@ def joined_back(rows: list[str], at: int, start: re.Match[str]) -> list[str]:
             break
     while wrapped and begins[wrapped[-1]] == -1:
         wrapped.pop()  # the list ends there
-    return [WRAPPED if place in wrapped else row for place, row in enumerate(rows)]
+    return [list_rows.WRAPPED if place in wrapped else row for place, row in enumerate(rows)]
 
 
 def _first_choice(begins: list[int], at: int, edge: int, column: int) -> int:
@@ -145,24 +134,24 @@ def _around(view: View, rows: list[str], pattern: re.Pattern[str], at: int, star
         rows = [row.replace("•", "◻", 1) for row in rows]  # a bullet behind the pointer is a box that is not marked
         start = read_row(pattern, rows[at]) or start
         first = item_of(at, start)
-    column = column_of(start)
+    column = list_rows.column_of(start)
     rows = rows if first.number else _labels_alone(view, rows, at, column)
-    above = walk(rows, pattern, range(at - 1, -1, -1), column, bool(first.number), bool(start["box"]))
-    below = walk(rows, pattern, range(at + 1, len(rows)), column, bool(first.number), bool(start["box"]))
+    above = list_rows.walk(rows, pattern, range(at - 1, -1, -1), column, bool(first.number), bool(start["box"]))
+    below = list_rows.walk(rows, pattern, range(at + 1, len(rows)), column, bool(first.number), bool(start["box"]))
     if first.number:
         above, below = _counted(rows, first, above, -1), _counted(rows, first, below, 1)
-    items = honest([*reversed(above), first, *below])
+    items = list_rows.honest([*reversed(above), first, *below])
     first = items[len(above)]
     if len(items) < 2 or sum(item.pointed for item in items) != 1:
         return None
     below_it = rows[items[-1].row + 1] if items[-1].row + 1 < len(rows) else ""
-    if COUNTER.match(below_it):
+    if list_rows.COUNTER.match(below_it):
         items = _without_header(view, items)
         return Menu(tuple(reversed(items)), len(items) - 1 - items.index(first), "pointer", upwards=True)
-    if items[0].row and COUNTER.match(rows[items[0].row - 1]):
+    if items[0].row and list_rows.COUNTER.match(rows[items[0].row - 1]):
         items = _without_header(view, items[::-1])[::-1]
     between = range(items[0].row + 1, items[-1].row)
-    gaps = not first.number and any(DISABLED.match(rows[row]) for row in between)
+    gaps = not first.number and any(list_rows.DISABLED.match(rows[row]) for row in between)
     return Menu(tuple(items), items.index(first), "pointer", gaps=gaps)
 
 
@@ -198,13 +187,13 @@ def _labels_alone(view: View, rows: list[str], at: int, column: int) -> list[str
     for place in heads:
         end = _next(rows, place)
         while end < len(rows) and faded[end]:
-            out[end] = WRAPPED
+            out[end] = list_rows.WRAPPED
             end += 1
         follows = _begins(rows[end]) == column if end < len(rows) else False
         if place == at and heads == [at] and not follows:
             return rows
         if end + 1 in heads and not rows[end].strip():
-            out[end] = WRAPPED
+            out[end] = list_rows.WRAPPED
     return out
 
 
@@ -215,7 +204,7 @@ def _begins(row: str) -> int:
 
 def _next(rows: list[str], at: int) -> int:
     """The row below, without what the terminal has wrapped."""
-    return next((place for place in range(at + 1, len(rows)) if rows[place] != WRAPPED), len(rows) - 1)
+    return next((place for place in range(at + 1, len(rows)) if rows[place] != list_rows.WRAPPED), len(rows) - 1)
 
 
 def _without_header(view: View, items: list[Item]) -> list[Item]:
@@ -261,7 +250,7 @@ def _between_bars(view: View, menu: Menu) -> bool:
 def _believable(view: View, menu: Menu, hinted: bool) -> bool:
     """A menu of no known tool: the end of the screen, or a hint that arrows choose (`hinted`: it must have one)."""
     if hinted:
-        return bool(ARROWS.search(_beside(view, menu)))
+        return bool(list_rows.ARROWS.search(_beside(view, menu)))
     explains = menu.items[-1].detail.split("\n")
     said = [line.strip() for line in unframed(view.lines)[menu.bottom + 1 :] if any(map(str.isalnum, line))]
     below = [line for line in said if line not in explains]
@@ -293,19 +282,20 @@ def _asked_below(view: View, menu: Menu) -> bool:
     """The cursor stands behind a question further down: what looks like a menu is what was written before."""
     below = view.cursor_visible and view.row > menu.bottom and not menu.upwards
     asks = re.search(r"[^\W\d_]{3}.*[?:)\]>]", view.before_cursor())  # half an answer may stand behind it
-    return below and asks is not None and not ARROWS.search("\n".join(view.lines))
+    return below and asks is not None and not list_rows.ARROWS.search("\n".join(view.lines))
 
 
 def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: int = -1) -> Menu | None:
     """Rows that all begin with a mark: the filled one, or the one in another colour, is where the keys go."""
     block: list[Item] = []
     for at in range(len(rows) - 1, below, -1):
-        if rows[at] == WRAPPED:
+        if rows[at] == list_rows.WRAPPED:
             continue
         match = read_row(pattern, rows[at])
-        marked = match and (match["box"] or (match["pointer"] and match["pointer"] in BOXES))
+        marked = match and (match["box"] or (match["pointer"] and match["pointer"] in list_rows.BOXES))
         if match and marked and (not block or abs(item_of(at, match).col - block[-1].col) <= numbers.GROUP_INDENT):
-            block.append(_with_its_box(item_of(at, match), match))
+            item = item_of(at, match)
+            block.append(replace(item, pointed=False, box=item.box or match["pointer"] or ""))
         elif block and match and match.start("label") > block[-1].col:
             continue  # set further in: it explains the choice above it
         elif len(block) >= 2:
@@ -314,17 +304,12 @@ def find_box_rows(view: View, rows: list[str], pattern: re.Pattern[str], below: 
             block = []
     if len(block) < 2:
         return None
-    items = tuple(honest(list(reversed(block))))
+    items = tuple(list_rows.honest(list(reversed(block))))
     if any(item.label.startswith("▌") for item in items):
         return Menu(items, -1, "mark")  # a button in blocks: only its colour says whether it is on
     filled = [at for at, item in enumerate(items) if item.checked]
-    odd = odd_one(view, [(item.row, item.col) for item in items])
+    odd = list_rows.odd_one(view, [(item.row, item.col) for item in items])
     here = [at for at, item in enumerate(items) if item.row == view.row and view.cursor_visible]
     if odd >= 0 or here:
         return Menu(items, odd if odd >= 0 else here[0], "radio")
     return Menu(items, filled[0] if len(filled) == 1 else -1, "mark")
-
-
-def _with_its_box(item: Item, match: re.Match[str]) -> Item:
-    box = item.box or match["pointer"] or ""
-    return replace(item, pointed=False, box=box)

@@ -16,11 +16,12 @@ from atlasbridge.core.recognition import numbers
 from atlasbridge.core.recognition.asked import block, question_above
 from atlasbridge.core.recognition.dialect import Dialect
 from atlasbridge.core.recognition.finding import Facts, Finding, compact
-from atlasbridge.core.recognition.kinds import asks_to_choose, choice_of, refuses
+from atlasbridge.core.recognition.kinds import choice_of, refuses
 from atlasbridge.core.recognition.widgets.line_finding import _BARE, Line, default_in, is_shell, line_finding, typed_key
 from atlasbridge.core.screen.frames import is_drawn, unframed
 from atlasbridge.core.screen.view import View
 from atlasbridge.core.values import frozen, replace
+from atlasbridge.core.vocabulary import speaks
 
 _EDGES = ("│", "┃", "║")
 _NUMBERED = lazy(
@@ -115,7 +116,7 @@ def _in_order(items: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     """The line asks for one of a list; or it is a mark without words, right below a list whose head asks."""
-    if _CHOOSING.search(question) or asks_to_choose(question):
+    if _CHOOSING.search(question) or speaks("choose", "asks", question):
         return True
     last_row = bool(found.items) and question.endswith(found.items[-1][1])  # nothing stands below the list
     if not (_BARE.match(question) or last_row) or any(
@@ -127,7 +128,9 @@ def _asks_to_choose(view: View, found: Listed, row: int, question: str) -> bool:
     head = " ".join(view.lines[max(0, found.row - numbers.HINT_ROWS) : found.row])
     if found.kind == "letters" and _HEADS.search(head):
         return True
-    return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE)) or asks_to_choose(head)
+    return bool(re.search(r"\b(?:select|choose|pick|which|following)\b", head, re.IGNORECASE)) or speaks(
+        "choose", "asks", head
+    )
 
 
 def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -> Finding | None:
@@ -151,7 +154,8 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
         shown = label if key == str(at) else f"{key}: {label}"
         choices.append(replace(choice, value=str(at), label=shown) if placed else choice)
     head = question_above(view, listed.row)
-    own = block([*_between(view, listed, line), line.text])
+    between = [row.rstrip() for row in view.lines[listed.bottom + 1 : line.row] if not is_drawn(row)]
+    own = block([*between, line.text])
     question = "\n".join(part for part in (head.text, own) if part)
     core = f"{question}\0" + "\0".join(label for _, label in listed.items)
     limit = {**found.constraints, "min_choice": 1, "max_choice": len(choices)}
@@ -159,12 +163,6 @@ def typed_list_finding(view: View, line: Line, facts: Facts, dialect: Dialect) -
     found = replace(found, question=question, excerpt=compact(question))
     said = " ".join(view.lines[listed.row : line.row + 1])
     return _several(found, listed) if _TAKES_SEVERAL.search(said) and not line.filled else found
-
-
-def _between(view: View, listed: Listed, line: Line) -> list[str]:
-    """The words between a list and the line that asks for one of it."""
-    rows = view.lines[listed.bottom + 1 : line.row]
-    return [row.rstrip() for row in rows if not is_drawn(row)]
 
 
 def _several(found: Finding, listed: Listed) -> Finding:
