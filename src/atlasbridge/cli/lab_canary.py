@@ -20,7 +20,7 @@ HEAD = """# The AI CLIs, dialog by dialog
 Written by `atlasbridge lab canary --page docs/tools.md TOOL...`: every line is a dialog of the real tool, brought
 about by a mock model, recognised by AtlasBridge under `atlasbridge run`, and answered through `atlasbridge reply`.
 `y` is the dialog's own allow-once choice, `n` refuses; "silent" means that nothing is asked.  "Asked twice" counts
-the dialogs where a first reply was refused as stale (the tool was drawing just then) and the second was taken.
+the dialogs where a reply was refused as stale (the tool was drawing just then) and a later one was taken.
 """
 
 BESIDE = """

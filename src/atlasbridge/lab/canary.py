@@ -24,6 +24,7 @@ DIALOG_S = 120.0  # for a dialog, or the end of one, once the tool has started
 VERSION_S = 300.0  # some look for their services first
 SETTLE_S = 2.0  # a tool draws itself anew in a window of another size
 REDRAW_S = 5.0
+MOST_DRAWINGS = 3  # of one dialog: on a busy machine a person may answer each of them too late
 USUAL_SIZE = (120, 40)
 FILES = ("made-by-bash.txt", "made-by-bash-2.txt", "written.txt", "fetched.html", "read-answer.txt")
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
@@ -164,9 +165,12 @@ def _answer(stage: Stage, reply: str, dialog: Dialog, again: list[str], seen: li
     text = reply.removeprefix("text:")
     words = ("--text",) if text != reply else ()
     status, answer = stage.reply(prompt, text, *words)
-    if answer.get("reason") in ("stale", "not_open"):  # drawn anew just then: nothing was typed, and it is asked again
-        again.append(str(answer.get("message")))
-        prompt = stage.next_prompt(_patience_s(stage))
+    for _ in range(MOST_DRAWINGS):
+        if answer.get("reason") not in ("stale", "not_open"):
+            break
+        again.append(str(answer.get("message")))  # drawn anew just then: nothing was typed, and it is asked again
+        prompt = _newest(stage)
+        seen[-1] = prompt["prompt_id"]
         _look_at(stage, prompt, dialog)
         status, answer = stage.reply(prompt, text, *words)
     if status:
@@ -203,6 +207,14 @@ def _asking(stage: Stage, dialog: Dialog) -> dict[str, Any]:
             prompt = stage.next_prompt(REDRAW_S)
         except StageError:
             raise StageError(f"{asks!r} is not in the excerpt:\n{prompt['excerpt']}") from None
+    return prompt
+
+
+def _newest(stage: Stage) -> dict[str, Any]:
+    """The next prompt, or one that has taken its place already."""
+    prompt = stage.next_prompt(_patience_s(stage))
+    while (newer := stage.open_question()) and newer["prompt_id"] != prompt["prompt_id"]:
+        prompt = stage.next_prompt(REDRAW_S)
     return prompt
 
 

@@ -191,6 +191,18 @@ def test_a_command_that_asks_inside_gemini_stays_open_while_gemini_draws() -> No
     assert play.detector.open_prompt is not None
 
 
+@pytest.mark.parametrize("restarted", [True, False])
+def test_the_trust_that_gemini_was_given_before_it_began_anew_does_not_hide_its_input_box(restarted: bool) -> None:
+    rows = ("● 1. Trust folder (work)", "  2. Trust parent folder (me)", "  3. Don't trust")
+    trust = "".join(f"│ {row:<34} │\n" for row in rows)
+    again = (
+        "\n Gemini CLI is restarting to apply the trust changes...\n\n Gemini CLI v0.61.0\n\n\n" if restarted else ""
+    )
+    box = f"{BAR}\n Shift+Tab to accept edits\n\n >   Type your message or @path/to/file\n\n ~/work  no sandbox\n"
+    play = Playbook(POLLING, "gemini") >> f"{HIDE}╭{'─' * 36}╮\n{trust}╰{'─' * 36}╯\n{again}{box}" >> 1.0
+    play << (Raised("free_text") if restarted else Nothing())
+
+
 def test_a_command_that_runs_inside_gemini_does_not_make_its_input_box_ask() -> None:
     """The box stands below the terminal of the command, but Gemini says itself that it works."""
     inside = ProbeAnswer(ProbeState.BUSY, "inside a terminal", echo=False, canonical=False, rows=3)
