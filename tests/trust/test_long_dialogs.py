@@ -58,6 +58,15 @@ def test_a_dialog_of_vibe_with_room_left_is_whole(size: tuple[int, int]) -> None
     assert found_on("vibe", vibe(size, 1), size).whole
 
 
+@pytest.mark.parametrize("head", [["(touch *)"], ["(shell syntax requiring", "approval: redirection)"], []])
+def test_the_head_of_vibes_dialog_is_no_part_of_the_command(head: list[str]) -> None:
+    first, *others = [" ".join(["Permission for the file_system.bash tool", *head[:1]]), *head[1:]]
+    rows = [first, *others, "(cat a", "b) > c", "", *(f"  {at}. {label}" for at, label in enumerate(VIBES, 1)), ""]
+    framed = [f"│ {row.ljust(76)} │" for row in [*rows, "↑↓/jk navigate  Enter select  Esc reject"]]
+    found = found_on("vibe", ["┌" + "─" * 78 + "┐", *framed, "└" + "─" * 78 + "┘"], (80, 40))
+    assert found.subject is not None and found.subject.text == "(cat a\nb) > c"
+
+
 def gemini(shown: list[str], closed: bool = True) -> list[str]:
     inner = ["? WriteFile  Writing to written.txt", "╭" + "─" * 54 + "╮", *(f"│ {row.ljust(52)} │" for row in shown)]
     inner += ["╰" + "─" * 54 + "╯"] if closed else []
