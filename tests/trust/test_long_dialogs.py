@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.support.drawn import RAW
-from tests.support.playbook import POLLING, Playbook, Raised, Withdrawn
+from tests.support.playbook import POLLING, Nothing, Playbook, Raised, Withdrawn
 from tests.support.shown_is_asked import dialect_of
 
 from atlasbridge.core.detection.events import KeysTyped, ReplyTyped
@@ -83,6 +83,13 @@ def test_what_gemini_says_to_have_hidden_is_missing(hidden: str) -> None:
 def test_the_first_drawing_of_a_dialog_of_gemini_whose_box_has_no_end_yet_is_not_whole() -> None:
     assert not found_on("gemini", gemini(["59 a line"], closed=False), (60, 24)).whole
     assert found_on("gemini", gemini(["59 a line"]), (60, 24)).whole
+
+
+def test_a_first_drawing_of_gemini_that_lacks_rows_without_a_word_is_not_raised() -> None:
+    first, later = gemini([f"{at} a line" for at in range(1, 9)]), gemini(["... 3 hidden (Ctrl+O) ...", "11 a line"])
+    play = Playbook(POLLING, "gemini", rows=24, cols=60) >> "\x1b[?25l" + "\n".join(first) >> 0.7
+    play >> "\x1b[2J\x1b[H" + "\n".join(later) >> 0.8 << Nothing() >> 0.5 << Raised("multiple_choice", "3 hidden")
+    assert not play.prompt.whole
 
 
 @pytest.mark.parametrize(
