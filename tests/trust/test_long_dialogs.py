@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.support.drawn import RAW
-from tests.support.playbook import POLLING, Playbook, Raised, Withdrawn
+from tests.support.playbook import POLLING, Nothing, Playbook, Raised, Withdrawn
 from tests.support.shown_is_asked import dialect_of
 
 from atlasbridge.core.detection.events import KeysTyped, ReplyTyped
@@ -58,6 +58,15 @@ def test_a_dialog_of_vibe_with_room_left_is_whole(size: tuple[int, int]) -> None
     assert found_on("vibe", vibe(size, 1), size).whole
 
 
+@pytest.mark.parametrize("head", [["(touch *)"], ["(shell syntax requiring", "approval: redirection)"], []])
+def test_the_head_of_vibes_dialog_is_no_part_of_the_command(head: list[str]) -> None:
+    first, *others = [" ".join(["Permission for the file_system.bash tool", *head[:1]]), *head[1:]]
+    rows = [first, *others, "(cat a", "b) > c", "", *(f"  {at}. {label}" for at, label in enumerate(VIBES, 1)), ""]
+    framed = [f"│ {row.ljust(76)} │" for row in [*rows, "↑↓/jk navigate  Enter select  Esc reject"]]
+    found = found_on("vibe", ["┌" + "─" * 78 + "┐", *framed, "└" + "─" * 78 + "┘"], (80, 40))
+    assert found.subject is not None and found.subject.text == "(cat a\nb) > c"
+
+
 def gemini(shown: list[str], closed: bool = True) -> list[str]:
     inner = ["? WriteFile  Writing to written.txt", "╭" + "─" * 54 + "╮", *(f"│ {row.ljust(52)} │" for row in shown)]
     inner += ["╰" + "─" * 54 + "╯"] if closed else []
@@ -74,6 +83,13 @@ def test_what_gemini_says_to_have_hidden_is_missing(hidden: str) -> None:
 def test_the_first_drawing_of_a_dialog_of_gemini_whose_box_has_no_end_yet_is_not_whole() -> None:
     assert not found_on("gemini", gemini(["59 a line"], closed=False), (60, 24)).whole
     assert found_on("gemini", gemini(["59 a line"]), (60, 24)).whole
+
+
+def test_a_first_drawing_of_gemini_that_lacks_rows_without_a_word_is_not_raised() -> None:
+    first, later = gemini([f"{at} a line" for at in range(1, 9)]), gemini(["... 3 hidden (Ctrl+O) ...", "11 a line"])
+    play = Playbook(POLLING, "gemini", rows=24, cols=60) >> "\x1b[?25l" + "\n".join(first) >> 0.7
+    play >> "\x1b[2J\x1b[H" + "\n".join(later) >> 0.8 << Nothing() >> 0.5 << Raised("multiple_choice", "3 hidden")
+    assert not play.prompt.whole
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from atlasbridge.core.detection.events import (
     WakeupDue,
 )
 from atlasbridge.core.detection.eye import Eye, facts_of, uncounted
-from atlasbridge.core.detection.open_prompt import Answered, OpenPrompt
+from atlasbridge.core.detection.open_prompt import JustAnswered, OpenPrompt
 from atlasbridge.core.detection.picture import digest_of, prompt_of
 from atlasbridge.core.detection.settings import DetectorSettings
 from atlasbridge.core.detection.signals import OVERRIDES_BUSY, Moment, gather
@@ -58,7 +58,7 @@ class Detector:
         self._resized = False  # since the open prompt was raised: the tool may have wrapped it anew
         self._lines_since = 0  # written since it was raised
         self._sent = False  # Enter was typed since the prompt was raised, by a person or by us
-        self._answered: Answered | None = None
+        self._answered: JustAnswered | None = None
         self._done, self._done_at = "", float("-inf")  # the dialog that was answered last, and when it left
         self._raw = bytearray()
         self._unsure = False  # the open prompt may be gone; the next look must come soon
@@ -196,7 +196,7 @@ class Detector:
     def _reply(self, digest: str, now: float) -> list[Command]:
         if self._open is not None and self._open.prompt.digest == digest:
             self._sent = True
-            self._answered = Answered(now, self.eye.key)
+            self._answered = JustAnswered(now, self.eye.key)
         self._typed_at = None
         self._attended = ""
         self.eye.forget_rhythm()

@@ -15,7 +15,7 @@ LEAST_LEFT = 40  # characters by which a question is still known when its first 
 
 
 @frozen
-class Answered:
+class JustAnswered:
     """The prompt that was just answered: only this one is not raised again, and only until something moved."""
 
     at: float
