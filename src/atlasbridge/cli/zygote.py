@@ -9,8 +9,9 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from atlasbridge import bootstrap
 from atlasbridge.cli import run
@@ -25,8 +26,11 @@ from atlasbridge.core.host.zygote.nursery import Nursery
 from atlasbridge.core.host.zygote.rehearsal import rehearse
 from atlasbridge.core.host.zygote.sharing import share_everything
 from atlasbridge.core.host.zygote.surroundings import FOLDER, address, read_surroundings
+from atlasbridge.core.host.zygote.takeover import await_go
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.shield import hide_memory
+
+T = TypeVar("T")
 
 _NEEDED = (  # all that a session imports while it lives; `tests` compare the list with a real one
     "ctypes",
@@ -76,6 +80,7 @@ def main() -> int:
     nursery = Nursery(
         address(str(home.root), surroundings),
         surroundings,
+        bootstrap.ready_terminal,
         host_session,
         is_fresh,
         lambda: lock_holder(home.lock) is not None,
@@ -88,15 +93,20 @@ def main() -> int:
     return 0
 
 
-def host_session(words: list[str], client: socket.socket) -> NoReturn:
-    """In the forked child, which has the caller's terminal, folder and environment by now."""
+def host_session(words: list[str], client: socket.socket, ready: Any) -> NoReturn:
+    """In the forked child, which has the caller's terminal, folder and environment by now.
+
+    What can be found out is found out while the client gets ready, too; nothing is said or started before its word.
+    """
+    options = _ahead(lambda: run.parse_run(words))
+    plan = _ahead(lambda: run.make_plan(options()))
+    prepared = _ahead(lambda: bootstrap.prepare_session(plan(), ready))
+    await_go(client)
     try:
-        options = run.parse_run(words)
-        plan = run.make_plan(options)
-        again = run.say_before(options)
-        said = {"m": "plan", "detach": options.detach, "hub": options.hub, "announce": again}
+        again = run.say_before(options())
+        said = {"m": "plan", "detach": options().detach, "hub": options().hub, "announce": again}
         client.sendall(wire.encode(said))
-        bootstrap.host_session(plan, client)
+        bootstrap.host_session(plan(), prepared(), client)
     except AtlasBridgeError as error:
         _say_failed(client, error.exit_code, str(error), error.hint)
     except Exception as error:  # the session boundary: nobody else is there to say it
@@ -104,6 +114,19 @@ def host_session(words: list[str], client: socket.socket) -> NoReturn:
             client, 1, f"the session could not be started: {error!r}", "try it with ATLASBRIDGE_SESSION_ZYGOTE=0"
         )
     os._exit(0)
+
+
+def _ahead(work: Callable[[], T]) -> Callable[[], T]:
+    """Does it now; what came of it, also what is wrong with it, is there for whoever asks."""
+    try:
+        done = work()
+    except Exception as error:  # not passed over: it is raised again within the session boundary
+        return partial(_raise, error)
+    return lambda: done
+
+
+def _raise(error: Exception) -> NoReturn:
+    raise error
 
 
 def _say_failed(client: socket.socket, status: int, text: str, hint: str) -> None:
