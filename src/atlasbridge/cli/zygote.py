@@ -22,6 +22,7 @@ from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.launch import keep_one_heap
 from atlasbridge.core.host.logbook import Logbook
+from atlasbridge.core.host.zygote.dress import rehearse_sessions
 from atlasbridge.core.host.zygote.nursery import Nursery
 from atlasbridge.core.host.zygote.rehearsal import rehearse
 from atlasbridge.core.host.zygote.sharing import share_everything
@@ -73,7 +74,10 @@ def main() -> int:
     (home.root / FOLDER).mkdir(mode=0o700, exist_ok=True)
     for name in _NEEDED:
         import_module(name)
+    keep_one_heap()
     rehearse(bootstrap.find_dialect(home, "", "sh"), SessionSettings().detach_key)
+    if not rehearse_sessions(lambda home: bootstrap.host_parts(home, {})):
+        return 1  # a thread is left, and who forks beside one forks whatever it holds
     bootstrap.read_announcements()
     is_fresh = watch_sources()
     clock = SystemClock()
@@ -87,7 +91,6 @@ def main() -> int:
         clock,
         Logbook(home.root / FOLDER / "zygote.log", clock),
     )
-    keep_one_heap()
     share_everything()
     nursery.run()
     return 0
