@@ -23,15 +23,18 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.host.launch import keep_one_heap
 from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.host.zygote.dress import rehearse_sessions
+from atlasbridge.core.host.zygote.letter import CWD, read_letter, write_letter
 from atlasbridge.core.host.zygote.nursery import Nursery
 from atlasbridge.core.host.zygote.rehearsal import rehearse
 from atlasbridge.core.host.zygote.sharing import share_everything
 from atlasbridge.core.host.zygote.surroundings import FOLDER, address, read_surroundings
 from atlasbridge.core.host.zygote.takeover import await_go
+from atlasbridge.core.kin import look_at, trace_line
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.shield import hide_memory
 
 T = TypeVar("T")
+_TIMES = 12  # an interpreter specialises code after eight runs
 
 _NEEDED = (  # all that a session imports while it lives; `tests` compare the list with a real one
     "ctypes",
@@ -79,12 +82,14 @@ def main() -> int:
     if not rehearse_sessions(lambda home: bootstrap.host_parts(home, {})):
         return 1  # a thread is left, and who forks beside one forks whatever it holds
     bootstrap.read_announcements()
+    for _ in range(_TIMES):
+        _walk_ahead()
     is_fresh = watch_sources()
     clock = SystemClock()
     nursery = Nursery(
         address(str(home.root), surroundings),
         surroundings,
-        bootstrap.ready_terminal,
+        _make_ready,
         host_session,
         is_fresh,
         lambda: lock_holder(home.lock) is not None,
@@ -94,6 +99,20 @@ def main() -> int:
     share_everything()
     nursery.run()
     return 0
+
+
+def _make_ready() -> Any:
+    """In a host that is for nobody yet."""
+    _walk_ahead()  # the pages it is going to write to are its own already when somebody waits
+    return bootstrap.ready_terminal()
+
+
+def _walk_ahead() -> None:
+    """The way from a letter to a tool, as far as it can be gone without either.  No file is read: what stands there
+    when somebody asks is what counts."""
+    trace_line(os.getpid(), look_at)
+    read_letter(write_letter(b"", 0, [CWD], ["true"], os.environb))
+    run.make_plan(run.parse_run(["true"]))
 
 
 def host_session(words: list[str], client: socket.socket, ready: Any) -> NoReturn:
