@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from atlasbridge.core.session.plan import Plan
     from atlasbridge.core.session.settings import SessionSettings
     from atlasbridge.core.tty import Ending, Pty, Size
+    from atlasbridge.os.tty.posix import ReadyTerminal
 
 
 CAPTURE = "ATLASBRIDGE_CAPTURE_PROMPTS"
@@ -201,22 +202,28 @@ def run_console_session(plan: Plan) -> Ending:
     return run_on_console(plan, home, host_parts(home, detection, console=True), settings)
 
 
-def host_session(plan: Plan, client: socket.socket) -> NoReturn:
+def host_session(plan: Plan, prepared: Prepared, client: socket.socket) -> NoReturn:
     """In a process that the zygote has forked: the session's host, with the caller's terminal at the other end."""
     from atlasbridge.core.host.launch import host_here
 
-    host_here(plan, *prepare_session(plan), client)
+    host_here(plan, *prepared, client)
 
 
-def prepare_session(plan: Plan) -> Prepared:
-    """Everything that can be wrong before a tool starts is said here, as an exception."""
+def ready_terminal() -> ReadyTerminal | None:
+    from atlasbridge.os.tty.posix import ReadyTerminal
+
+    return ReadyTerminal.make()
+
+
+def prepare_session(plan: Plan, ready: ReadyTerminal | None = None) -> Prepared:
+    """Everything that can be wrong before a tool starts is said here, as an exception.  Nothing is started."""
     from atlasbridge.core.client.client import terminal_size
     from atlasbridge.core.host.edges import Prepared
     from atlasbridge.os.tty.posix import own_line_settings
 
     home, settings, detection = settle_session(plan)
     attributes = None if plan.detach else own_line_settings()
-    return Prepared(home, host_parts(home, detection), settings, terminal_size(), attributes)
+    return Prepared(home, host_parts(home, detection, ready=ready), settings, terminal_size(), attributes)
 
 
 def settle_session(plan: Plan) -> tuple[Home, SessionSettings, Mapping[str, Any]]:
@@ -249,9 +256,11 @@ def attach_session(name: str) -> Ending:
     return client.await_start() or client.run()
 
 
-def host_parts(home: Home, detection: Mapping[str, Any], console: bool = False) -> HostParts:
+def host_parts(
+    home: Home, detection: Mapping[str, Any], console: bool = False, ready: ReadyTerminal | None = None
+) -> HostParts:
     """What the session host needs of the edges; the heavier of it is imported once the tool runs.  `console`: of
-    Windows, which has other terminals, and where nobody can tell who waits."""
+    Windows, which has other terminals, and where nobody can tell who waits.  `ready`: a terminal that waits already."""
     from atlasbridge.core.host.edges import HostParts
 
     starts: dict[str, ToolStart] = {}  # by session: what was started is what is judged
@@ -270,7 +279,7 @@ def host_parts(home: Home, detection: Mapping[str, Any], console: bool = False) 
             return WindowsPTY.spawn(start.command, start.environ, plan.cwd, size)
         from atlasbridge.os.tty.posix import PosixPTY
 
-        return PosixPTY.spawn(start.command, start.environ, None, size, attributes)
+        return PosixPTY.spawn(start.command, start.environ, None, size, attributes, ready)
 
     def judge(plan: Plan, pty: Pty, size: Size) -> tuple[DetectorLike, WaitingProbe]:
         start = starts[plan.session_id]

@@ -38,7 +38,7 @@ def test_many_starters_at_once_make_one_hub() -> None:
 def test_the_home_and_its_socket_are_private(hub: HubProcess) -> None:
     assert stat.S_IMODE(hub.home.root.stat().st_mode) == 0o700
     assert stat.S_IMODE(hub.home.socket.stat().st_mode) == 0o600
-    for name in ("hub.log", "atlasbridge.db", "audit.log", "hub.lock"):
+    for name in ("hub.log", "atlasbridge.db", "audit.log", "hub.lock", "hub.version"):
         assert stat.S_IMODE((hub.home.root / name).stat().st_mode) == 0o600, name
 
 
@@ -54,6 +54,7 @@ def test_status_is_the_machine_interface_of_the_design(hub: HubProcess) -> None:
 
 def test_stopping_removes_the_socket_and_a_second_stop_says_so(hub: HubProcess) -> None:
     assert "has stopped" in hub.cli("hub", "stop").stdout
+    assert not (hub.home.root / "hub.version").exists()
     assert not hub.home.socket.exists() and lock_holder(hub.home.lock) is None
     assert "not running" in hub.cli("hub", "stop").stdout
 

@@ -15,8 +15,8 @@ os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # what is broken here is this pr
 import atlasbridge.bootstrap as bootstrap
 from atlasbridge.core.host.edges import HostParts
 make = bootstrap.host_parts
-def broken(*given):
-    parts = make(*given)
+def broken(*given, **named):
+    parts = make(*given, **named)
     def judge(*_):
         raise RuntimeError("no judgement today")
     return HostParts(parts.spawn, judge, parts.encode, parts.start_hub, parts.hub_path)

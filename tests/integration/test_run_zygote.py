@@ -15,7 +15,15 @@ import pytest
 from tests.support.sessions import host_pids, wait_no_session
 from tests.support.terminal import ATLASBRIDGE, Terminal
 from tests.support.waiting import wait_for, written
-from tests.support.zygotes import SWITCH, environ_with_zygote, parent_of, start_zygote, zygotes
+from tests.support.zygotes import (
+    SWITCH,
+    children_of,
+    environ_with_zygote,
+    parent_of,
+    start_zygote,
+    wait_spare,
+    zygotes,
+)
 
 REPORT = """
 import fcntl, json, os, resource, signal, sys, termios
@@ -62,6 +70,8 @@ def report(home: Path, tmp_path: Path, way: str, **how: Any) -> dict[str, Any]:
 
 def both(home: Path, tmp_path: Path, **how: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     plain = report(home, tmp_path, "plain", **how)
+    for zygote in zygotes(home):
+        wait_spare(zygote)
     return plain, report(home, tmp_path, "forked", **how)
 
 
@@ -87,6 +97,13 @@ def test_a_tool_sees_the_same_either_way(home: Path, tmp_path: Path) -> None:
 SHELLS: dict[str, Callable[[list[str]], list[str]]] = {
     "umask": lambda words: ["sh", "-c", 'umask 027; exec "$@"', "sh", *words],
     "an open file": lambda words: ["bash", "-c", 'exec 9</etc/passwd 17>/dev/null; exec "$@"', "sh", *words],
+    "files at every low number": lambda words: [
+        "bash",
+        "-c",
+        f'exec {" ".join(f"{number}</etc/passwd" for number in range(3, 25))}; exec "$@"',
+        "sh",
+        *words,
+    ],
     "ignored signals": lambda words: ["sh", "-c", "trap '' INT HUP USR1; exec \"$@\"", "sh", *words],
     "closed error": lambda words: ["sh", "-c", 'exec "$@" 2>&-', "sh", *words],
     "closed input": lambda words: ["sh", "-c", 'exec "$@" <&-', "sh", *words],
@@ -168,6 +185,7 @@ def test_hosts_outlive_their_zygote_and_the_next_session_gets_a_new_one(home: Pa
 
 def test_a_zygote_that_does_not_answer_is_not_waited_for_and_starts_nothing_later(home: Path, tmp_path: Path) -> None:
     zygote = start_zygote(home)
+    spare = wait_spare(zygote)
     os.kill(zygote, signal.SIGSTOP)
     try:
         words = [*ATLASBRIDGE, "run", "--no-hub", "sh", "-c", f"echo ran >>{tmp_path}/runs"]
@@ -175,12 +193,8 @@ def test_a_zygote_that_does_not_answer_is_not_waited_for_and_starts_nothing_late
         assert (tmp_path / "runs").read_text() == "ran\n"
     finally:
         os.kill(zygote, signal.SIGCONT)
-    wait_for(lambda: _has_no_child(zygote), "the zygote to see that its caller has left")
+    wait_for(lambda: spare not in children_of(zygote), "the host that was meant for this caller to see that it left")
     assert (tmp_path / "runs").read_text() == "ran\n"
-
-
-def _has_no_child(pid: int) -> bool:
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text() == ""
 
 
 def test_two_hosts_of_one_zygote_have_nothing_in_common_that_should_be_random(home: Path) -> None:
@@ -219,9 +233,9 @@ def test_a_zygote_has_imported_all_that_a_host_needs(home: Path, tmp_path: Path)
         "from atlasbridge.cli import zygote\n"
         "from atlasbridge.core.host import host\n"
         "known, finish = set(), host.SessionHost.finish\n"
-        "def told(words, client):\n"
+        "def told(words, client, ready):\n"
         "    known.update(sys.modules)\n"
-        "    host_session(words, client)\n"
+        "    host_session(words, client, ready)\n"
         "def finished(self, status):\n"
         "    finish(self, status)\n"
         f"    open({str(out)!r}, 'w').write(' '.join(['new:', *sorted(set(sys.modules) - known)]))\n"

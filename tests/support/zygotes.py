@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
-import struct
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +10,9 @@ from pathlib import Path
 from tests.support.terminal import ATLASBRIDGE
 from tests.support.waiting import wait_for
 
+from atlasbridge.core.kin import HOST_NAME
+
+_LISTENS = 0x10000  # among the flags of /proc/net/unix
 SWITCH = "ATLASBRIDGE_SESSION_ZYGOTE"
 
 
@@ -30,18 +31,52 @@ def start_zygote(home: Path, environ: Mapping[str, str] | None = None) -> int:
 
 
 def zygotes(home: Path) -> list[int]:
-    """Who listens at the addresses of this home."""
-    return [pid for path in sorted((home / "run").glob("*.sock")) if (pid := _holder(path))]
+    """Who listens at the addresses of this home.  Nobody is knocked at: that would cost a zygote its spare host."""
+    paths = sorted((home / "run").glob("*.sock"))
+    return [pid for path in paths if _is_listened_at(path) and (pid := _locked_by(Path(f"{path}.lock")))]
 
 
-def _holder(path: Path) -> int:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        try:
-            connection.connect(str(path))
-        except OSError:
-            return 0
-        return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+def _is_listened_at(path: Path) -> bool:
+    lines = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
+    return any(words[-1] == str(path) and int(words[3], 16) & _LISTENS for words in lines[1:])
+
+
+def _locked_by(path: Path) -> int:
+    """0: by nobody."""
+    try:
+        place = str(path.stat().st_ino)
+    except FileNotFoundError:
+        return 0
+    locks = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    return next((int(words[4]) for words in locks if words[1] == "FLOCK" and words[5].split(":")[2] == place), 0)
 
 
 def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def wait_spare(zygote: int, *others: int) -> int:
+    """The host that waits for the next caller; none of the others, which have been one."""
+
+    def look() -> int:
+        return next((pid for pid in children_of(zygote) if pid not in others and leader_of(pid)), 0)
+
+    return wait_for(look, "a spare host")
+
+
+def leader_of(spare: int) -> int:
+    """The process that waits to become a tool, on a terminal of its own; 0: there is none, or it is a tool already."""
+    try:
+        if Path(f"/proc/{spare}/comm").read_text().strip() == HOST_NAME:
+            return 0
+        return next((pid for pid in children_of(spare) if os.getsid(pid) == pid and _has_terminal(pid)), 0)
+    except (OSError, IndexError):
+        return 0  # it has ended meanwhile
+
+
+def _has_terminal(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[4] != "0"

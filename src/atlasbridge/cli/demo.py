@@ -31,7 +31,7 @@ The last three in another terminal, or over ssh.
 @click.option("--tour", is_flag=True, help="Lean back: each question is answered by itself, from beside the session.")
 def command(quiet: bool, tour: bool) -> int:
     """Run a sample agent: a command, an edit, a choice, words, a secret, and something to refuse."""
-    from atlasbridge.cli.run import main as run
+    from atlasbridge.cli.run_by_zygote import main as run
 
     needs_unix("demo", "ask something by a script instead: atlasbridge ask QUESTION")
     if not quiet:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 
-from atlasbridge.core.client.host_request import ask_zygote
 from atlasbridge.core.errors import AtlasBridgeError, ConfigError
 from atlasbridge.core.values import field, mutable
 
@@ -16,7 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from atlasbridge.core.lean import socket
     from atlasbridge.core.session.plan import Plan
 
 USAGE = "usage: atlasbridge run [OPTIONS] TOOL [ARGS...]     or: atlasbridge run [OPTIONS] -- CMD..."
@@ -118,9 +116,7 @@ def _seconds(value: str) -> float:
 
 
 def main(words: Sequence[str]) -> int:
-    connection = ask_zygote(words, os.environ)
-    if connection is not None:
-        return _run_in_zygotes_host(connection)
+    """The plain way; `run_by_zygote` was here before."""
     try:
         options = parse_run(words)
         if options.help:
@@ -134,22 +130,6 @@ def main(words: Sequence[str]) -> int:
         return complain(str(error), error.hint, error.exit_code)
 
 
-def _run_in_zygotes_host(connection: socket.socket) -> int:
-    """The host reads the command line and says what is wrong with it; we lend it the terminal, as ever."""
-    from atlasbridge.core.client.client import Client
-
-    client = Client(connection)
-    ending = client.await_start()
-    plan = client.plan
-    if plan.get("detach") and ending is None:
-        client.close()
-        return _tell_detached(client.session_id, bool(plan["hub"]))
-    ending = ending or client.run()
-    if plan.get("announce"):
-        announce_page()
-    return complain(ending.text, ending.hint, ending.status)
-
-
 def _run(options: RunOptions) -> int:
     from atlasbridge import bootstrap
 
@@ -159,11 +139,11 @@ def _run(options: RunOptions) -> int:
     if announce:
         announce_page()  # the hub may have been started by this very run
     if options.detach and ending.status == 0:
-        return _tell_detached(plan.session_id, options.hub)
+        return tell_detached(plan.session_id, options.hub)
     return complain(ending.text, ending.hint, ending.status)
 
 
-def _tell_detached(session_id: str, hub: bool) -> int:
+def tell_detached(session_id: str, hub: bool) -> int:
     known = not hub or await_hub(session_id)
     sys.stdout.write(f"{session_id}\n")
     return 0 if known else complain("the hub does not know this session yet", "see: atlasbridge hub status", 0)

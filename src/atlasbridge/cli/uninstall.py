@@ -16,7 +16,10 @@ from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.daemon.starter import stop_hub
 from atlasbridge.core.errors import AtlasBridgeError, HubUnavailable
 
-RUNTIME = ("hub.sock", "hub.tcp", "hub.lock", "hub.starting", "web.json", "web.shown", "open.html", "sessions", "run")
+RUNTIME = (
+    *("hub.sock", "hub.tcp", "hub.lock", "hub.starting", "hub.version", "web.json", "web.shown", "open.html"),
+    *("sessions", "run"),
+)
 
 
 @click.command("uninstall")

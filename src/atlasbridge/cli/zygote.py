@@ -9,8 +9,9 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from atlasbridge import bootstrap
 from atlasbridge.cli import run
@@ -21,12 +22,19 @@ from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.launch import keep_one_heap
 from atlasbridge.core.host.logbook import Logbook
+from atlasbridge.core.host.zygote.dress import rehearse_sessions
+from atlasbridge.core.host.zygote.letter import CWD, read_letter, write_letter
 from atlasbridge.core.host.zygote.nursery import Nursery
 from atlasbridge.core.host.zygote.rehearsal import rehearse
 from atlasbridge.core.host.zygote.sharing import share_everything
 from atlasbridge.core.host.zygote.surroundings import FOLDER, address, read_surroundings
+from atlasbridge.core.host.zygote.takeover import await_go
+from atlasbridge.core.kin import look_at, trace_line
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.shield import hide_memory
+
+T = TypeVar("T")
+_TIMES = 12  # an interpreter specialises code after eight runs
 
 _NEEDED = (  # all that a session imports while it lives; `tests` compare the list with a real one
     "ctypes",
@@ -69,34 +77,58 @@ def main() -> int:
     (home.root / FOLDER).mkdir(mode=0o700, exist_ok=True)
     for name in _NEEDED:
         import_module(name)
+    keep_one_heap()
     rehearse(bootstrap.find_dialect(home, "", "sh"), SessionSettings().detach_key)
+    if not rehearse_sessions(lambda home: bootstrap.host_parts(home, {})):
+        return 1  # a thread is left, and who forks beside one forks whatever it holds
     bootstrap.read_announcements()
+    for _ in range(_TIMES):
+        _walk_ahead()
     is_fresh = watch_sources()
     clock = SystemClock()
     nursery = Nursery(
         address(str(home.root), surroundings),
         surroundings,
+        _make_ready,
         host_session,
         is_fresh,
         lambda: lock_holder(home.lock) is not None,
         clock,
         Logbook(home.root / FOLDER / "zygote.log", clock),
     )
-    keep_one_heap()
     share_everything()
     nursery.run()
     return 0
 
 
-def host_session(words: list[str], client: socket.socket) -> NoReturn:
-    """In the forked child, which has the caller's terminal, folder and environment by now."""
+def _make_ready() -> Any:
+    """In a host that is for nobody yet."""
+    _walk_ahead()  # the pages it is going to write to are its own already when somebody waits
+    return bootstrap.ready_terminal()
+
+
+def _walk_ahead() -> None:
+    """The way from a letter to a tool, as far as it can be gone without either.  No file is read: what stands there
+    when somebody asks is what counts."""
+    trace_line(os.getpid(), look_at)
+    read_letter(write_letter(b"", 0, [CWD], ["true"], os.environb))
+    run.make_plan(run.parse_run(["true"]))
+
+
+def host_session(words: list[str], client: socket.socket, ready: Any) -> NoReturn:
+    """In the forked child, which has the caller's terminal, folder and environment by now.
+
+    What can be found out is found out while the client gets ready, too; nothing is said or started before its word.
+    """
+    options = _ahead(lambda: run.parse_run(words))
+    plan = _ahead(lambda: run.make_plan(options()))
+    prepared = _ahead(lambda: bootstrap.prepare_session(plan(), ready))
+    await_go(client)
     try:
-        options = run.parse_run(words)
-        plan = run.make_plan(options)
-        again = run.say_before(options)
-        said = {"m": "plan", "detach": options.detach, "hub": options.hub, "announce": again}
+        again = run.say_before(options())
+        said = {"m": "plan", "detach": options().detach, "hub": options().hub, "announce": again}
         client.sendall(wire.encode(said))
-        bootstrap.host_session(plan, client)
+        bootstrap.host_session(plan(), prepared(), client)
     except AtlasBridgeError as error:
         _say_failed(client, error.exit_code, str(error), error.hint)
     except Exception as error:  # the session boundary: nobody else is there to say it
@@ -104,6 +136,19 @@ def host_session(words: list[str], client: socket.socket) -> NoReturn:
             client, 1, f"the session could not be started: {error!r}", "try it with ATLASBRIDGE_SESSION_ZYGOTE=0"
         )
     os._exit(0)
+
+
+def _ahead(work: Callable[[], T]) -> Callable[[], T]:
+    """Does it now; what came of it, also what is wrong with it, is there for whoever asks."""
+    try:
+        done = work()
+    except Exception as error:  # not passed over: it is raised again within the session boundary
+        return partial(_raise, error)
+    return lambda: done
+
+
+def _raise(error: Exception) -> NoReturn:
+    raise error
 
 
 def _say_failed(client: socket.socket, status: int, text: str, hint: str) -> None:

@@ -6,7 +6,10 @@ felt at each start.  Here one function is compiled for a class, when it is first
 
 from __future__ import annotations
 
-from operator import attrgetter
+try:
+    from _operator import attrgetter  # the module around it is of no use here, and is felt at each start
+except ImportError:  # another interpreter
+    from operator import attrgetter
 
 TYPE_CHECKING = False  # a checker knows the name; `typing` alone would double the time in which a client starts
 if TYPE_CHECKING:

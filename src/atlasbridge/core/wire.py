@@ -73,7 +73,7 @@ def _make_scanner() -> Any:
         return JSONDecoder().raw_decode
 
 
-_scan = _make_scanner()
+_scan: Any = None  # made when the first message is read: a client has begun to wait by then
 
 
 def encode(message: dict[str, Any]) -> bytes:
@@ -107,6 +107,8 @@ class LineBuffer:
 
 
 def decode(line: bytes) -> dict[str, Any]:
+    global _scan
+    _scan = _scan or _make_scanner()
     text = line.decode("utf-8", "surrogatepass").strip(" \t\r\n")
     try:
         message, end = _scan(text, 0)

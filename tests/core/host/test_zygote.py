@@ -17,17 +17,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.waiting import wait_for
+from tests.support.zygotes import children_of
 
 from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.logbook import Logbook
-from atlasbridge.core.host.zygote import bring_up
+from atlasbridge.core.host.zygote import bring_up, takeover
 from atlasbridge.core.host.zygote import surroundings as surroundings_module
 from atlasbridge.core.host.zygote.letter import CWD, read_letter, whole_length, write_letter
 from atlasbridge.core.host.zygote.nursery import Nursery
 from atlasbridge.core.host.zygote.sharing import held_by
 from atlasbridge.core.host.zygote.surroundings import address, interpreter_environ, read_surroundings, wants_zygote
+from atlasbridge.core.host.zygote.takeover import await_go
+from atlasbridge.core.peer import Peer, read_peer
 
 WORDS = st.binary(min_size=0, max_size=30).filter(lambda word: b"\0" not in word)
 NAMES = WORDS.filter(lambda name: name and b"=" not in name)
@@ -143,7 +146,14 @@ def _never() -> int:
 class Cradle:
     """A zygote of the test's own, in a process of its own; a host of it only says what it was told."""
 
-    def __init__(self, folder: Path, fresh: Callable[[], bool], hub: Callable[[], bool], idle_s: float = 60.0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        fresh: Callable[[], bool],
+        hub: Callable[[], bool],
+        idle_s: float = 60.0,
+        ready: Callable[[], None] = lambda: None,
+    ) -> None:
         self.path = str(folder / "z.sock")
         self.log = folder / "log"
         self.pid = os.fork()
@@ -151,7 +161,7 @@ class Cradle:
             try:
                 clock = SystemClock()
                 Nursery(
-                    *(self.path, b"the same", _host, fresh, hub, clock, Logbook(self.log, clock)),
+                    *(self.path, b"the same", ready, _host, fresh, hub, clock, Logbook(self.log, clock)),
                     idle_s=idle_s,
                     look_s=0.05,
                 ).run()
@@ -184,6 +194,10 @@ class Cradle:
             caller.sendall(b"go\n")
             return caller.recv(1000)
 
+    def spare(self) -> int:
+        """The host that waits: nobody who has come is left."""
+        return wait_for(lambda: next(iter(children_of(self.pid)), 0), "a spare")
+
     def why(self) -> str:
         """Why it has ended."""
         wait_for(lambda: self.told() is not None, "the zygote's end")
@@ -195,7 +209,8 @@ class Cradle:
         return ends[-1]["why"] if ends else None
 
 
-def _host(words: list[str], client: Any) -> NoReturn:
+def _host(words: list[str], client: Any, ready: Any) -> NoReturn:
+    await_go(client)
     client.sendall(" ".join([*words, os.environ["A"], os.getcwd(), oct(os.umask(0))]).encode())
     client.recv(1)
     os._exit(0)
@@ -236,6 +251,41 @@ def test_a_zygote_of_older_code_forks_nothing_and_ends(tmp_path: Path) -> None:
         wait_for(lambda: _ask_quietly(zygote) == b"", "the older zygote to refuse")
         assert zygote.why() == "the program has changed"
         assert not os.path.exists(zygote.path)
+
+
+def test_a_spare_of_older_code_serves_nobody_and_ends(tmp_path: Path) -> None:
+    changed = tmp_path / "changed"
+    with Cradle(tmp_path, lambda: not changed.exists(), yes) as zygote:
+        assert zygote.ask() != b""
+        spare = zygote.spare()
+        changed.touch()
+        wait_for(lambda: _ask_quietly(zygote) == b"", "the older zygote to refuse")
+        wait_for(lambda: not os.path.exists(f"/proc/{spare}"), "the older spare's end")
+
+
+def test_a_spare_refuses_another_user_and_the_next_caller_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stranger = tmp_path / "stranger"
+    others = Peer(os.getpid(), os.getuid() + 1)
+    monkeypatch.setattr(takeover, "read_peer", lambda link: others if stranger.exists() else read_peer(link))
+    with Cradle(tmp_path, yes, yes) as zygote:
+        zygote.spare()
+        stranger.touch()
+        assert _ask_quietly(zygote) == b""
+        stranger.unlink()
+        zygote.spare()
+        assert zygote.ask() == b"run me 1 / 0o22"
+
+
+def test_where_spares_die_hosts_are_forked_all_the_same(tmp_path: Path) -> None:
+    with Cradle(tmp_path, yes, yes, ready=_dies) as zygote:
+        for _ in range(3):  # who came to one that was just dying takes the plain way
+            wait_for(lambda: _ask_quietly(zygote) == b"run me 1 / 0o22", "a host")
+
+
+def _dies() -> None:
+    os._exit(9)
 
 
 def _ask_quietly(zygote: Cradle) -> bytes:

@@ -62,6 +62,8 @@ class Client:
         message = self._next()
         while message is not None and message["m"] == "plan":
             self.plan = message
+            if not message.get("detach"):
+                self._stand_by()
             message = self._next()
         if message is None:
             return Ending(1, "the session host ended before it could start the tool", "look into the log folder")
@@ -92,16 +94,20 @@ class Client:
         """Show the session here until it ends, somebody leaves, or the host dies."""
         hide_memory()  # what is typed here passes through nobody's hands but the host's
         self._install_handlers()
-        if os.isatty(0) and os.isatty(1):
-            self._terminal = RawTerminal(0)
+        self._stand_by()
         try:
             return self._wait()
         finally:
-            if self._terminal is not None:
-                self._terminal.close()
             self.close()
 
+    def _stand_by(self) -> None:
+        """All that can be done for the terminal before it is lent; it is not touched yet."""
+        if self._terminal is None and os.isatty(0) and os.isatty(1):
+            self._terminal = RawTerminal(0)
+
     def close(self) -> None:
+        if self._terminal is not None:
+            self._terminal.close()
         self._connection.close()
 
     def _install_handlers(self) -> None:

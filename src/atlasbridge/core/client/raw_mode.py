@@ -67,12 +67,10 @@ class RawTerminal:
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._saved: list[Any] = termios.tcgetattr(fd)
-        self._janitor = -1
+        self._janitor = _start_janitor(fd, _stty_words(self._saved))
         self._entered = False
 
     def enter(self) -> None:
-        if self._janitor < 0:
-            self._janitor = _start_janitor(self._fd, _stty_words(self._saved))
         termios.tcsetattr(self._fd, termios.TCSADRAIN, raw_attributes(self._saved))
         self._entered = True
 

@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 from atlasbridge.bootstrap import run_hub
+from atlasbridge.core.daemon.age import leave_age, take_age_back
 from atlasbridge.core.daemon.lock import HubLock
 from atlasbridge.core.daemon.starter import ALREADY_RUNNING
 from atlasbridge.core.errors import AtlasBridgeError
@@ -41,8 +42,10 @@ def main() -> int:
             tell(options.ready_fd, error=ALREADY_RUNNING, hint="look at it with: atlasbridge hub status")
             return 1 if options.foreground else 0
         try:
+            leave_age(home)
             run_hub(home, os.environ, lambda: tell(options.ready_fd, ready=True), options.foreground)
         finally:
+            take_age_back(home)
             lock.release()
     except AtlasBridgeError as error:
         tell(options.ready_fd, error=str(error), hint=error.hint, exit_code=error.exit_code)

@@ -1,14 +1,17 @@
 """Is the hub that answers of another version than the command that asks?  Says so, and what to do about it.
 
-Sessions outlive a hub: a restart ends none, and the next hub picks every open prompt up.
+Sessions outlive a hub: a restart ends none, and the next hub picks every open prompt up.  A hub leaves its version in
+a file, for those who have no time to ask; it counts as long as the process that wrote it holds the hub's lock.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from atlasbridge import __version__
+from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.request import HubClient
 from atlasbridge.core.errors import HubUnavailable
 from atlasbridge.core.home import Home
@@ -17,11 +20,32 @@ from atlasbridge.core.wire import PROTOCOL
 
 HINT = "restart it with: atlasbridge hub restart (sessions go on, open prompts are kept)"
 _PATIENCE_S = 2.0
+_FILE = "hub.version"
 
 
 def own_age() -> dict[str, Any]:
     """What a hub says of itself."""
     return {"version": __version__, "protocol": PROTOCOL}
+
+
+def leave_age(home: Home) -> None:
+    """By a hub that has just taken its lock."""
+    (home.root / _FILE).write_text(f"{os.getpid()} {PROTOCOL} {__version__}\n")
+
+
+def take_age_back(home: Home) -> None:
+    (home.root / _FILE).unlink(missing_ok=True)
+
+
+def left_age(home: Home) -> dict[str, Any] | None:
+    """What the hub that runs has left; None: nothing that is certainly its own, so ask it."""
+    try:
+        pid, protocol, version = (home.root / _FILE).read_text().split()
+        if home.hub is not None or lock_holder(home.lock) != int(pid):
+            return None  # of one that was killed; or ours listens elsewhere
+        return {"pid": int(pid), "protocol": int(protocol), "version": version}
+    except (OSError, ValueError):
+        return None
 
 
 def compare_age(answer: Mapping[str, Any]) -> str:
@@ -40,6 +64,8 @@ def look_at_hub(home: Home) -> str:
     """The sentence about the hub that runs, where one does."""
     if left_address(home.socket) is None:
         return ""
+    if (left := left_age(home)) is not None:
+        return compare_age(left)
     try:
         with HubClient(home, timeout_s=_PATIENCE_S) as hub:
             return compare_age(hub.request("ping"))

@@ -280,6 +280,8 @@ class SessionHost:
         self._door.shut()
         self._judgement.finish(status, self._clock.now() + self._settings.hub_farewell_s)
         self._supervisor.stop()
+        self._keyboard.stop()
+        self._judgement.wake()
         self._door.close()
         self._journal.note("session ended", status=status)
 

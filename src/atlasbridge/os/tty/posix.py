@@ -11,18 +11,48 @@ import sys
 import termios
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from atlasbridge.core.shield import adopt_orphans
 from atlasbridge.core.tty import LineFlags, Size, SpawnRefused
 from atlasbridge.os.tty.base import BasePTY
 from ptypool.errors import SpawnFailed
-from ptypool.process import spawn_process
+from ptypool.leader import Leader, LeaderGone
+from ptypool.process import SpawnedProcess, spawn_process
 from ptypool.terminal import CANONICAL_LINE_LIMIT, TermiosAttributes
 from ptypool.termination import termination_steps
 
 _TIOCGPTPEER = 0x5441  # Linux: opens the slave of a master, also where its name means nothing
 _OFLAG, _LFLAG, _CC = 1, 3, 6
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
+
+
+class ReadyTerminal(NamedTuple):
+    """A terminal whose program is not known yet: for whoever knows that one will come."""
+
+    leader: Leader
+    lifeline: int
+
+    @classmethod
+    def make(cls) -> ReadyTerminal | None:
+        """None: there is none to be had; a start finds out why.  What it leaves behind is ours from its first process
+        on."""
+        adopt_orphans()
+        end_of_job, lifeline = os.pipe()
+        try:
+            return cls(Leader(end_of_job), lifeline)
+        except SpawnFailed:
+            os.close(lifeline)
+            return None
+        finally:
+            os.close(end_of_job)
+
+    def above(self, number: int) -> ReadyTerminal:
+        """The same, with no descriptor below `number`."""
+        self.leader.move_above(number)
+        lifeline = fcntl.fcntl(self.lifeline, fcntl.F_DUPFD_CLOEXEC, number)
+        os.close(self.lifeline)
+        return ReadyTerminal(self.leader, lifeline)
 
 
 class PosixPTY(BasePTY):
@@ -44,24 +74,16 @@ class PosixPTY(BasePTY):
         cwd: str | None,
         size: Size,
         attributes: TermiosAttributes | None,
+        ready: ReadyTerminal | None = None,
     ) -> PosixPTY:
         """Start `command`; `SpawnRefused` says with which status a shell would have ended."""
-        end_of_job, lifeline = os.pipe()
+        pixels = (size.rows, size.cols, size.width, size.height)
+        how = {"env": env, "cwd": cwd, "size": pixels, "termios_attrs": attributes}
         try:
-            child = spawn_process(
-                command,
-                env=env,
-                cwd=cwd,
-                size=(size.rows, size.cols, size.width, size.height),
-                termios_attrs=attributes,
-                close_fds=False,  # ours are all close-on-exec; the person's own (a shell's `9<file`) are the tool's
-                lifeline=end_of_job,
-            )
+            started = _start_ready(ready, command, how) if ready else None
+            child, lifeline = started or _start_new(command, how)
         except SpawnFailed as error:
-            os.close(lifeline)
             raise SpawnRefused(error.what(), error.what_to_do(), _shell_status(error)) from error
-        finally:
-            os.close(end_of_job)
         return cls(child.pid, child.master_fd, lifeline)
 
     def fileno(self) -> int:
@@ -152,6 +174,32 @@ class PosixPTY(BasePTY):
             if fd >= 0:
                 os.close(fd)
         self._master = self._lifeline = -1
+
+
+def _start_ready(
+    ready: ReadyTerminal, command: Sequence[str], how: dict[str, Any]
+) -> tuple[SpawnedProcess, int] | None:
+    """None: somebody has killed or stopped its leader meanwhile, and nothing was started."""
+    try:
+        return ready.leader.start(command, **how), ready.lifeline
+    except LeaderGone:
+        os.close(ready.lifeline)
+        return None
+    except SpawnFailed:
+        os.close(ready.lifeline)
+        raise
+
+
+def _start_new(command: Sequence[str], how: dict[str, Any]) -> tuple[SpawnedProcess, int]:
+    end_of_job, lifeline = os.pipe()
+    try:
+        # ours are all close-on-exec; the person's own (a shell's `9<file`) are the tool's
+        return spawn_process(command, **how, close_fds=False, lifeline=end_of_job), lifeline
+    except SpawnFailed:
+        os.close(lifeline)
+        raise
+    finally:
+        os.close(end_of_job)
 
 
 def _shell_status(error: SpawnFailed) -> int:

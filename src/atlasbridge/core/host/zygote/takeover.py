@@ -60,12 +60,11 @@ def refuse_strangers(connection: socket.socket) -> None:
         raise NotForUs("from inside a session")
 
 
-def become(letter: Letter, fds: Sequence[int], connection: socket.socket) -> public.socket:
+def become(letter: Letter, fds: Sequence[int], connection: int, above: int) -> public.socket:
     """Its descriptors, folder, umask and environment.  Returns the connection, which has moved out of their way."""
     numbers = [-1 if name == CWD else int(name) for name in letter.fds]
-    above = max(numbers) + 1
     moved = [_move(fd, above) for fd in fds]
-    line = public.socket(fileno=_move(connection.detach(), above))
+    line = public.socket(fileno=_move(connection, above))
     for fd, number in zip(moved, numbers, strict=True):
         if number < 0:
             os.fchdir(fd)
@@ -81,17 +80,29 @@ def become(letter: Letter, fds: Sequence[int], connection: socket.socket) -> pub
     return line
 
 
+def above_all(letter: Letter) -> int:
+    """The lowest number that nothing of the caller's has."""
+    return max((3, *(1 + int(name) for name in letter.fds if name != CWD)))
+
+
 def _move(fd: int, above: int) -> int:
-    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, max(above, 3))
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, above)
     os.close(fd)
     return moved
 
 
-def begin(connection: socket.socket) -> None:
-    """Not before the client says so: one that gave up waiting has taken the plain way."""
+def say_here(connection: socket.socket) -> None:
+    """The letter is good, and its writer is going to have a host."""
     connection.settimeout(_PATIENCE_S)
     try:
         connection.sendall(HERE)
+    except OSError as error:
+        raise NotForUs("the client has left") from error
+
+
+def await_go(connection: socket.socket) -> None:
+    """Nothing starts before the client says so: one that gave up waiting has taken the plain way."""
+    try:
         if connection.recv(len(GO)) != GO:
             raise NotForUs("the client has left")
     except OSError as error:

@@ -1,0 +1,219 @@
+"""A start in two steps: the leader of a new session waits on its terminal before anybody knows what it will execute.
+
+For whoever knows that a start will come and must not take long. What a child would inherit of its parent at the start
+(open files, folder, umask) is handed to it then; what cannot be handed over (user, limits, priority) is as it was when
+the leader was made.
+"""
+
+from __future__ import annotations
+
+import array
+import errno
+import fcntl
+import gc
+import marshal
+import os
+import signal
+import socket
+import struct
+import termios
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from ptypool.errors import SpawnFailed
+from ptypool.job import hold_job
+from ptypool.process import RESETTABLE, SpawnedProcess, close_all_but, fork_quietly, take_terminal
+from ptypool.program import REPORT, Program, exec_first, explain, name_program, read_report
+from ptypool.terminal import TermiosAttributes, open_terminal, set_window_size
+
+_LENGTH = struct.Struct("=I")
+_HEARD = b"!"
+_PATIENCE_S = 2.0  # for a leader that has been stopped, or a machine that has no time
+_MOST_FDS = 250  # the kernel takes 253 at once
+_CHUNK = 65536
+_CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+
+class LeaderGone(Exception):
+    """It was killed or stopped before it had heard what to execute. Nothing was started, and nothing will be."""
+
+
+class Leader:
+    """Not for several threads. `start` it or `close` it, once."""
+
+    def __init__(self, lifeline: int | None = None) -> None:
+        """`lifeline` as `spawn_process` has it. Raises SpawnFailed."""
+        self._master, self._slave = open_terminal((24, 80), None)
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError as error:
+            self._close_terminal()
+            raise SpawnFailed(f"no line to the child: {error.strerror}", error.errno, "terminal") from error
+        old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, RESETTABLE)
+        try:
+            self._pid = fork_quietly()
+            if self._pid == 0:
+                _lead(self._slave, theirs.detach(), lifeline)
+        except OSError as error:
+            self._close_terminal()
+            ours.close()
+            raise SpawnFailed(f"no new process: {error.strerror}", error.errno, "fork") from error
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+            theirs.close()
+        self._line = ours
+
+    @property
+    def pid(self) -> int:
+        return self._pid
+
+    def start(
+        self,
+        argv: Sequence[str | bytes],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        size: tuple[int, int] | tuple[int, int, int, int] = (24, 80),
+        termios_attrs: TermiosAttributes | None = None,
+    ) -> SpawnedProcess:
+        """As `spawn_process` with `close_fds=False`. LeaderGone: start it in another way."""
+        try:
+            program = name_program(argv, env, cwd)
+            set_window_size(self._slave, *size)
+            if termios_attrs is not None:
+                termios.tcsetattr(self._slave, termios.TCSANOW, termios_attrs)
+            report = self._tell(program)
+        except BaseException:
+            self.close()
+            raise
+        if report:
+            self.close()
+            raise explain(program, *(read_report(report) or ("program", errno.EIO)))
+        os.close(self._slave)
+        self._line.close()
+        return SpawnedProcess(self._pid, self._master)
+
+    def move_above(self, number: int) -> None:
+        """No descriptor of ours below `number`: they are somebody's who comes."""
+        self._master, self._slave = (_move(fd, number) for fd in (self._master, self._slave))
+        self._line = socket.socket(fileno=_move(self._line.detach(), number))
+
+    def close(self) -> None:
+        """It executes nothing from now on."""
+        self._line.close()
+        os.kill(self._pid, signal.SIGKILL)  # our child, not waited for: its number is still its own
+        os.waitpid(self._pid, 0)
+        self._close_terminal()
+
+    def _close_terminal(self) -> None:
+        os.close(self._master)
+        os.close(self._slave)
+
+    def _tell(self, program: Program) -> bytes:
+        """Its report, empty when it has become the program."""
+        numbers = _inheritable()
+        umask = os.umask(0o077)
+        os.umask(umask)
+        order = marshal.dumps((tuple(program), umask, numbers))
+        folder = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._line.settimeout(_PATIENCE_S)
+            given = array.array("i", (folder, *numbers))
+            head = _LENGTH.pack(len(order))
+            self._line.sendmsg([head], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, given)])
+            self._line.sendall(order)
+            if self._line.recv(1) != _HEARD:
+                raise LeaderGone("it was killed")
+        except OSError as error:
+            raise LeaderGone(f"it does not answer: {error}") from error
+        finally:
+            os.close(folder)
+        self._line.settimeout(None)  # a program on a slow disk takes its time
+        return self._line.recv(REPORT.size)
+
+
+def _inheritable() -> list[int]:
+    """What a child that is forked now would have open beside its terminal."""
+    found = []
+    for name in os.listdir("/dev/fd"):
+        fd = int(name)
+        try:
+            if fd > 2 and os.get_inheritable(fd):
+                found.append(fd)
+        except OSError:
+            continue  # the listing's own descriptor
+    if len(found) > _MOST_FDS:
+        raise LeaderGone("too many files are open")
+    return sorted(found)
+
+
+def _move(fd: int, above: int) -> int:
+    if fd >= above:
+        return fd
+    moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, above)
+    os.close(fd)
+    return moved
+
+
+def _lead(slave: int, line: int, lifeline: int | None) -> NoReturn:
+    """In the child: all that can be done before the program is known, then wait for it, then become it."""
+    stage, number = 0, errno.EIO
+    told: socket.socket | None = None
+    try:
+        gc.disable()  # no finalizer of the parent's objects may run here
+        os.setsid()
+        between = 0 if lifeline is None else hold_job(lifeline)
+        take_terminal(slave)
+        told = socket.socket(fileno=close_all_but(line))
+        for signal_number in RESETTABLE:
+            signal.signal(signal_number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        if between:
+            os.waitpid(between, 0)
+        program, umask, numbers, fds = _hear(told)
+        told.sendall(_HEARD)
+        told = socket.socket(fileno=_inherit(told.detach(), numbers, fds))
+        os.umask(umask)
+        stage = 1
+        if program.cwd is not None:
+            os.chdir(program.cwd)
+        stage = 2
+        number = exec_first(program)
+    except OSError as error:
+        number = error.errno or errno.EIO
+    finally:
+        try:
+            if told is not None:
+                told.sendall(REPORT.pack(stage, number))
+        finally:
+            os._exit(127)
+
+
+def _hear(line: socket.socket) -> tuple[Program, int, list[int], list[int]]:
+    """The order and the descriptors that came with it; ends where nobody is left to give one."""
+    fds = array.array("i")
+    head, ancillary, _, _ = line.recvmsg(_LENGTH.size, socket.CMSG_SPACE((_MOST_FDS + 1) * fds.itemsize), _CLOEXEC)
+    for _, _, payload in ancillary:
+        fds.frombytes(payload[: len(payload) - len(payload) % fds.itemsize])
+    if len(head) < _LENGTH.size:
+        os._exit(0)
+    (length,) = _LENGTH.unpack(head)
+    data = b""
+    while len(data) < length:
+        chunk = line.recv(min(_CHUNK, length - len(data)))
+        if not chunk:
+            os._exit(0)
+        data += chunk
+    program, umask, numbers = marshal.loads(data)
+    return Program(*program), umask, numbers, fds.tolist()
+
+
+def _inherit(line: int, numbers: Sequence[int], fds: Sequence[int]) -> int:
+    """The folder, and every descriptor at its number; returns where the line is, which has moved out of their way."""
+    above = max((2, *numbers)) + 1
+    line = _move(line, above)
+    folder, *moved = [_move(fd, above) for fd in fds]
+    os.fchdir(folder)
+    for fd, number in zip(moved, numbers, strict=True):
+        os.dup2(fd, number, inheritable=True)
+    return line

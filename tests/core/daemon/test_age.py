@@ -1,0 +1,65 @@
+"""The version that a hub leaves in a file: it counts only while the hub that wrote it lives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from atlasbridge import __version__
+from atlasbridge.core.daemon.age import compare_age, leave_age, left_age, look_at_hub, take_age_back
+from atlasbridge.core.daemon.lock import HubLock
+from atlasbridge.core.home import Home
+from atlasbridge.core.values import replace
+from atlasbridge.core.wire import PROTOCOL
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Iterator[HubLock]:
+    held = HubLock(tmp_path / "hub.lock")
+    assert held.acquire()
+    yield held
+    held.release()
+
+
+@pytest.mark.usefixtures("lock")
+def test_what_a_hub_leaves_is_read_as_it_would_have_said_it(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    assert left_age(home) is None
+    leave_age(home)
+    left = left_age(home)
+    assert left == {"pid": os.getpid(), "protocol": PROTOCOL, "version": __version__}
+    assert compare_age(left) == ""
+    take_age_back(home)
+    assert left_age(home) is None
+
+
+def test_the_word_of_a_hub_that_was_killed_is_not_believed(tmp_path: Path, lock: HubLock) -> None:
+    leave_age(Home(tmp_path))
+    lock.release()
+    assert left_age(Home(tmp_path)) is None
+
+
+@pytest.mark.usefixtures("lock")
+@pytest.mark.parametrize("word", ["", "1 2 0.0.1", "PID", "PID two 0.0.1", "\xff"])
+def test_anything_else_is_no_word_of_the_hub_that_runs(tmp_path: Path, word: str) -> None:
+    (tmp_path / "hub.version").write_bytes(word.replace("PID", str(os.getpid())).encode("latin-1"))
+    assert left_age(Home(tmp_path)) is None
+
+
+@pytest.mark.usefixtures("lock")
+def test_a_hub_that_listens_elsewhere_is_asked(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    leave_age(home)
+    assert left_age(replace(home, hub=tmp_path / "elsewhere.sock")) is None
+
+
+@pytest.mark.usefixtures("lock")
+def test_an_older_hub_is_named_without_being_asked(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    (tmp_path / "hub.version").write_text(f"{os.getpid()} 1 0.0.1\n")
+    assert look_at_hub(home) == "", "no hub has left an address"
+    home.socket.touch()
+    assert "is of an older version 0.0.1 than this command" in look_at_hub(home)

@@ -1,0 +1,125 @@
+"""The host that a zygote has ready before anybody asks: whoever it is for gets what it would have had without it, and
+nobody loses a start when it is killed, stopped or too late."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.sessions import host_pids
+from tests.support.terminal import ATLASBRIDGE, Terminal
+from tests.support.waiting import wait_for
+from tests.support.zygotes import (
+    SWITCH,
+    children_of,
+    environ_with_zygote,
+    leader_of,
+    parent_of,
+    start_zygote,
+    wait_spare,
+    zygotes,
+)
+
+RUN = [*ATLASBRIDGE, "run", "--no-hub", "--"]
+
+
+@pytest.fixture(autouse=True)
+def zygotes_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(SWITCH, raising=False)
+
+
+@pytest.fixture
+def zygote(home: Path) -> Iterator[int]:
+    yield start_zygote(home)
+
+
+def said_by(home: Path, *words: str) -> str:
+    done = subprocess.run([*RUN, *words], env=environ_with_zygote(home), capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.strip()
+
+
+def test_a_session_gets_the_host_that_waited_and_its_tool_the_terminal(home: Path, zygote: int) -> None:
+    spare = wait_spare(zygote)
+    leader = leader_of(spare)
+    with Terminal([*RUN, "sh", "-c", "echo I am $$; cat"], home, env=environ_with_zygote(home)) as terminal:
+        terminal.wait_for("I am")
+        assert host_pids(home) == [spare]
+        assert f"I am {leader}\n" in terminal.text() + "\n"
+        assert wait_spare(zygote, spare) != spare, "the next one waits already"
+        terminal.type(b"\x04")
+        assert terminal.wait_exit() == 0
+
+
+def test_one_that_was_killed_costs_nobody_a_start(home: Path, zygote: int) -> None:
+    first = wait_spare(zygote)
+    os.kill(first, signal.SIGKILL)
+    assert said_by(home, "echo", "all is well") == "all is well"
+    assert wait_spare(zygote, first) != first
+    assert said_by(home, "echo", "still") == "still"
+    assert zygotes(home) == [zygote]
+
+
+def test_one_that_dies_with_a_caller_in_its_hands_starts_nothing(home: Path, zygote: int, tmp_path: Path) -> None:
+    spare = wait_spare(zygote)
+    os.kill(spare, signal.SIGSTOP)
+    words = [*RUN, "sh", "-c", f"echo ran >>{tmp_path}/runs"]
+    with subprocess.Popen(words, env=environ_with_zygote(home)) as caller:
+        wait_spare(zygote, spare)  # it has been handed over: there is another one
+        os.kill(spare, signal.SIGKILL)
+        assert caller.wait(60) == 0
+    assert (tmp_path / "runs").read_text() == "ran\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_leader_that_was_killed_or_stopped_is_replaced(
+    home: Path, zygote: int, tmp_path: Path, number: signal.Signals
+) -> None:
+    leader = leader_of(wait_spare(zygote))
+    os.kill(leader, number)
+    said_by(home, "sh", "-c", f"echo $$ >>{tmp_path}/runs")
+    ran = (tmp_path / "runs").read_text().split()
+    assert len(ran) == 1 and ran != [str(leader)]
+
+
+def test_many_at_once_are_started_once_each_with_what_is_their_own(home: Path, zygote: int, tmp_path: Path) -> None:
+    wait_spare(zygote)
+    script = f'echo "$OWN $(pwd) $(umask)" >>{tmp_path}/runs-$OWN'
+    callers = []
+    for number in range(6):
+        folder = tmp_path / f"folder {number}"
+        folder.mkdir()
+        words = ["sh", "-c", f'umask 0{number}7; exec "$@"', "sh", *RUN, "sh", "-c", script]
+        callers.append(subprocess.Popen(words, env=environ_with_zygote(home, OWN=str(number)), cwd=folder))
+    assert [caller.wait(60) for caller in callers] == [0] * 6
+    for number in range(6):
+        said = (tmp_path / f"runs-{number}").read_text()
+        assert said == f"{number} {tmp_path}/folder {number} 00{number}7\n"
+    assert zygotes(home) == [zygote]
+
+
+def test_it_ends_with_its_zygote_and_leaves_nothing_behind(home: Path, zygote: int) -> None:
+    spare = wait_spare(zygote)
+    household = [spare, *children_of(spare)]
+    os.kill(zygote, signal.SIGKILL)
+    wait_for(lambda: not any(map(_is_there, household)), "the end of the spare and its leader")
+
+
+def test_it_has_nothing_open_that_is_the_zygotes_or_anybodys(home: Path, zygote: int) -> None:
+    spare = wait_spare(zygote)
+    assert parent_of(spare) == zygote
+    for pid in (spare, *children_of(spare)):
+        opened = [os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir()]
+        assert not [name for name in opened if name.startswith(str(home))], "neither its lock nor its log"
+        assert os.readlink(f"/proc/{pid}/cwd") == "/"
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
