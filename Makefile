@@ -28,7 +28,7 @@ $(INSTALLED): pyproject.toml
 $(READY): $(INSTALLED)
 	@echo "installing what the tests need ..."
 	@$(PIP) --upgrade "pip>=25.1"
-	@$(PIP) --no-deps --force-reinstall --editable .   # pip before 25 writes a command that imports `re` first, 7 ms at every start
+	@$(PIP) --no-deps --force-reinstall --editable .   # an older pip (24.2) writes a command that imports `re` first: 7 ms at every start
 	@$(PIP) --group dev
 	@touch $@
 

@@ -33,7 +33,7 @@ def test_a_session_whose_watchdog_always_fails_says_so_and_ends(home: Path) -> N
         assert terminal.wait_exit(60) != 0
         assert "stall_watchdog failed too often; the session was ended" in terminal.text()
         assert terminal.settings() == terminal.settings_before
-    log = next((home / "sessions").glob("*.log")).read_text()
+    log = "".join(path.read_text() for path in (home / "sessions").glob("*.log"))  # one may be of who started a zygote
     assert log.count("stall_watchdog crashed") == 4
     assert "no judgement today" in log
     wait_no_session(home)
