@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.playbook import ONE_KEY, POLLING, READING, TICKING, Playbook, Raised
+from tests.support.playbook import ONE_KEY, POLLING, RAW, READING, TICKING, Playbook, Raised
 
 from atlasbridge.core.detection.events import ProbeAnswer
 from atlasbridge.core.prompt.answer import decide_answer, encode_answer
@@ -120,6 +120,12 @@ def test_a_label_without_a_number_that_wraps_keeps_all_options(cols: int) -> Non
     rows = "\n".join(f"{'❯' if at == 0 else ' '} {label}" for at, label in enumerate(labels))
     play = Playbook(POLLING, rows=40, cols=cols) >> f"? Pick one\n{rows}\n" >> 1.0 << Raised("multiple_choice")
     assert [choice.label for choice in play.prompt.choices] == labels
+
+
+def test_a_number_that_has_no_room_for_the_blank_behind_it_counts() -> None:
+    drawn = "Proceed?\n❯ 1. Yes\n  2.Yes, and always\n  3. No\x1b[?25l"
+    play = Playbook(RAW) >> drawn >> 1.0 << Raised("multiple_choice")
+    assert [choice.label for choice in play.prompt.choices] == ["Yes", "Yes, and always", "No"]
 
 
 def test_a_label_that_the_tool_wraps_itself_is_one_label() -> None:

@@ -35,10 +35,6 @@ _LETTERED = lazy(
     r"|^\s*([A-Za-z])(?: or [A-Za-z])?\s+[:=-]\s+(\S.*)$"
 )
 _KEYED = lazy(r"^\s{0,8}[\[(]([A-Za-z]{1,2}|\d)[\])]\s++(\S.*)$")  # `(q)  Quit and do nothing.`
-_LISTS = (
-    *((_NUMBERED, "numbers"), (_TABLED, "numbers"), (_LETTERED, "letters")),
-    *((_KEYED, "letters"), (_NUMBER_FIRST, "numbers")),
-)
 _CHOOSING = lazy(
     r"\b(?:select|selection|choices?|choose|option|number|which|pick|decision|what now|your answer)\b"
     r"|\b(?:enter|type) (?:an?|the|one|your)? ?(?:of the )?"
@@ -64,7 +60,8 @@ class Listed:
 
 def listed_choices(view: View, row: int, question: str) -> Listed | None:
     """The list that ends shortly above `row`, if the line or the list's head asks to choose of it."""
-    for pattern, kind in _LISTS:
+    numbered = ((_NUMBERED, "numbers"), (_TABLED, "numbers"))
+    for pattern, kind in (*numbered, (_LETTERED, "letters"), (_KEYED, "letters"), (_NUMBER_FIRST, "numbers")):
         found = _collect(view, row, pattern, kind, spread=pattern is _KEYED)
         believed = found and (pattern is not _NUMBER_FIRST or _is_complete(found, row))
         if found and believed and _asks_to_choose(view, found, row, question):
