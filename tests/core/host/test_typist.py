@@ -167,6 +167,15 @@ def test_a_tool_that_never_reads_the_text_gets_no_enter(bench: Bench) -> None:
     assert bench.pty.typed() == b"abc"
 
 
+def test_what_moves_while_the_text_is_not_even_read_is_not_the_text(bench: Bench) -> None:
+    """A tool on a busy machine draws something else meanwhile: text and Enter in one go would be a paste."""
+    bench.pty.line = LineFlags(canonical=False)
+    bench.pty.unread_bytes = 3
+    hand = typist(bench, Step(b"abc", When.REDRAWN), Step(b"\r"), during={2: b"a spinner"})
+    assert hand.type("p1", YES).outcome == "failed"
+    assert bench.pty.typed() == b"abc"
+
+
 def test_where_the_queue_cannot_be_seen_a_short_wait_must_do(bench: Bench) -> None:
     bench.pty.line = LineFlags(canonical=False)
     bench.pty.unread_bytes = -1

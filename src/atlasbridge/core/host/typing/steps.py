@@ -238,7 +238,7 @@ class Walk:
 
         def look() -> bool:
             if self.watch.screen.version != before:
-                return settled()
+                return settled() and drained()  # what moves before the tool has read it is something else
             return self.clock.now() >= hidden_at and drained()
 
         return look
