@@ -297,8 +297,9 @@ def test_a_thread_that_computes_beside_the_terminal_is_busy(start: Start, child:
     )
     stage = start(*python(code))
     stage.until_shown(b"ready")
-    answer = stage.until_true(lambda answer: answer.state is BUSY and ("at work" in answer.why) is child)
-    assert answer.runs is not child
+    stage.until_true(
+        lambda answer: answer.state is BUSY and (answer.runs, "at work" in answer.why) == (not child, child)
+    )
     stage.never(READING)
 
 

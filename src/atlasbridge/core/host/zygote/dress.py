@@ -42,6 +42,7 @@ _THREADS_S = 5.0  # for a thread that has been told to leave
 def rehearse_sessions(parts_of: Callable[[Home], HostParts]) -> bool:
     """False: something is still running, and nothing may be forked from this process."""
     before, opened = signal.getsignal(signal.SIGCHLD), set(os.listdir("/proc/self/fd"))
+    threads = set(threading.enumerate())
     try:
         with tempfile.TemporaryDirectory(prefix="ab", ignore_cleanup_errors=True) as folder:
             _rehearse_in(Home(Path(folder)), parts_of)
@@ -50,7 +51,7 @@ def rehearse_sessions(parts_of: Callable[[Home], HostParts]) -> bool:
     finally:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, before)
-    if not _are_over(set(threading.enumerate()) - {threading.current_thread()}):
+    if not _are_over(set(threading.enumerate()) - threads):
         return False
     _close_others(opened)
     return True
