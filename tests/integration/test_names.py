@@ -66,6 +66,20 @@ def test_a_reply_may_name_the_session_that_asks(hub: HubProcess) -> None:
         known(hub, 0)
 
 
+def test_a_session_that_nobody_named_goes_by_the_name_it_is_listed_with(hub: HubProcess) -> None:
+    with FakeHost(hub.home) as host:
+        prompt_id = host.raise_prompt()
+        wait_for(hub.is_asked)
+        listed = hub.cli("approvals", "--once").stdout.splitlines()[-1].split()[1]
+        reply = hub.popen("reply", listed, "y")
+        assert host.answer_typing()["prompt_id"] == prompt_id
+        assert reply.wait(30) == 0 and f"into {listed}" in reply.communicate()[0]
+        assert hub.cli("kill", listed).returncode == 0
+        host.hear("kill")
+        host.end(-15)
+        known(hub, 0)
+
+
 def test_a_new_name_is_used_everywhere_recorded_and_kept_by_the_host(hub: HubProcess) -> None:
     with FakeHost(hub.home, label="old") as host:
         known(hub, 1)

@@ -21,7 +21,7 @@ def sessions_of(hub: HubClient, include_ended: bool = False) -> list[Named]:
 
 
 def named_session(item: dict[str, Any]) -> Named:
-    return Named(item["session_id"], item["label"], item["state"] == "active")
+    return Named(item["session_id"], _name(item), item["state"] == "active")
 
 
 def find_session_id(said: str, candidates: Iterable[Named]) -> str:
@@ -40,7 +40,7 @@ def find_prompt_id(said: str, prompts: list[dict[str, Any]]) -> tuple[str, str]:
     What is not open is for the hub to judge: it knows what became of it.
     """
     own = [Named(item["prompt_id"]) for item in prompts]
-    asking = [Named(item["session_id"], item["label"]) for item in prompts]
+    asking = [Named(item["session_id"], _name(item)) for item in prompts]
     found = [item.id for item in choose(said, own).found]
     found += [_prompt_of(prompts, item.id) for item in choose(said, asking).found]
     found = list(dict.fromkeys(found))
@@ -57,7 +57,12 @@ def _prompt_of(prompts: list[dict[str, Any]], session_id: str) -> str:
 
 
 def _shown(prompt: dict[str, Any]) -> str:
-    return f"{prompt['prompt_id'][:8]} ({prompt['label'] or prompt['tool']})"
+    return f"{prompt['prompt_id'][:8]} ({_name(prompt)})"
+
+
+def _name(item: dict[str, Any]) -> str:
+    """As it is listed everywhere: what nobody has named goes by its program."""
+    return str(item["label"] or item["tool"])
 
 
 def running_sessions(home: Home) -> list[Named]:

@@ -18,7 +18,8 @@ def complete_sessions(ctx: click.Context, param: click.Parameter, incomplete: st
 
     items = []
     for session in _ask("sessions"):
-        words = [session["label"]] if session["label"] and session["label"].isprintable() else []
+        name = session["label"] or session["tool"]
+        words = [name] if name.isprintable() else []
         about = f"{session['tool']} in {session['cwd']}"
         items += [CompletionItem(word, help=about) for word in [*words, session["session_id"][:8]]]
     return [item for item in items if item.value.lower().startswith(incomplete.lower())]
@@ -32,8 +33,7 @@ def complete_prompts(ctx: click.Context, param: click.Parameter, incomplete: str
     items = [
         CompletionItem(word, help=visible(prompt["excerpt"], keep_lines=False)[:60])
         for prompt in _ask("prompts")
-        for word in (prompt["label"], prompt["prompt_id"][:8])
-        if word
+        for word in (prompt["label"] or prompt["tool"], prompt["prompt_id"][:8])
     ]
     return [item for item in items if item.value.lower().startswith(incomplete.lower())]
 
