@@ -129,8 +129,10 @@ class View:
 
     def behind_cursor(self) -> str:
         """The words right behind the cursor, up to a wider gap: of an answer, or of a hint what may be typed."""
-        rest = self.lines[self.row][len(self._before()) :] if self.cursor_visible else ""
-        return rest.partition("  ")[0].rstrip()
+        return self.rest_of_row().partition("  ")[0].rstrip() if self.cursor_visible else ""
+
+    def rest_of_row(self) -> str:
+        return self.lines[self.row][len(self._before()) :]
 
     def _before(self) -> str:
         return self.lines[self.row].ljust(self.col)[: self.col] if self.before is None else self.before
