@@ -350,6 +350,13 @@ def test_all_of_an_answer_that_was_not_taken_goes_first_however_wide_its_gaps(ke
     assert clear.until == Stands("Name: " + " " * gap), "what has only moved up is not gone"
 
 
+def test_an_answer_of_several_rows_that_was_not_taken_goes_first_with_all_of_them() -> None:
+    play = Playbook(RAW, cols=20) >> "Name: " >> 0.5 << Raised("free_text", "Name:")
+    play.reply() >> "x" * 50 + "\x1b[12;1Htoo long\x1b[1;7H" >> 4.0 << Raised("free_text", "Name:")
+    clear, *_ = encode_answer(play.prompt, Answer(AnswerKind.TEXT, "e"))
+    assert clear.keys == b"\x1b[3~" * 50
+
+
 def test_words_that_somebody_has_begun_and_gone_back_in_are_not_written_into() -> None:
     play = Playbook(RAW) >> "Number: " >> 0.5 << Raised("free_text", "Number:")
     play >> Keys("abc") >> "abc" >> 0.1 >> Keys("\x01") >> "\x1b[9G" >> 0.1

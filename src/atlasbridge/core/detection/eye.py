@@ -181,7 +181,9 @@ def emptied(found: Finding, view: View) -> Finding:
     words, rest, line = view.behind_cursor(), view.rest_of_row(), view.lines[view.row]
     beyond = rest[len(words) :].lstrip()  # more of it, or what the program shows beside it: this stays where it is
     gone = line.removesuffix(rest) + " " * (len(rest) - len(beyond) if beyond else len(words) + 1)
-    clear = Step(NAMED["delete"] * len(rest), Stands(gone))  # too many do nothing, what is left would be sent along
+    wrapped = view.joined_text(view.row + 1, view.line_end(view.row) + 1)
+    count = len(rest) + len(wrapped)  # too many do nothing, what is left would be sent along
+    clear = Step(NAMED["delete"] * count, Stands(gone))
     choices = tuple(replace(one, steps=(clear, *one.steps)) if one.steps else one for one in found.choices)
     return replace(found, text_steps=(clear, *found.text_steps), choices=choices)
 

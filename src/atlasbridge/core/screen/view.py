@@ -111,9 +111,13 @@ class View:
     def is_cut(self, row: int) -> bool:
         """Whether some of the logical line that `row` belongs to is gone."""
         first = self.line_start(row)
+        return any(at in self.cut for at in range(first, self.line_end(row) + 1))
+
+    def line_end(self, row: int) -> int:
+        """The last row of the logical line that `row` belongs to."""
         while row in self.joined:
             row += 1
-        return any(at in self.cut for at in range(first, row + 1))
+        return row
 
     def before_cursor(self) -> str:
         """The logical line of the cursor, up to the cursor."""
