@@ -212,6 +212,8 @@ def _inherit(line: int, numbers: Sequence[int], fds: Sequence[int]) -> int:
     """The folder, and every descriptor at its number; returns where the line is, which has moved out of their way."""
     above = max((2, *numbers)) + 1
     line = _move(line, above)
+    for fd in fds if not _CLOEXEC else ():
+        os.set_inheritable(fd, False)  # macOS hands them over without
     folder, *moved = [_move(fd, above) for fd in fds]
     os.fchdir(folder)
     for fd, number in zip(moved, numbers, strict=True):

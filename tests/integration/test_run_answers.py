@@ -64,19 +64,20 @@ def test_a_reply_from_elsewhere_is_typed_once(home: Path, operator: Operator) ->
         terminal.wait_exit()
 
 
+@pytest.mark.parametrize("words", ["abc", "a   b"])
 def test_an_answer_that_the_tool_keeps_and_does_not_take_is_still_there_and_goes_before_the_next(
-    home: Path, operator: Operator
+    home: Path, operator: Operator, words: str
 ) -> None:
     with run_in(home, sys.executable, "-c", PICKY, options=()) as terminal:
         prompt = operator.open_prompt()
-        assert operator.reply(prompt["prompt_id"], "abc", "--text")[0] == 0
+        assert operator.reply(prompt["prompt_id"], words, "--text")[0] == 0
         terminal.wait_for("digits only")
         first = [prompt["prompt_id"]]
         wait_for(lambda: [one["prompt_id"] for one in operator.approvals()] not in ([], first), "being asked anew")
         assert "still_there" in operator.command("audit", "show").stdout
         assert operator.reply(operator.open_prompt()["prompt_id"], "5", "--text")[0] == 0
         terminal.wait_for("got=5")
-        assert "got=5abc" not in terminal.text()
+        assert f"got=5{words}" not in terminal.text()
 
 
 def test_the_address_of_the_page_is_shown_once(home: Path, operator: Operator) -> None:

@@ -42,6 +42,19 @@ def test_a_killed_client_gets_its_terminal_back_from_janitor_and_host(home: Path
         assert len(host_pids(home)) == 1, "the session goes on without a terminal"
 
 
+def test_a_killed_janitor_costs_nobody_the_tools_status(home: Path) -> None:
+    with in_shell(home, "sh", "-c", "echo ready; read -r word; exit 3") as terminal:
+        terminal.wait_for("ready")
+        client = client_pid(terminal.pid)
+        janitor = int(Path(f"/proc/{client}/task/{client}/children").read_text().split()[0])
+        assert b"atlasbridge-janitor" in Path(f"/proc/{janitor}/cmdline").read_bytes()
+        os.kill(janitor, signal.SIGKILL)
+        terminal.type("go on\r")
+        terminal.wait_for("status=")
+        assert "status=3" in terminal.text() and "Traceback" not in terminal.text()
+        assert terminal.settings() == terminal.settings_before
+
+
 def test_a_client_that_is_told_to_end_restores_and_leaves_the_session_running(home: Path) -> None:
     with in_shell(home, "sh", "-c", FULL_SCREEN) as terminal:
         terminal.wait_for("ready")

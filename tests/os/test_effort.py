@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import pytest
 from tests.support.waiting import wait_for
 
+from atlasbridge.os.tty import procfs
 from atlasbridge.os.tty.effort import Share
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -47,3 +48,18 @@ def test_what_a_program_waits_for_a_processor_counts_neither_as_use_nor_as_rest(
         wait_for(lambda: time.monotonic() >= until, "some time to pass")
         draws, computes = [share.of(pid, [pid]) for share, pid in zip(shares, pids, strict=True)]
         assert 0.0 < 1.5 * draws < computes <= 1.0
+
+
+def test_where_the_kernel_does_not_tell_how_long_a_program_waits_its_use_counts_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def untold(path: str, size: int = 4096) -> bytes:
+        raise FileNotFoundError(path)  # a kernel without the statistics of its scheduler
+
+    monkeypatch.setattr(procfs, "read_bytes", untold)
+    share, pid = Share(), os.getpid()
+    assert share.of(pid, [pid]) == 0.0
+    until = time.process_time() + 0.2
+    while time.process_time() < until:  # this very process computes
+        pass
+    assert share.of(pid, [pid]) > 0.0

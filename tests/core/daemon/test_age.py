@@ -50,6 +50,23 @@ def test_anything_else_is_no_word_of_the_hub_that_runs(tmp_path: Path, word: str
 
 
 @pytest.mark.usefixtures("lock")
+def test_a_hub_that_can_leave_no_word_runs_all_the_same_and_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "hub.version").mkdir()  # nothing can be written there, nor taken away
+    leave_age(Home(tmp_path))
+    assert left_age(Home(tmp_path)) is None
+    take_age_back(Home(tmp_path))
+
+
+@pytest.mark.usefixtures("lock")
+def test_what_a_killed_hub_has_left_is_no_place_to_write_through(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "hub.version").symlink_to(tmp_path / "precious")
+    leave_age(Home(tmp_path))
+    assert left_age(Home(tmp_path)) is not None
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("lock")
 def test_a_hub_that_listens_elsewhere_is_asked(tmp_path: Path) -> None:
     home = Home(tmp_path)
     leave_age(home)

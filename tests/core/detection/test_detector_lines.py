@@ -22,6 +22,7 @@ from atlasbridge.core.detection.commands import RaisePrompt, RequestWakeup
 from atlasbridge.core.detection.events import OutputReceived, ProbeAnswer, ProbeAnswered, ProbeState
 from atlasbridge.core.prompt.answer import encode_answer
 from atlasbridge.core.prompt.model import Answer, AnswerKind
+from atlasbridge.core.prompt.step import Stands
 
 YES_NO = [
     "rm: remove regular file 'a.txt'? ",
@@ -338,6 +339,22 @@ def test_an_answer_that_was_not_taken_is_asked_for_again_and_goes_first(col: int
     assert play.detector.still_shows(first)
     steps = encode_answer(play.prompt, Answer(AnswerKind.TEXT, "5"))
     assert b"".join(step.keys for step in steps) == clears + b"5\r"
+
+
+@pytest.mark.parametrize(("kept", "beside", "gap"), [("ab   cd", "", 5), ("ab", "12:00:01", 63), ("ab", "", 3)])
+def test_all_of_an_answer_that_was_not_taken_goes_first_however_wide_its_gaps(kept: str, beside: str, gap: int) -> None:
+    play = Playbook(RAW) >> f"Name: \x1b[1;70H{beside}\x1b[1;7H" >> 1.5 << Raised("free_text", "Name:")
+    play.reply() >> f"{kept}\x1b[12;1Hone word only\x1b[1;7H" >> 4.0 << Raised("free_text", "Name:")
+    clear, *_ = encode_answer(play.prompt, Answer(AnswerKind.TEXT, "e"))
+    assert clear.keys.count(b"\x1b[3~") >= len(kept)
+    assert clear.until == Stands("Name: " + " " * gap), "what has only moved up is not gone"
+
+
+def test_an_answer_of_several_rows_that_was_not_taken_goes_first_with_all_of_them() -> None:
+    play = Playbook(RAW, cols=20) >> "Name: " >> 0.5 << Raised("free_text", "Name:")
+    play.reply() >> "x" * 50 + "\x1b[12;1Htoo long\x1b[1;7H" >> 4.0 << Raised("free_text", "Name:")
+    clear, *_ = encode_answer(play.prompt, Answer(AnswerKind.TEXT, "e"))
+    assert clear.keys == b"\x1b[3~" * 50
 
 
 def test_words_that_somebody_has_begun_and_gone_back_in_are_not_written_into() -> None:

@@ -153,6 +153,7 @@ class Cradle:
         hub: Callable[[], bool],
         idle_s: float = 60.0,
         ready: Callable[[], None] = lambda: None,
+        look_s: float = 0.05,
     ) -> None:
         self.path = str(folder / "z.sock")
         self.log = folder / "log"
@@ -163,7 +164,7 @@ class Cradle:
                 Nursery(
                     *(self.path, b"the same", ready, _host, fresh, hub, clock, Logbook(self.log, clock)),
                     idle_s=idle_s,
-                    look_s=0.05,
+                    look_s=look_s,
                 ).run()
             finally:
                 os._exit(0)
@@ -282,6 +283,11 @@ def test_where_spares_die_hosts_are_forked_all_the_same(tmp_path: Path) -> None:
     with Cradle(tmp_path, yes, yes, ready=_dies) as zygote:
         for _ in range(3):  # who came to one that was just dying takes the plain way
             wait_for(lambda: _ask_quietly(zygote) == b"run me 1 / 0o22", "a host")
+
+
+def test_where_spares_die_a_zygote_ends_when_nobody_needs_it_all_the_same(tmp_path: Path) -> None:
+    with Cradle(tmp_path, yes, yes, idle_s=0.1, ready=_dies, look_s=1.5) as zygote:
+        assert zygote.why() == "nobody came"
 
 
 def _dies() -> None:

@@ -61,6 +61,14 @@ def test_it_becomes_what_a_new_process_would(leader: Leader, options: dict[str, 
     assert plain.startswith("True") and "/etc/passwd" in plain
 
 
+def test_where_nothing_arrives_closed_on_exec_a_program_has_nothing_open_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ptypool.leader._CLOEXEC", 0)  # as on macOS
+    monkeypatch.setattr("ptypool.leader._inheritable", list)
+    assert output_of(Leader().start([sys.executable, "-c", REPORT])).splitlines()[-1] == "[(3, '/dev/tty')]"  # its own
+
+
 def test_what_is_open_at_its_own_numbers_is_not_lost(leader: Leader) -> None:
     leader.move_above(60)
     low = [os.dup2(os.open(os.devnull, os.O_RDONLY), fd, inheritable=True) for fd in (50, 55)]

@@ -87,7 +87,10 @@ class RawTerminal:
     def close(self) -> None:
         self.leave()
         if self._janitor >= 0:
-            os.write(self._janitor, b"bye\n")
+            try:
+                os.write(self._janitor, b"bye\n")
+            except OSError:
+                pass  # somebody has killed it: there is nobody to be sent home
             os.close(self._janitor)
             self._janitor = -1
 

@@ -6,6 +6,7 @@ a file, for those who have no time to ask; it counts as long as the process that
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -29,12 +30,15 @@ def own_age() -> dict[str, Any]:
 
 
 def leave_age(home: Home) -> None:
-    """By a hub that has just taken its lock."""
-    (home.root / _FILE).write_text(f"{os.getpid()} {PROTOCOL} {__version__}\n")
+    """By a hub that has just taken its lock.  One that cannot (a full disk) is asked."""
+    take_age_back(home)  # of one that was killed: it may have had our number
+    with contextlib.suppress(OSError):
+        (home.root / _FILE).write_text(f"{os.getpid()} {PROTOCOL} {__version__}\n")
 
 
 def take_age_back(home: Home) -> None:
-    (home.root / _FILE).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        (home.root / _FILE).unlink(missing_ok=True)
 
 
 def left_age(home: Home) -> dict[str, Any] | None:

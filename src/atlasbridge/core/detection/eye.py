@@ -178,9 +178,12 @@ def blinks(before: View, one: View, other: View) -> bool:
 
 def emptied(found: Finding, view: View) -> Finding:
     """The line with keys that first take away what stands behind the cursor, and are seen to have done so."""
-    words = view.behind_cursor()
-    before = view.lines[view.row].removesuffix(view.after_cursor())
-    clear = Step(NAMED["delete"] * len(words), Stands(f"{before} "))
+    words, rest, line = view.behind_cursor(), view.rest_of_row(), view.lines[view.row]
+    beyond = rest[len(words) :].lstrip()  # more of it, or what the program shows beside it: this stays where it is
+    gone = line.removesuffix(rest) + " " * (len(rest) - len(beyond) if beyond else len(words) + 1)
+    wrapped = view.joined_text(view.row + 1, view.line_end(view.row) + 1)
+    count = len(rest) + len(wrapped)  # too many do nothing, what is left would be sent along
+    clear = Step(NAMED["delete"] * count, Stands(gone))
     choices = tuple(replace(one, steps=(clear, *one.steps)) if one.steps else one for one in found.choices)
     return replace(found, text_steps=(clear, *found.text_steps), choices=choices)
 

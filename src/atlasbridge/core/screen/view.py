@@ -111,9 +111,13 @@ class View:
     def is_cut(self, row: int) -> bool:
         """Whether some of the logical line that `row` belongs to is gone."""
         first = self.line_start(row)
+        return any(at in self.cut for at in range(first, self.line_end(row) + 1))
+
+    def line_end(self, row: int) -> int:
+        """The last row of the logical line that `row` belongs to."""
         while row in self.joined:
             row += 1
-        return any(at in self.cut for at in range(first, row + 1))
+        return row
 
     def before_cursor(self) -> str:
         """The logical line of the cursor, up to the cursor."""
@@ -129,8 +133,10 @@ class View:
 
     def behind_cursor(self) -> str:
         """The words right behind the cursor, up to a wider gap: of an answer, or of a hint what may be typed."""
-        rest = self.lines[self.row][len(self._before()) :] if self.cursor_visible else ""
-        return rest.partition("  ")[0].rstrip()
+        return self.rest_of_row().partition("  ")[0].rstrip() if self.cursor_visible else ""
+
+    def rest_of_row(self) -> str:
+        return self.lines[self.row][len(self._before()) :]
 
     def _before(self) -> str:
         return self.lines[self.row].ljust(self.col)[: self.col] if self.before is None else self.before

@@ -60,15 +60,18 @@ class Stillness:
 
 
 def _processor_seconds(pid: int) -> tuple[float, float]:
-    """Processor time that a process has used, and that its main thread has waited for.
+    """Processor time that a process has used, and that its main thread has waited for, if the kernel tells.
 
     The kernel gives every process a clock of its own, with a number that can be computed.
     """
     try:
-        waited = procfs.read_bytes(f"/proc/{pid}/schedstat").split()[1:2]
-        return time.clock_gettime((~pid << 3) | 2), sum(map(int, waited)) / 1e9
+        used = time.clock_gettime((~pid << 3) | 2)
     except (OSError, OverflowError, ValueError):
         return 0.0, 0.0
+    try:
+        return used, sum(map(int, procfs.read_bytes(f"/proc/{pid}/schedstat").split()[1:2])) / 1e9
+    except (OSError, ValueError):
+        return used, 0.0
 
 
 def _turns(pid: int) -> list[tuple[int, int]]:

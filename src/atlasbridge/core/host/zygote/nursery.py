@@ -71,6 +71,7 @@ class Nursery:
         self._hosts: list[int] = []
         self._used_at = clock.now()
         self._looked_at = self._used_at
+        self._look_at = self._used_at + look_s
 
     def run(self) -> None:
         """Until nobody needs it; at once where another zygote has this address."""
@@ -118,20 +119,21 @@ class Nursery:
             if listener.fileno() in ready:
                 if not self._answer(listener, waiter):
                     return "the program has changed"
-                self._spare_at = self._clock.now() + _REST_S
+                self._spare_at, self._look_at = self._clock.now() + _REST_S, self._clock.now() + self._look_s
             elif ready:
                 self._drop_spare(waiter)
                 self._spare_at = self._clock.now() + _AGAIN_S
+            elif self._clock.now() >= self._look_at:  # whatever becomes of the spares
+                self._look_at = self._clock.now() + self._look_s
+                if why := self._why_end():
+                    return why
             elif self._spare is None and self._clock.now() >= self._spare_at:
                 self._spare_at = self._clock.now() + _AGAIN_S  # should there be none
                 self._raise_spare(listener, waiter)
-            elif why := self._why_end():
-                return why
 
     def _patience_s(self) -> float:
-        if self._spare is not None:
-            return self._look_s
-        return min(self._look_s, max(0.0, self._spare_at - self._clock.now()))
+        next_at = self._look_at if self._spare is not None else min(self._look_at, self._spare_at)
+        return max(0.0, next_at - self._clock.now())
 
     def _answer(self, listener: Any, waiter: select.poll) -> bool:
         """One who has knocked.  False: our files are no longer those of the program, and nobody gets a host."""

@@ -87,8 +87,8 @@ def marked_words(text: str) -> list[str]:
 
 
 def _are_keys(letters: str) -> bool:
-    """`yn`, `nyae`, `yaxH`, `abh`: each letter once, with y and n, a default in capitals, or the h for help; `aArRq`:
-    `Rome` and `bash` are words: the default of a line."""
+    """`yn`, `nyae`, `yaxH`, `abh`: each letter once, with y and n, a default in capitals, or the h for help.  `Rome`
+    and `bash` are words: the default of a line."""
     once = len(set(letters.lower())) == len(letters)
     marked = letters != letters.lower() and not letters.isupper() and not letters.istitle()
     known = {"y", "n"} <= set(letters.lower()) or marked or letters.endswith(("h", "?"))
