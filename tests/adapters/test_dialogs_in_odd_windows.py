@@ -279,3 +279,37 @@ def test_an_instruction_of_two_lines_below_a_quoted_question_is_no_list_of_copil
     cursor = f"\x1b[{len(rows)};{len(box[-2]) + 1}H"
     play = Playbook(POLLING, "copilot") >> " [Current]  Sessions   Issues\n\n" + "\n".join(rows) + cursor >> 3.0
     play << (Nothing() if draft else Raised("free_text"))
+
+
+PERMISSION = """
+> please edit it
+
+⏵ Read 1 line from seed.txt
+                                                        ▇
+  I will use edit.
+
+{0}
+┌────────────────────────────────────────────────────────┐
+│ Permission for the file_system.search_replace tool     │
+│ File: seed.txt                                         │
+│                                                        │
+│    1 - colour = red                                    │
+│    1 + colour = blue                                   │
+│                                                        │
+│   1. Allow once                                        │
+│   2. Allow for remainder of this session               │
+│   3. Always allow                                      │
+│   4. Deny                                              │
+│                                                        │
+│ ↑↓/jk navigate  Enter select  Esc reject               │
+└────────────────────────────────────────────────────────┘
+work [PID 7]                             20/200k tokens (0%)
+"""
+
+
+@pytest.mark.parametrize("doing", ["■ Editing seed.txt", "⏵ Editing seed.txt", "  Editing seed.txt"])
+def test_what_the_tool_has_done_before_does_not_hide_its_dialog(doing: str) -> None:
+    """A mark, the end of a scroll bar and a line of words look like a list; the dialog is deaf at first."""
+    found = find("vibe", PERMISSION.format(doing))
+    assert found is not None and found.rule == "vibe-permission" and found.deaf_s > 0
+    assert [choice.label for choice in found.choices if choice.refuses] == ["Deny"]

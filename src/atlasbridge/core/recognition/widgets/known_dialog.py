@@ -29,16 +29,14 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
     pointed = find_menu(view, dialect.pointers) if rules else None
     counted = find_numbered(view, dialect.pointers) if rules else None
     for rule in rules:
-        listed = pointed or (counted if rule.unpointed else None)
-        listed = find_menu(view, dialect.pointers, back=True) if rule.wraps_back else listed
-        menu = find_across(view, rule.labels) if rule.labels else listed
+        lists: tuple[Menu | None, ...] = (pointed, counted)[: 1 + rule.unpointed]
+        if rule.labels:
+            lists = (find_across(view, rule.labels),)
+        elif rule.wraps_back:
+            lists = (find_menu(view, dialect.pointers, back=True),)
+        menu = next((one for one in lists if one and _fits(view, one, rule)), None)
         if menu is None:
             continue
-        below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip() or not rule.apart]
-        if len(below) > numbers.FOOT_ROWS:
-            continue
-        if rule.choose == "digit" and not menu.numbered:
-            continue  # no digit leads anywhere in it
         asked = dialog_above(view, menu.top, rule)
         if not asked.text:
             continue  # a dialog has words: this is what somebody writes into the input box
@@ -51,6 +49,12 @@ def recognise_dialog(view: View, facts: Facts, dialect: Dialect) -> Finding | No
         abridged = ends_in_dots(about.text if about else asked.text)
         return replace(found, subject=about, whole=whole, clipped=clipped, abridged=abridged)
     return None
+
+
+def _fits(view: View, menu: Menu, rule: MenuRule) -> bool:
+    """It stands at the end of the screen, and has digits where these choose: what was said before may look like one."""
+    below = [row for row in view.lines[menu.bottom + 1 : view.bottom() + 1] if row.strip() or not rule.apart]
+    return len(below) <= numbers.FOOT_ROWS and (menu.numbered or rule.choose != "digit")
 
 
 def _is_clipped(view: View, menu: Menu, asked: Asked, rule: MenuRule) -> bool:
