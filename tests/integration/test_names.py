@@ -42,6 +42,23 @@ def test_a_session_is_killed_by_name_or_beginning_and_an_unclear_one_is_listed(h
         known(hub, 0)
 
 
+def test_who_starts_beside_many_hears_of_those_with_its_name_alone(hub: HubProcess) -> None:
+    with FakeHost(hub.home, label="web") as one, FakeHost(hub.home, label="Build") as two, FakeHost(hub.home) as three:
+        known(hub, 3)
+        named = {name: hub.ask("sessions", name=name)["sessions"] for name in ("build", "WEB", "bash", "nobody")}
+        assert {name: [found["session_id"] for found in some] for name, some in named.items()} == {
+            "build": [two.session_id],
+            "WEB": [one.session_id],
+            "bash": [three.session_id],
+            "nobody": [],
+        }
+        (found,) = hub.ask("sessions", session_id=three.session_id)["sessions"]
+        assert found["session_id"] == three.session_id
+        for host in (one, two, three):
+            host.end(0)
+        known(hub, 0)
+
+
 def test_a_reply_may_name_the_session_that_asks(hub: HubProcess) -> None:
     with FakeHost(hub.home, label="deploy") as host, FakeHost(hub.home, label="deploy-staging") as other:
         prompt_id = host.raise_prompt()

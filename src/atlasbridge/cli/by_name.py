@@ -16,8 +16,9 @@ class NotFound(AtlasBridgeError):
     """Nothing is called like that, or too much is."""
 
 
-def sessions_of(hub: HubClient, include_ended: bool = False) -> list[Named]:
-    return [named_session(item) for item in hub.ask("sessions", all=include_ended)["sessions"]]
+def sessions_of(hub: HubClient, include_ended: bool = False, name: str = "") -> list[Named]:
+    """`name`: only those that have it."""
+    return [named_session(item) for item in hub.ask("sessions", all=include_ended, name=name)["sessions"]]
 
 
 def named_session(item: dict[str, Any]) -> Named:

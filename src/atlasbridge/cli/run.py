@@ -200,7 +200,7 @@ def outer_session() -> str:
         await_session(home, mark, OUTER_S)  # it may have started a moment ago: the hub would not know it yet
     try:
         with HubClient(home, timeout_s=2.0) as hub:
-            sessions = hub.ask("sessions")["sessions"]
+            sessions = hub.ask("sessions", session_id=mark)["sessions"]
     except HubUnavailable:
         return ""
     leader = os.getsid(0)
@@ -237,7 +237,7 @@ def warn_of_same_name(options: RunOptions) -> None:
 
     try:
         with HubClient(Home.find(os.environ), timeout_s=2.0) as hub:
-            said = by_name.warn_of_same_name(options.label, by_name.sessions_of(hub))
+            said = by_name.warn_of_same_name(options.label, by_name.sessions_of(hub, name=options.label))
     except HubUnavailable:
         return  # it will be started by this very run: no other session is known to anybody
     if said:

@@ -26,6 +26,7 @@ from atlasbridge.core.prompt.model import Refusal, Reject
 from atlasbridge.core.prompt.redact import redact
 from atlasbridge.core.prompt.reply import InboundReply
 from atlasbridge.core.routing.router import LOCAL, PromptRouter
+from atlasbridge.core.session.model import SessionRecord
 from atlasbridge.core.session.naming import LONGEST_NAME
 from atlasbridge.core.visible import visible
 
@@ -114,7 +115,8 @@ class Operations:
             case "status":
                 return self.status()
             case "sessions":
-                return {"ok": True, "sessions": self._sessions(bool(message.get("all")))}
+                found = self._desk.sessions(bool(message.get("all")))
+                return {"ok": True, "sessions": self._describe(_asked_for(message, found))}
             case "health":
                 return {"ok": True, "sessions": await self._desk.health()}
             case "prompts":
@@ -191,9 +193,8 @@ class Operations:
             "alarm": self._desk.ledger.alarm,
         }
 
-    def _sessions(self, include_ended: bool) -> list[dict[str, Any]]:
+    def _describe(self, found: list[SessionRecord]) -> list[dict[str, Any]]:
         oldest = iso(self._clock.wall() - self._desk.settings.retention.listed_s)
-        found = self._desk.sessions(include_ended)
         waiting = {record.session_id: record.prompt_id for record in self._desk.still_waiting()}
         queued = [item["session_id"] for item in self._desk.queued()]
         return [
@@ -344,6 +345,14 @@ class Operations:
         except AtlasBridgeError as error:
             return _refuse("bad_configuration", str(error), error.hint)
         return {"ok": True}
+
+
+def _asked_for(message: dict[str, Any], found: list[SessionRecord]) -> list[SessionRecord]:
+    """All, or those with a name or an id: who starts beside a thousand others wants to hear of one of them."""
+    name, session_id = str(message.get("name", "")).lower(), message.get("session_id")
+    if name:
+        found = [session for session in found if (session.label or session.tool).lower() == name]
+    return [session for session in found if not session_id or session.session_id == session_id]
 
 
 def _refuse(reason: str, message: str, hint: str = "") -> dict[str, Any]:
