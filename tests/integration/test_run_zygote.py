@@ -225,7 +225,8 @@ def test_a_client_of_a_zygote_imports_next_to_nothing(home: Path, tmp_path: Path
     assert out.read_text() == ""
 
 
-def test_a_zygote_has_imported_all_that_a_host_needs(home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [(), ("--label", "web")])
+def test_a_zygote_has_imported_all_that_a_host_needs(home: Path, tmp_path: Path, more: tuple[str, ...]) -> None:
     out = tmp_path / "late"
     script = tmp_path / "zygote.py"
     script.write_text(
@@ -245,7 +246,7 @@ def test_a_zygote_has_imported_all_that_a_host_needs(home: Path, tmp_path: Path)
     environ = environ_with_zygote(home)
     with subprocess.Popen([sys.executable, "-P", str(script)], env=environ) as zygote:
         wait_for(lambda: zygotes(home), "the zygote")
-        words = [*ATLASBRIDGE, "run", "--", "sh", "-c", "printf 'Go on? (y/n) '; read -r x; echo $x"]
+        words = [*ATLASBRIDGE, "run", *more, "--", "sh", "-c", "printf 'Go on? (y/n) '; read -r x; echo $x"]
         with Terminal(words, home, env=environ) as terminal:
             terminal.wait_for("Go on?")
             wait_for(lambda: _open_prompts(environ), "the prompt")

@@ -42,6 +42,7 @@ _NEEDED = (  # all that a session imports while it lives; `tests` compare the li
     "atlasbridge.adapters.announced",
     "atlasbridge.adapters.dialect_files",
     "atlasbridge.adapters.tool_start",
+    "atlasbridge.cli.by_name",
     "atlasbridge.config.secrets",
     "atlasbridge.config.session",
     "atlasbridge.core.client.client",
