@@ -5,6 +5,7 @@ What it does for a caller is what `atlasbridge run` does: the same words are rea
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import sys
@@ -23,12 +24,15 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.host.launch import keep_one_heap
 from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.host.zygote.dress import rehearse_sessions
+from atlasbridge.core.host.zygote.gaps import fill_gaps
 from atlasbridge.core.host.zygote.letter import CWD, read_letter, write_letter
 from atlasbridge.core.host.zygote.nursery import Nursery
+from atlasbridge.core.host.zygote.packing import put_together
 from atlasbridge.core.host.zygote.rehearsal import rehearse
 from atlasbridge.core.host.zygote.sharing import share_everything
 from atlasbridge.core.host.zygote.surroundings import FOLDER, address, read_surroundings
 from atlasbridge.core.host.zygote.takeover import await_go
+from atlasbridge.core.host.zygote.trial import try_out
 from atlasbridge.core.kin import look_at, trace_line
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.shield import hide_memory
@@ -79,12 +83,7 @@ def main() -> int:
     for name in _NEEDED:
         import_module(name)
     keep_one_heap()
-    rehearse(bootstrap.find_dialect(home, "", "sh"), SessionSettings().detach_key)
-    if not rehearse_sessions(lambda home: bootstrap.host_parts(home, {})):
-        return 1  # a thread is left, and who forks beside one forks whatever it holds
     bootstrap.read_announcements()
-    for _ in range(_TIMES):
-        _walk_ahead()
     is_fresh = watch_sources()
     clock = SystemClock()
     nursery = Nursery(
@@ -97,9 +96,25 @@ def main() -> int:
         clock,
         Logbook(home.root / FOLDER / "zygote.log", clock),
     )
+    if not _warm_up(home):
+        return 1
+    written = try_out(nursery.live, surroundings, clock)
+    gc.collect()
+    fill_gaps()
+    put_together(written)
+    if not _warm_up(home):  # the copies have not run yet
+        return 1
     share_everything()
     nursery.run()
     return 0
+
+
+def _warm_up(home: Home) -> bool:
+    """False: a thread is left, and who forks beside one forks whatever it holds."""
+    rehearse(bootstrap.find_dialect(home, "", "sh"), SessionSettings().detach_key)
+    for _ in range(_TIMES):
+        _walk_ahead()
+    return rehearse_sessions(lambda home: bootstrap.host_parts(home, {}))
 
 
 def _make_ready() -> Any:

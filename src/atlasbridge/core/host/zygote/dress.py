@@ -131,10 +131,11 @@ class _Hub:
             for message in buffer.feed(data):
                 asked = message if message["m"] == "raise" else message.get("open")  # before the host found us
                 if asked:
-                    link.sendall(wire.encode(_order(asked)))
+                    link.sendall(wire.encode(order(asked)))
 
 
-def _order(asked: dict[str, Any]) -> dict[str, Any]:
+def order(asked: dict[str, Any]) -> dict[str, Any]:
+    """What a hub says to a host that asks: the first choice, or a word."""
     choices = decode_prompt(asked["prompt"]).choices
     answer = Answer(AnswerKind.CHOICE, choices[0].value) if choices else Answer(AnswerKind.TEXT, "yes")
     return {"m": "type", "prompt_id": asked["prompt_id"], "answer": answer.to_json(), "by": "rehearsal"}

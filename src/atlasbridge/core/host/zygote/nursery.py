@@ -90,6 +90,10 @@ class Nursery:
             os.unlink(self._path)
         os.close(lock)
 
+    def live(self, other: socket.socket, connection: int) -> NoReturn:
+        """As a host, in a process that was forked for it."""
+        self._live(other, connection, lambda: connection, self._make_ready)
+
     def _listen(self) -> socket.socket:
         try:
             os.unlink(self._path)  # whoever made it held the lock that we hold now

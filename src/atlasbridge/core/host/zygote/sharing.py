@@ -9,56 +9,27 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+from atlasbridge.core.host.zygote.gaps import fill_gaps
+
 _IMMORTAL = 1 << 30  # no count of a living object comes near; what is above is never counted
-_POOL = 16 * 1024  # objects of one size stand together in pools of so many bytes,
-_HEAD = 48  # the first of them after so many;
-_STEP, _LARGEST = 16, 512  # the sizes are multiples of this, up to that
-_MOST = 20_000
-_OVERHEAD = 33  # of `bytes`
 _UNCOUNTED = ((3, 12), (3, 13))  # versions where it was tried
-_filling: list[Any] = []
 
 
 def share_everything() -> None:
     gc.collect()
-    if sys.implementation.name == "cpython" and sys.maxsize > 1 << 32:
-        _fill_gaps()
-        if _counts():
-            _stop_counting()
+    fill_gaps()
+    if counts_less():
+        _stop_counting()
     gc.freeze()
 
 
-def _fill_gaps() -> None:
-    for size in range(_STEP, _LARGEST + 1, _STEP):
-        _filling.append(_fill(size, _maker_of(size)))
-
-
-def _maker_of(size: int) -> Callable[[], object]:
-    if size == _STEP:
-        return object
-    if size < _OVERHEAD:
-        return lambda: float("1.5")
-    return lambda: bytes(bytearray(size - _OVERHEAD))
-
-
-def _fill(size: int, make: Callable[[], object]) -> list[object]:
-    """Until two in a row are the first of a pool: then no older one has room."""
-    made, place = [make()], 0
-    while len(made) < _MOST:
-        made.append(make())
-        before, place = place, id(made[-1]) % _POOL
-        if before == _HEAD and place == _HEAD + size:
-            break
-    return made
-
-
-def _counts() -> bool:
+def counts_less() -> bool:
     """The usual interpreter with its one lock; the other one counts in two places."""
-    return sys.version_info[:2] in _UNCOUNTED and bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+    usual = sys.implementation.name == "cpython" and sys.maxsize > 1 << 32
+    return usual and sys.version_info[:2] in _UNCOUNTED and bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
 def _stop_counting() -> None:

@@ -1,0 +1,70 @@
+"""Fills the gaps between what a process has in memory, so that new things do not come to lie among the old ones.
+
+A page that a forked process writes to is its own from then on: what it makes for itself is to stand by itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_POOL = 16 * 1024  # the interpreter keeps small objects of one size together in pools of so many bytes,
+_HEAD = 48  # the first of them after so many;
+_STEP, _LARGEST = 16, 512  # the sizes are multiples of this, up to that
+_OVERHEAD = 33  # of `bytes`
+_SIZES = (65536, 32768, 16384, 8192, 4096, *range(2048, _STEP, -_STEP))  # of the C library, which has what is larger
+_MOST = 20_000  # of one size
+_filling: list[Any] = []
+
+
+def fill_gaps() -> None:
+    if sys.implementation.name == "cpython" and sys.maxsize > 1 << 32:
+        for size in range(_STEP, _LARGEST + 1, _STEP):
+            _filling.append(_fill_pools(size, _maker_of(size)))
+        _fill_heap()
+
+
+def _maker_of(size: int) -> Callable[[], object]:
+    if size == _STEP:
+        return object
+    if size < _OVERHEAD:
+        return lambda: float("1.5")
+    return lambda: bytes(bytearray(size - _OVERHEAD))
+
+
+def _fill_pools(size: int, make: Callable[[], object]) -> list[object]:
+    """Until two in a row are the first of a pool: then no older one has room."""
+    made, place = [make()], 0
+    while len(made) < _MOST:
+        made.append(make())
+        before, place = place, id(made[-1]) % _POOL
+        if before == _HEAD and place == _HEAD + size:
+            break
+    return made
+
+
+def _fill_heap() -> None:
+    """Whatever the C library gives from below the place where all that is in use ends was a gap, and is kept."""
+    import ctypes
+
+    class Told(
+        ctypes.Structure
+    ):  # as malloc.h of the GNU library has it: ten numbers, the last is what is free at the end
+        _fields_ = (("others", ctypes.c_size_t * 9), ("free_at_end", ctypes.c_size_t))
+
+    try:
+        library = ctypes.CDLL(None)
+        allocate, release, move_end, tell = library.malloc, library.free, library.sbrk, library.mallinfo2
+    except (OSError, AttributeError):
+        return  # another C library
+    allocate.restype = move_end.restype = ctypes.c_void_p
+    allocate.argtypes, move_end.argtypes = [ctypes.c_size_t], [ctypes.c_ssize_t]
+    release.argtypes, release.restype, tell.restype = [ctypes.c_void_p], None, Told
+    end = move_end(0) - tell().free_at_end
+    for size in _SIZES:
+        for _ in range(_MOST):
+            place = allocate(size)
+            if place is None or place >= end:
+                release(place)
+                break
