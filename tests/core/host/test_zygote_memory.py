@@ -92,6 +92,20 @@ def test_after_the_gaps_are_filled_what_is_new_stands_together() -> None:
     assert told(FILL) == ["[True, True, True] [True, True, True]"]
 
 
+GROW = """
+import resource
+from atlasbridge.core.host.zygote.gaps import fill_gaps
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+fill_gaps()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000)
+"""
+
+
+@pytest.mark.parametrize("environ", [{}, {"PYTHONMALLOC": "malloc"}])
+def test_filling_takes_little_memory_also_where_there_are_no_pools(environ: dict[str, str]) -> None:
+    assert told(GROW, **environ) == ["True"]
+
+
 TRY = """
 from atlasbridge.cli import zygote
 from atlasbridge.core.host.zygote import takeover, trial

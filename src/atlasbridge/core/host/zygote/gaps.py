@@ -5,6 +5,7 @@ A page that a forked process writes to is its own from then on: what it makes fo
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -19,10 +20,16 @@ _filling: list[Any] = []
 
 
 def fill_gaps() -> None:
-    if sys.implementation.name == "cpython" and sys.maxsize > 1 << 32:
+    if _has_pools():
         for size in range(_STEP, _LARGEST + 1, _STEP):
             _filling.append(_fill_pools(size, _maker_of(size)))
         _fill_heap()
+
+
+def _has_pools() -> bool:
+    """The usual interpreter on a machine of 64 bits: not the one without a lock, and none that was told otherwise."""
+    usual = sys.implementation.name == "cpython" and sys.maxsize > 1 << 32
+    return usual and "t" not in sys.abiflags and "PYTHONMALLOC" not in os.environ
 
 
 def _maker_of(size: int) -> Callable[[], object]:
