@@ -26,7 +26,7 @@ from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.host.zygote.dress import rehearse_sessions
 from atlasbridge.core.host.zygote.gaps import fill_gaps
 from atlasbridge.core.host.zygote.letter import CWD, read_letter, write_letter
-from atlasbridge.core.host.zygote.nursery import Nursery
+from atlasbridge.core.host.zygote.nursery import Nursery, claim
 from atlasbridge.core.host.zygote.packing import put_together
 from atlasbridge.core.host.zygote.rehearsal import rehearse
 from atlasbridge.core.host.zygote.sharing import share_everything
@@ -80,14 +80,20 @@ def main() -> int:
     home = Home.find(os.environ)
     home.prepare()
     (home.root / FOLDER).mkdir(mode=0o700, exist_ok=True)
+    place = address(str(home.root), surroundings)
+    lock = claim(place)
+    if lock is None:
+        return 0
     for name in _NEEDED:
         import_module(name)
     keep_one_heap()
     bootstrap.read_announcements()
+    if not _warm_up(home):
+        return 1
     is_fresh = watch_sources()
     clock = SystemClock()
     nursery = Nursery(
-        address(str(home.root), surroundings),
+        place,
         surroundings,
         _make_ready,
         host_session,
@@ -96,8 +102,6 @@ def main() -> int:
         clock,
         Logbook(home.root / FOLDER / "zygote.log", clock),
     )
-    if not _warm_up(home):
-        return 1
     written = try_out(nursery.live, surroundings, clock)
     gc.collect()
     fill_gaps()
@@ -105,7 +109,7 @@ def main() -> int:
     if not _warm_up(home):  # the copies have not run yet
         return 1
     share_everything()
-    nursery.run()
+    nursery.run(lock)
     return 0
 
 

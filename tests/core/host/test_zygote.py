@@ -26,7 +26,7 @@ from atlasbridge.core.host.logbook import Logbook
 from atlasbridge.core.host.zygote import bring_up, takeover
 from atlasbridge.core.host.zygote import surroundings as surroundings_module
 from atlasbridge.core.host.zygote.letter import CWD, read_letter, whole_length, write_letter
-from atlasbridge.core.host.zygote.nursery import Nursery
+from atlasbridge.core.host.zygote.nursery import Nursery, claim
 from atlasbridge.core.host.zygote.sharing import held_by
 from atlasbridge.core.host.zygote.surroundings import address, interpreter_environ, read_surroundings, wants_zygote
 from atlasbridge.core.host.zygote.takeover import await_go
@@ -161,11 +161,13 @@ class Cradle:
         if self.pid == 0:
             try:
                 clock = SystemClock()
-                Nursery(
-                    *(self.path, b"the same", ready, _host, fresh, hub, clock, Logbook(self.log, clock)),
-                    idle_s=idle_s,
-                    look_s=look_s,
-                ).run()
+                lock = claim(self.path)
+                if lock is not None:
+                    Nursery(
+                        *(self.path, b"the same", ready, _host, fresh, hub, clock, Logbook(self.log, clock)),
+                        idle_s=idle_s,
+                        look_s=look_s,
+                    ).run(lock)
             finally:
                 os._exit(0)
 

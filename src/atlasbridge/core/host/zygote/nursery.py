@@ -41,6 +41,17 @@ _IGNORED = (
 HostSession = Callable[[list[str], Any, Any], NoReturn]
 
 
+def claim(path: str) -> int | None:
+    """The lock of an address; None: another zygote has it, or is about to."""
+    lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
+
+
 class Nursery:
     def __init__(
         self,
@@ -73,13 +84,8 @@ class Nursery:
         self._looked_at = self._used_at
         self._look_at = self._used_at + look_s
 
-    def run(self) -> None:
-        """Until nobody needs it; at once where another zygote has this address."""
-        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return
+    def run(self, lock: int) -> None:
+        """Until nobody needs it.  `lock`: of its address, see `claim`."""
         for number in _IGNORED:
             signal.signal(number, signal.SIG_IGN)
         listener = self._listen()
