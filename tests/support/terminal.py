@@ -23,6 +23,7 @@ from tests.support.waiting import DEADLINE_S
 
 from atlasbridge.core.screen.screen import Screen
 from ptypool.process import spawn_process
+from ptypool.terminal import open_terminal
 
 _SIZES = ("LINES", "COLUMNS")  # of another terminal than this one; a worker of the test runner has them, a lone run not
 ATLASBRIDGE = (sys.executable, "-m", "atlasbridge")
@@ -33,6 +34,15 @@ def is_readable(fd: int, timeout_s: float) -> bool:
     waiter = select.poll()
     waiter.register(fd, select.POLLIN)
     return bool(waiter.poll(timeout_s * 1000))
+
+
+def _settings_of_a_new_one(size: tuple[int, int]) -> list[Any]:
+    master, slave = open_terminal(size, None)
+    try:
+        return termios.tcgetattr(slave)
+    finally:
+        os.close(master)
+        os.close(slave)
 
 
 class Terminal:
@@ -58,7 +68,7 @@ class Terminal:
         child = spawn_process(command, env=environ, cwd=cwd, size=(rows, cols))
         self.pid, self.master = child.pid, child.master_fd
         self.status: int | None = None
-        self.settings_before = termios.tcgetattr(self.master)
+        self.settings_before = _settings_of_a_new_one((rows, cols))  # this one's may have been changed already
 
     def __enter__(self) -> Terminal:
         return self
