@@ -7,10 +7,13 @@ from __future__ import annotations
 import os
 import sys
 
+from atlasbridge.core.lean import signal
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
@@ -32,6 +35,11 @@ def adopt_orphans() -> bool:
     True: so it is, and we have to reap them.
     """
     return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent() -> bool:
+    """The kernel ends this process, and no other, at once when the one that forked it is gone."""
+    return _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def call_self(name: str) -> bool:

@@ -349,7 +349,7 @@ class Operations:
 
 def _asked_for(message: dict[str, Any], found: list[SessionRecord]) -> list[SessionRecord]:
     """All, or those with a name or an id: who starts beside a thousand others wants to hear of one of them."""
-    name, session_id = str(message.get("name", "")).lower(), message.get("session_id")
+    name, session_id = str(message.get("name") or "").lower(), message.get("session_id")
     if name:
         found = [session for session in found if (session.label or session.tool).lower() == name]
     return [session for session in found if not session_id or session.session_id == session_id]

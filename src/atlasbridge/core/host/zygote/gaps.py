@@ -15,7 +15,8 @@ _HEAD = 48  # the first of them after so many;
 _STEP, _LARGEST = 16, 512  # the sizes are multiples of this, up to that
 _OVERHEAD = 33  # of `bytes`
 _SIZES = (65536, 32768, 16384, 8192, 4096, *range(2048, _STEP, -_STEP))  # of the C library, which has what is larger
-_MOST = 20_000  # of one size
+_UNTOLD = 512 * 1024  # more than the C library has at hand beside what it tells of
+_MOST = 20_000  # objects of one size
 _filling: list[Any] = []
 
 
@@ -55,10 +56,8 @@ def _fill_heap() -> None:
     """Whatever the C library gives from below the place where all that is in use ends was a gap, and is kept."""
     import ctypes
 
-    class Told(
-        ctypes.Structure
-    ):  # as malloc.h of the GNU library has it: ten numbers, the last is what is free at the end
-        _fields_ = (("others", ctypes.c_size_t * 9), ("free_at_end", ctypes.c_size_t))
+    class Told(ctypes.Structure):  # ten numbers, as malloc.h of the GNU library has them
+        _fields_ = (("others", ctypes.c_size_t * 8), ("free", ctypes.c_size_t), ("free_at_end", ctypes.c_size_t))
 
     try:
         library = ctypes.CDLL(None)
@@ -68,10 +67,9 @@ def _fill_heap() -> None:
     allocate.restype = move_end.restype = ctypes.c_void_p
     allocate.argtypes, move_end.argtypes = [ctypes.c_size_t], [ctypes.c_ssize_t]
     release.argtypes, release.restype, tell.restype = [ctypes.c_void_p], None, Told
-    end = move_end(0) - tell().free_at_end
+    told = tell()
+    end, left = move_end(0) - told.free_at_end, told.free - told.free_at_end + _UNTOLD
     for size in _SIZES:
-        for _ in range(_MOST):
-            place = allocate(size)
-            if place is None or place >= end:
-                release(place)
-                break
+        while (place := allocate(size)) is not None and place < end and left > 0:
+            left -= size
+        release(place)

@@ -23,6 +23,7 @@ from atlasbridge.core.host.terminal.lending import send_with_fds
 from atlasbridge.core.host.zygote.dress import order
 from atlasbridge.core.host.zygote.letter import CWD, GO, HERE, write_letter
 from atlasbridge.core.host.zygote.packing import watch_code
+from atlasbridge.core.shield import die_with_parent
 
 _TOOL = "printf 'Name: '; read -r x; sleep 0.2; for i in 1 2 3; do printf 'Continue? (y/n) '; read -r y; echo; done"
 _WORDS = ("--label", "trial", "--", "sh", "-c", _TOOL)
@@ -39,29 +40,39 @@ def try_out(live: Live, surroundings: bytes, clock: Clock) -> set[int]:
         home = Home(Path(folder))
         home.prepare()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        pid = os.fork()
-        if pid == 0:
-            _be_tried(home, live, ours, theirs)
-        theirs.close()
-        try:
-            with _terminal() as slave, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as hub:
-                hub.bind(str(home.socket))
-                hub.listen()
+        with ours, _terminal() as slave, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as hub:
+            hub.bind(str(home.socket))
+            hub.listen()
+            with _forked(home, live, ours, theirs) as pid:
                 stage = _Stage(ours, slave, clock.now() + _LONGEST_S, clock)
                 if stage.begin(home, surroundings) and stage.play(hub):
                     os.kill(pid, signal.SIGUSR1)
                     stage.await_end()
-        finally:
-            ours.close()
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
         return {int(word) for word in (home.root / _REPORT).read_text().split()}
     return set()
 
 
-def _be_tried(home: Home, live: Live, ours: socket.socket, theirs: socket.socket) -> NoReturn:
+@contextmanager
+def _forked(home: Home, live: Live, ours: socket.socket, theirs: socket.socket) -> Iterator[int]:
+    """Its process, which is gone before its hub is: it would start another one."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        _be_tried(parent, home, live, ours, theirs)
+    theirs.close()
+    try:
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def _be_tried(parent: int, home: Home, live: Live, ours: socket.socket, theirs: socket.socket) -> NoReturn:
     """Never returns: its stack is the zygote's."""
     try:
+        die_with_parent()
+        if os.getppid() != parent:
+            os._exit(1)
         written = watch_code()
 
         def report(*_: object) -> None:
