@@ -21,6 +21,8 @@ from atlasbridge.core.host.zygote import trial
 from atlasbridge.core.host.zygote.nursery import claim
 from atlasbridge.os.tty.procfs import read_process
 
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="zygotes are for Linux alone")
+
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
@@ -38,7 +40,6 @@ def told(script: str, **environ: str) -> list[str]:
 
 
 MOVE = """
-import random
 from atlasbridge.core.host.zygote.packing import put_together
 
 class Base:
@@ -90,7 +91,6 @@ print(before, [stands_together(size) for size in (700, 1500, 100)])
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the memory of another C library")
 def test_after_the_gaps_are_filled_what_is_new_stands_together() -> None:
     assert told(FILL) == ["[False, False, False] [True, True, True]"]
 

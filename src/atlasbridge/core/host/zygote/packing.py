@@ -15,10 +15,8 @@ from typing import Any
 
 from atlasbridge.core.host.zygote.sharing import counts_less
 
-_copies: dict[
-    int, tuple[CodeType, CodeType]
-] = {}  # with what they are of: where that was would be a gap, and its place
-# could be another's
+# Of each code its copy, and itself: where it stood would be a gap otherwise, and its place soon another's.
+_copies: dict[int, tuple[CodeType, CodeType]] = {}
 
 
 def put_together(places: set[int]) -> None:
