@@ -8,4 +8,7 @@ import sys
 
 
 def own_name() -> str:
-    return "atlasbridge" if shutil.which("atlasbridge") else os.path.relpath(sys.argv[0])
+    if shutil.which("atlasbridge"):
+        return "atlasbridge"
+    beside = os.path.join(os.path.dirname(sys.executable), "atlasbridge")  # a host has the zygote's words
+    return os.path.relpath(beside if os.access(beside, os.X_OK) else sys.argv[0])
