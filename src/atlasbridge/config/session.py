@@ -12,7 +12,7 @@ from typing import Any
 
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
-from atlasbridge.core.host.zygote.surroundings import SWITCH
+from atlasbridge.core.host.zygote.environment_fingerprint import SWITCH
 from atlasbridge.core.kin import MARK
 from atlasbridge.core.session.settings import SessionSettings
 
