@@ -16,7 +16,7 @@ from atlasbridge.cli.run import UsageError, parse_run
 from atlasbridge.config.desk import PROMPTS, load_desk_config
 from atlasbridge.config.environment import setting_paths, variable
 from atlasbridge.config.model import AtlasBridgeConfig
-from atlasbridge.config.session import _FIELDS, apart, part_for_sessions, read_session_config
+from atlasbridge.config.session import FIELDS, apart, part_for_sessions, read_session_config
 from atlasbridge.core.clock import parse_duration
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
@@ -66,9 +66,9 @@ def read(home: Home, environ: dict[str, str], path: tuple[str, ...]) -> Any:
 
 def run_uses(home: Home, environ: dict[str, str], path: tuple[str, ...]) -> Any:
     config = read_session_config(home, environ, lambda: part_for_sessions(load_configuration(home, environ)))
-    if path[0] == "detection" and path not in _FIELDS:
+    if path[0] == "detection" and path not in FIELDS:
         return config.detection[path[1]]
-    return getattr(config.settings, _FIELDS[path[0], path[1]])
+    return getattr(config.settings, FIELDS[path[0], path[1]])
 
 
 def fleet_uses(file: Path, environ: dict[str, str], path: tuple[str, ...]) -> Any:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KEPT = "config.checked"
 
 # setting in config.toml -> field of SessionSettings
-_FIELDS: dict[tuple[str, str], str] = {
+FIELDS: dict[tuple[str, str], str] = {
     ("session", "detach_key"): "detach_key",
     ("session", "effect_timeout_seconds"): "effect_timeout_s",
     ("session", "inject_settle_ms"): "inject_settle_ms",
@@ -73,7 +73,7 @@ def read_session_config(home: Home, environ: Mapping[str, str], read: Callable[[
     if not content.strip() and not relevant:
         return SessionConfig(SessionSettings(zygote=not off), {}, ("web",))
     found = _kept_or_read(home, content, relevant, read)
-    given = {field: found[section][key] for (section, key), field in _FIELDS.items()}
+    given = {field: found[section][key] for (section, key), field in FIELDS.items()}
     given["zygote"] = given["zygote"] and not off
     return SessionConfig(SessionSettings(**given), found["detection"], tuple(found["channels"]))
 
