@@ -25,8 +25,8 @@ _SETTLING_S = 1.5
 _ASKS = ["sh", "-c", "printf 'name: '; read x"]
 WHY = (
     "The zygote stays because it pays from the second session on. Its start costs as much processor time as one "
-    "session without it; every later session starts several times faster and leaves the processor to the tool. A user with one "
-    "session pays with 9 MB more, a user with five saves 18 MB."
+    "session without it; every later session starts several times faster and leaves the processor to the tool. "
+    "A user with one session pays with 9 MB more, a user with five saves 18 MB."
 )
 
 
