@@ -34,7 +34,7 @@ _ALONE = lazy(r"ok|okay|continue|close|done|dismiss|got it", re.IGNORECASE)
 _OTHERWISE = lazy(r"yes|no|cancel|abort|quit|help|back|next|skip|retry|save|apply|submit", re.IGNORECASE)
 _NO_ROW = lazy(r"[─━═_-]+|[↑↓▲▼^v]?\s*\([+-]\)(?:\s+\d+%)?")  # rules, and the marks of a list that scrolls
 _SCROLL_MARK = lazy(r"(?<=\S)\s{2,}+[\^v↑↓▲▼▮▯▒░█#]$")
-_BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)++")  # of a tree, in front of what grows there
+_BRANCH = lazy(r"^(?:[│├└╰|]\s*+[─╌-]*+\s*+)+")  # of a tree, in front of what grows there
 _POINTED = lazy(r"[❯›»▸▶►⏵‣➜➤⮞>]\s\S")
 _BOX_LIST = MenuRule("box-list")
 _BUTTONS = MenuRule("box-buttons", across=True)

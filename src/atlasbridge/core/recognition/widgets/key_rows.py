@@ -23,7 +23,7 @@ _GUTTER_KEY = lazy(r"^│\s+(\w)\s{2,}([^\s│][^│]*)$")
 _PRESS = lazy(r"^\W*(?:press|type|hit)\s+[`'\"‹<]?(\S{1,8}?)[`'\"›>]?\s+to\s+(.+?)\.?$", re.IGNORECASE)
 
 _KEY_IN_A_ROW = lazy(r"[\[(<](\w|esc|enter|tab|space)[\])>]\s([^\W\d_][^\[\](){}<>]*?)(?=\s{2,}|$)", re.IGNORECASE)
-_TOLD_KEY = lazy(r"(?<!\w)(enter|esc)(?:ape)?+\s+to\s+(\w+)", re.IGNORECASE)
+_TOLD_KEY = lazy(r"(?<!\w)(enter|esc)(?:ape)?\s+to\s+(\w+)", re.IGNORECASE)
 _KEY_ROW_RULE = MenuRule("keys-in-a-row", across=True)
 _NAMES = {"enter": ENTER, "return": ENTER, "space": b" ", "esc": b"\x1b", "tab": b"\t"}
 

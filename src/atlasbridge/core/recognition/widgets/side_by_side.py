@@ -24,7 +24,7 @@ from atlasbridge.core.screen.view import View
 _RADIO_IN_A_ROW = lazy(r"([●○◉◯])\s*([^●○◉◯/]+?)\s*(?=/|[●○◉◯]|\s{2,}|$)")
 _ASKS = lazy(r"[?:›»…‣]\s*$")
 _LIT_RUN = lazy(r"^\s*+(?:\S++(?:\s{1,10}(?=\S))?)+")
-_APART = lazy(r"\S++(?: \S++)*+")
+_APART = lazy(r"\S++(?> \S++)*")
 _TOGGLE = lazy(r"[›»…‣]\s*(\w[\w ]{0,20}?)\s+/\s+(\w[\w ]{0,20})\s*$")
 _SWITCH = lazy(r"^\?\s.*\s(Yes)\s?/\s?(No)\s*$", re.IGNORECASE)  # one of them is lit, and no cursor is shown
 _WHEEL = lazy("[⠁-⣿]")  # turns beside what a tool does, not in what it asks
