@@ -12,10 +12,8 @@ def main() -> None:
     _open_what_is_closed()
     _say_what_can_be_said()
     words = sys.argv[1:]
-    if words and words[0] == "mcp":
-        _leave(_serve_mcp(words[1:]))
-    if words and words[0] in ("run", "attach"):
-        _leave(_run_session_command(words[0], words[1:]))
+    if words and words[0] in ("run", "attach", "mcp"):
+        _leave(_run_light_command(words[0], words[1:]))
     if words and words[0] in ("version", "--version") and len(words) == 1:
         from atlasbridge import __version__
 
@@ -76,19 +74,13 @@ def _overview(line: bool = False) -> None:
     (print_line if line else print_overview)()
 
 
-def _run_session_command(name: str, words: list[str]) -> int:
+def _run_light_command(name: str, words: list[str]) -> int:
     if name == "run":
         from atlasbridge.cli.run_by_zygote import main as command
+    elif name == "mcp":
+        from atlasbridge.cli.mcp import main as command
     else:
         from atlasbridge.cli.attach import main as command
-    return command(words)
-
-
-def _serve_mcp(words: list[str]) -> int:
-    from atlasbridge.cli.mcp import main as command
-    from atlasbridge.core.shield import hide_memory
-
-    hide_memory()
     return command(words)
 
 

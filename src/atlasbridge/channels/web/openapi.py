@@ -20,7 +20,7 @@ SCHEMAS: dict[str, Any] = {
         type={"enum": ["yes_no", "confirm_enter", "multiple_choice", "free_text", "unknown"]}, expires_at=TEXT,
         choices={"type": "array", "items": {"type": "object"}}, constraints={"type": "object"}, decided_by=TEXT,
         evidence={"type": "array", "items": {"type": "object"}}, safe_default=TEXT, free_text=FLAG, multiline=FLAG,
-        grantable=FLAG, agreed={"type": "array", "items": TEXT}, names={"type": "object"}, later={"type": "array"},
+        grantable=FLAG, agreed={"type": "array", "items": TEXT}, names={"type": "object"}, later={"type": "array", "items": {"type": "object"}},
         answer={"type": ["object", "null"]}, subject={"type": ["object", "null"]},
         session={"anyOf": [{"$ref": "#/components/schemas/Session"}, {"type": "null"}]},
     ),
