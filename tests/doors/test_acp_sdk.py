@@ -34,7 +34,7 @@ asyncio.run(acp.run_agent(Agent()))
 """
 
 
-class Editor(acp.Client):
+class Editor:
     """Answers a permission after so long; `None`: never."""
 
     def __init__(self, answer: str | None) -> None:
@@ -58,7 +58,8 @@ class Editor(acp.Client):
 
 async def run_turn(desk: Desk, editor: Editor, meanwhile: Any) -> str:
     words = desk.hub.command("acp", "--", sys.executable, "-c", AGENT)
-    async with acp.spawn_agent_process(editor, words[0], *words[1:], env=dict(desk.hub.environ)) as (agent, _):
+    client: Any = editor  # it has no files and no terminals to offer
+    async with acp.spawn_agent_process(client, words[0], *words[1:], env=dict(desk.hub.environ)) as (agent, _):
         await agent.initialize(protocol_version=acp.PROTOCOL_VERSION)
         session = await agent.new_session(cwd="/tmp", mcp_servers=[])
         turn = asyncio.create_task(agent.prompt(session_id=session.session_id, prompt=[acp.text_block("go on")]))

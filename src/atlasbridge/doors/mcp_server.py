@@ -372,7 +372,8 @@ class McpServer:
             case "tools/list":
                 return _stamped({"tools": list(TOOLS)}) if version else {"tools": list(TOOLS)}
             case "tools/call":
-                return self._call(params, request_id)
+                self._call(params, request_id)
+                return None
         raise RpcError(UNKNOWN_METHOD, f"{method} is not offered here")
 
     def _initialize(self, params: Json) -> Json:
