@@ -18,7 +18,7 @@ from atlasbridge.cli.doctor_checks import check_adapters
 from atlasbridge.core.home import Home
 
 WHOLE = """
-from atlasbridge.adapters.generic.adapter import GenericAdapter
+from atlasbridge.adapters.pty import PtyAdapter as GenericAdapter
 
 
 class Own(GenericAdapter):

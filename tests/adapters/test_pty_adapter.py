@@ -10,8 +10,8 @@ import pytest
 
 from atlasbridge.adapters.base import AdapterInjectionError, PromptEvent, PromptType
 from atlasbridge.adapters.contract import Run
-from atlasbridge.adapters.generic.adapter import GenericAdapter
 from atlasbridge.adapters.pty import PtyAdapter
+from atlasbridge.adapters.pty import PtyAdapter as GenericAdapter
 
 MENU = """
 import os, sys, termios, tty

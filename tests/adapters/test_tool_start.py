@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import atlasbridge
+from atlasbridge.adapters import registry, tool_start
 from atlasbridge.adapters.registry import AdapterRegistry
 from atlasbridge.adapters.tool_start import TOOLS, ToolStart, prepare_start
 from atlasbridge.core.errors import AdapterError
@@ -114,3 +115,36 @@ def test_an_ordinary_program_is_started_without_an_import_for_it(tmp_path: Path,
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert out.pop() == "False"
     assert (set(out) == {"atlasbridge.adapters.tool_start", "atlasbridge.adapters.announced"}) is light
+
+
+OF_THE_DOCUMENT = """
+from atlasbridge.adapters.registry import AdapterRegistry
+from atlasbridge.adapters.pty import PtyAdapter
+
+@AdapterRegistry.register("gemini")
+class GeminiAdapter(PtyAdapter):
+    SUPPORTED_VERSIONS = [">=0.1.0"]
+    TOOL_NAME = "gemini"
+"""
+
+
+@pytest.mark.parametrize("where", ["home", "package"])
+def test_an_adapter_file_of_the_document_is_found_by_run_and_by_the_registry(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, package = tmp_path / "home", tmp_path / "package"
+    place = home / "adapters" if where == "home" else package
+    for folder in (home, package, place):
+        folder.mkdir(exist_ok=True, mode=0o755)
+    (place / "gemini.py").write_text(OF_THE_DOCUMENT)
+    (package / "contract.py").write_text("# a module of ours, and no tool's")
+    monkeypatch.setenv("ATLASBRIDGE_HOME", str(home))
+    monkeypatch.setattr(tool_start, "TOOLS", str(package))
+    monkeypatch.setattr(registry, "TOOLS", package)
+    monkeypatch.setattr(registry.AdapterRegistry, "_registered", {})
+    assert tool_start.find_outside("gemini", str(home)) == str(place / "gemini.py")
+    assert tool_start.find_outside("contract", str(home)) == ""
+    found = registry.AdapterRegistry.get("gemini")
+    assert (found.__name__, found.TOOL_NAME) == ("GeminiAdapter", "gemini")  # type: ignore[attr-defined]
+    assert "gemini" in registry.AdapterRegistry.list_supported()
+    assert registry.AdapterRegistry.origins(home)["gemini"] == str(place / "gemini.py")

@@ -19,8 +19,8 @@ from atlasbridge.adapters.base import (
 )
 from atlasbridge.adapters.contract import CHECKS, Make, Run, check_adapter, run_check
 from atlasbridge.adapters.dialect_files import available
-from atlasbridge.adapters.generic.adapter import GenericAdapter
 from atlasbridge.adapters.pty import PtyAdapter
+from atlasbridge.adapters.pty import PtyAdapter as GenericAdapter
 from atlasbridge.adapters.registry import AdapterRegistry
 from atlasbridge.core.values import replace
 

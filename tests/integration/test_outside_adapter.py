@@ -141,7 +141,7 @@ def test_the_tools_terminal_is_as_large_as_the_persons(packages: Path, hub: HubP
 
 
 OWN = """
-from atlasbridge.adapters.generic.adapter import GenericAdapter
+from atlasbridge.adapters.pty import PtyAdapter as GenericAdapter
 
 
 class OwnAdapter(GenericAdapter):

@@ -41,8 +41,7 @@ def test_what_needs_unix_is_known_and_everything_else_is_there() -> None:
     done = subprocess.run([sys.executable, "-P", "-c", LOOK], env=environ, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     faults = json.loads(done.stdout)
-    of_tools = {name for name in faults if name.startswith("adapters.") and name.endswith(".adapter")}
-    assert {name: fault for name, fault in faults.items() if name not in NEEDS_UNIX | of_tools} == {}
+    assert {name: fault for name, fault in faults.items() if name not in NEEDS_UNIX} == {}
     assert faults.keys() >= NEEDS_UNIX, "these no longer need it"
 
 

@@ -1,9 +1,9 @@
-"""The adapter of Claude Code, where the architecture document names it; it lives in the tool's own folder."""
+"""The adapter of Claude Code, where the documents name it.  Its dialect and its hook are in `claude/`."""
 
 from __future__ import annotations
 
-from atlasbridge.adapters.claude.adapter import ClaudeCodeAdapter
+from atlasbridge.adapters.registry import AdapterRegistry
 
-ClaudeAdapter = ClaudeCodeAdapter
+ClaudeCodeAdapter = ClaudeAdapter = AdapterRegistry.of_dialect("claude")
 
 __all__ = ["ClaudeAdapter", "ClaudeCodeAdapter"]

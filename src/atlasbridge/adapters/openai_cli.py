@@ -1,7 +1,9 @@
-"""The adapter registered as `openai`, where the documents name it; it lives in the tool's own folder."""
+"""The adapter of the `openai` command, where the documents name it.  Its dialect is in `openai/`."""
 
 from __future__ import annotations
 
-from atlasbridge.adapters.openai.adapter import OpenAIAdapter
+from atlasbridge.adapters.registry import AdapterRegistry
+
+OpenAIAdapter = AdapterRegistry.of_dialect("openai")
 
 __all__ = ["OpenAIAdapter"]

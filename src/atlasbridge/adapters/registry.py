@@ -1,19 +1,26 @@
-"""Which adapters exist: a folder here for each tool, packages that announce theirs, and files in the home folder."""
+"""Which adapters exist: a folder for each tool, packages that announce theirs, files here and in the home folder.
+
+A tool needs no class of its own: its `dialect.toml` says everything, and the registry makes the class from it.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Callable
-from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from atlasbridge.adapters.base import BaseAdapter
 from atlasbridge.adapters.dialect_files import FALLBACK, TOOLS, available, dialect_for
 from atlasbridge.adapters.from_file import load_module
+from atlasbridge.adapters.tool_start import find_adapter_file, is_adapter_file
 from atlasbridge.core.errors import AdapterError
+from atlasbridge.core.home_folder import find_home_folder
+
+if TYPE_CHECKING:
+    from atlasbridge.adapters.pty import PtyAdapter
 
 log = logging.getLogger(__name__)
 Adapter = TypeVar("Adapter", bound=type[BaseAdapter])
@@ -36,7 +43,8 @@ class AdapterRegistry:
     @classmethod
     def get(cls, tool_name: str) -> type[BaseAdapter]:
         """The tool's adapter; for a tool nobody knows the generic one, with a warning."""
-        found = cls._registered.get(tool_name) or cls._load(tool_name)
+        file = find_adapter_file(tool_name, find_home_folder(os.environ))
+        found = cls.of_file(file) if file else cls._registered.get(tool_name) or cls._load(tool_name)
         if found is None:
             log.warning("no adapter for %r: using the generic one", tool_name)
             return cls.get(FALLBACK)
@@ -49,7 +57,7 @@ class AdapterRegistry:
 
     @classmethod
     def list_supported(cls) -> list[str]:
-        return sorted({*available(), *cls._registered, *(point.name for point in entry_points(group=GROUP))})
+        return sorted({*cls.origins(Path(find_home_folder(os.environ))), *cls._registered})
 
     @classmethod
     def of_file(cls, path: str) -> type[BaseAdapter]:
@@ -68,6 +76,7 @@ class AdapterRegistry:
     def origins(cls, home: Path | None = None) -> dict[str, str]:
         """Every adapter by its tool's name, and where it comes from; what a person keeps in the home folder wins."""
         found = dict.fromkeys(available(), "built-in")
+        found |= {path.stem: str(path) for path in sorted(TOOLS.glob("*.py")) if is_adapter_file(str(path), path.stem)}
         for point in entry_points(group=GROUP):
             found[point.name] = f"package {point.dist.name}" if point.dist is not None else "a package"
         own = home / "adapters" if home is not None else None
@@ -89,19 +98,22 @@ class AdapterRegistry:
         folder = dialect_for(tool_name)
         if folder == FALLBACK != tool_name:
             return None
-        return cls._of_folder(folder)
+        cls._registered[tool_name] = cls.of_dialect(folder)  # also by another name of its command
+        return cls._registered[tool_name]
 
     @classmethod
-    def _of_folder(cls, folder: str) -> type[BaseAdapter]:
-        """The class in a tool's folder; a folder without one is a tool that its dialect says everything about."""
-        if (TOOLS / folder / "adapter.py").is_file():
-            import_module(f"atlasbridge.adapters.{folder}.adapter")
-        if folder not in cls._registered:
-            from atlasbridge.adapters.pty import PtyAdapter
+    def of_dialect(cls, name: str) -> type[PtyAdapter]:
+        """The class of a tool whose dialect says everything about it."""
+        from atlasbridge.adapters.pty import PtyAdapter
 
-            words = {"TOOL_NAME": folder, "DIALECT": folder}
-            cls._registered[folder] = type(f"{folder.capitalize()}Adapter", (PtyAdapter,), words)
-        return cls._registered[folder]
+        if name == FALLBACK:
+            return PtyAdapter
+        known = cls._registered.get(name)
+        if known is not None and issubclass(known, PtyAdapter):
+            return known
+        made = type(f"{name.capitalize()}Adapter", (PtyAdapter,), {"TOOL_NAME": name, "DIALECT": name})
+        cls._registered[name] = made
+        return made
 
 
 def _is_tool(folder: Path) -> bool:

@@ -7,6 +7,7 @@ through `door` what the tool asks.  Looked for before every session: nothing is 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
@@ -45,14 +46,34 @@ def prepare_start(start: ToolStart, tool: str, dialect: str, home: str) -> ToolS
 
 
 def find_outside(tool: str, home: str) -> str:
-    """The file in the home folder that holds the tool's adapter, or the name an installed package announces it by."""
+    """The file that holds the tool's adapter, or the name an installed package announces it by."""
+    if place := find_adapter_file(tool, home):
+        return place
+    from atlasbridge.adapters.announced import is_announced
+
+    return tool if is_announced(tool) and not _has_rules(tool, home) else ""
+
+
+def find_adapter_file(tool: str, home: str) -> str:
+    """In the home folder `adapters/TOOL.py` or `adapters/TOOL/adapter.py`, or `TOOL.py` in this very folder."""
     own = os.path.join(home, "adapters", tool)
     for place in (f"{own}.py", os.path.join(own, "adapter.py")):
         if os.path.isfile(place):
             return place
-    from atlasbridge.adapters.announced import is_announced
+    packaged = os.path.join(TOOLS, f"{tool}.py")
+    return packaged if is_adapter_file(packaged, tool) else ""
 
-    return tool if is_announced(tool) and not _has_rules(tool, home) else ""
+
+def is_adapter_file(path: str, tool: str) -> bool:
+    """Whether it registers an adapter for this tool: the modules of this folder's own do not."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return (
+                re.search(rf"""^@AdapterRegistry\.register\(["']{re.escape(tool)}["']\)""", file.read(), re.M)
+                is not None
+            )
+    except (OSError, ValueError):
+        return False
 
 
 def _has_rules(tool: str, home: str) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from atlasbridge.adapters.base import BaseAdapter
 from atlasbridge.adapters.claude_code import ClaudeAdapter
-from atlasbridge.adapters.generic.adapter import GenericAdapter as GenericPTYAdapter
 from atlasbridge.adapters.openai_cli import OpenAIAdapter
+from atlasbridge.adapters.pty import PtyAdapter as GenericPTYAdapter
 from atlasbridge.adapters.registry import AdapterRegistry
 from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.stubs import LocalChannel, NullChannel

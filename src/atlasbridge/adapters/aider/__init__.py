@@ -1,1 +1,0 @@
-"""aider: how it asks, and its class for the frozen interface."""

@@ -1,1 +1,0 @@
-"""Continue: how it asks, and its class for the frozen interface."""

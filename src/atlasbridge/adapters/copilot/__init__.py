@@ -1,1 +1,0 @@
-"""GitHub Copilot CLI: how it asks, and its class for the frozen interface."""

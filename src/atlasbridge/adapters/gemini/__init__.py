@@ -1,1 +1,0 @@
-"""Gemini CLI: how it asks, and its class for the frozen interface."""

@@ -1,1 +1,0 @@
-"""Any interactive program: how programs in general ask."""

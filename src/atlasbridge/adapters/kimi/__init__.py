@@ -1,1 +1,0 @@
-"""Kimi Code: how it asks, and its class for the frozen interface."""

@@ -1,1 +1,0 @@
-"""OpenAI's plain command line; `codex` is OpenAI's agent."""
