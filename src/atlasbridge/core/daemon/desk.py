@@ -130,7 +130,8 @@ class HubDesk(DeskAttention, DeskOutbox):
         return await look_at_sessions(self.sessions(), self._hosts.get, self.settings.capture_timeout_s)
 
     async def wait_host(self, session_id: str, patience_s: float) -> None:
-        await self._hosts.wait(session_id, patience_s)
+        """Until the session is known, at most so long; one that has ended already is known."""
+        await self._hosts.wait(session_id, patience_s, lambda: self.session(session_id) is not None)
 
     def rename(self, session_id: str, label: str, by: str) -> bool:
         """Another name for a session, here and at its host, which tells the next hub."""

@@ -139,11 +139,12 @@ class HostBook:
             old.close()
         self._arrived.set()
 
-    async def wait(self, session_id: str, patience_s: float) -> None:
-        """Until the session is connected, at most so long: after a start of the hub its host is on its way."""
+    async def wait(self, session_id: str, patience_s: float, is_known: Callable[[], bool] = lambda: False) -> None:
+        """Until the session is connected, at most so long: after a start of the hub its host is on its way.
+        `is_known`: it has been connected before, and may have ended."""
         try:
             async with asyncio.timeout(patience_s):
-                while session_id not in self._links:
+                while session_id not in self._links and not is_known():
                     self._arrived.clear()
                     await self._arrived.wait()
         except TimeoutError:

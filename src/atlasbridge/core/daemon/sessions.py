@@ -167,7 +167,8 @@ class SessionLife:
         if session_id in self._doors:
             self._doors.discard(session_id)
         else:
-            self._hub.router.notify(f"Session ended: {session.tool} (exit {exit_code})", session)
+            how = "without an exit status" if exit_code is None else f"exit {exit_code}"
+            self._hub.router.notify(f"Session ended: {session.tool} ({how})", session)
         self.on_end(session)
 
     def lost(self, link: HostLink) -> None:

@@ -139,4 +139,5 @@ class Judgement:
             return
         watch, hub = self._get()
         watch.exited()
-        hub.say_farewell(status, until)
+        if self._hub:
+            hub.say_farewell(status, until)

@@ -49,12 +49,11 @@ class HubSide:
         self._viewer = _Viewer(self._send_screen)
         self._end: Message | None = None
         self._link = HubLink(path, clock, settings, self._greet, self._receive, start_hub)
-        self._running = False
+        self._heard = threading.Event()  # the hub has written down how the session ended
         watch.tell_hub_by(self.post)
         watch.add_viewer(self._viewer.turn)
 
     def run(self, beat: Beat) -> None:
-        self._running = True
         self._link.run(beat)
 
     def post(self, message: Message) -> None:
@@ -115,6 +114,8 @@ class HubSide:
                 self._record = replace(self._record, label=str(message["label"]))
             case "continue":
                 self.continue_tool()
+            case "over":
+                self._heard.set()
             case "kill":
                 self.end_tool(bool(message.get("force")))
 
@@ -159,17 +160,15 @@ class HubSide:
         return version
 
     def say_farewell(self, status: int, until: float) -> None:
-        """Tell the hub how the tool ended; a hub that is just restarting gets the time until `until`."""
-        if not self._running:
-            return
+        """Tell the hub how the tool ended, and wait until it has heard that: a host that leaves earlier would take its
+        last words with it.  A hub that is just starting gets the time until `until`."""
         with self._watch.lock:
             end: Message = {"m": "end", "exit_code": status if status >= 0 else 128 - status, "status": status}
             end["typed"] = self._watch.outcomes()  # a tool may end over its last answer before the typist has reported
             self._end = end
             self.post(end)
-        pause = threading.Event()
-        while not self._link.idle and self._clock.now() < until:
-            pause.wait(_FAREWELL_LOOK_S)
+        while not self._heard.wait(_FAREWELL_LOOK_S) and self._clock.now() < until:
+            pass
         self._link.stop()
 
 

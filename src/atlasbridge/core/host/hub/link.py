@@ -56,11 +56,6 @@ class HubLink:
     def connected(self) -> bool:
         return self._connected
 
-    @property
-    def idle(self) -> bool:
-        """Everything that was posted is on its way."""
-        return self._connected and not self._outbox and not self._unsent
-
     def post(self, message: Message) -> None:
         """Say it now.  While no hub is there it is dropped: `hello` tells what still matters."""
         with self._lock:
