@@ -113,7 +113,9 @@ def _strings(value: object) -> Iterator[str]:
 
 def fast_patterns() -> dict[str, int]:
     """Every pattern of src that has a possessive repeat or an atomic group, with its flags."""
-    found = {text: re.IGNORECASE | re.MULTILINE for text in constants() if FAST.search(text) and _compiles(text)}
+    found: dict[str, int] = {
+        text: re.IGNORECASE | re.MULTILINE for text in constants() if FAST.search(text) and _compiles(text)
+    }
     for module in pkgutil.walk_packages(atlasbridge.core.__path__, "atlasbridge.core."):
         if not module.name.endswith("__main__"):
             for value in vars(importlib.import_module(module.name)).values():
