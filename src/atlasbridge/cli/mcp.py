@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from atlasbridge.cli.printing import home
+from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import AtlasBridgeError
 
 
@@ -17,5 +18,5 @@ def command(label: str) -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("mcp", "mcp_types"):
             raise
-        raise AtlasBridgeError("the MCP server needs an extra", "install it with: pipx install 'atlasbridge[mcp]'")
+        raise AtlasBridgeError("the MCP server needs an extra", f"install it with: {install_line('mcp')}")
     make_server(home(), label).run("stdio")
