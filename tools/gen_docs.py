@@ -74,6 +74,7 @@ def render_configuration() -> str:
         MARK,
         "`config.toml` in the home folder (`atlasbridge config path` says where; mode 0600). Nothing needs to be set.",
         "Each setting can also be given as an environment variable, whose value is written as in the file. "
+        'A duration is a number in the setting\'s own unit, or a text such as `"30m"` or `"1h30m"`. '
         "A secret can be written as `env:NAME` or `file:PATH` instead of itself.",
         "`atlasbridge config check` names line, setting and what is allowed. "
         "`atlasbridge hub reload`, or SIGHUP, takes a changed file over; sessions take it over when they start.",

@@ -1,4 +1,4 @@
-"""The command `atlasbridge`.  `run` and `attach` take a fast path: a tool must start as fast as without us."""
+"""The command `atlasbridge`.  `run`, `attach` and `mcp` take a fast path: a tool must start as fast as without us."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def main() -> None:
     _open_what_is_closed()
     _say_what_can_be_said()
     words = sys.argv[1:]
-    if words and words[0] in ("run", "attach"):
-        _leave(_run_session_command(words[0], words[1:]))
+    if words and words[0] in ("run", "attach", "mcp"):
+        _leave(_run_light_command(words[0], words[1:]))
     if words == ["--version"]:
         from atlasbridge import __version__
 
@@ -74,9 +74,11 @@ def _overview(line: bool = False) -> None:
     (print_line if line else print_overview)()
 
 
-def _run_session_command(name: str, words: list[str]) -> int:
+def _run_light_command(name: str, words: list[str]) -> int:
     if name == "run":
         from atlasbridge.cli.run_by_zygote import main as command
+    elif name == "mcp":
+        from atlasbridge.cli.mcp import main as command
     else:
         from atlasbridge.cli.attach import main as command
     return command(words)

@@ -228,17 +228,18 @@ def prepare_session(plan: Plan, ready: ReadyTerminal | None = None) -> Prepared:
 
 def settle_session(plan: Plan) -> tuple[Home, SessionSettings, Mapping[str, Any]]:
     """What the configuration says of it."""
-    from atlasbridge.config.session import apart, load_session_settings, refuse_unknown_channels
+    from atlasbridge.config.session import apart, part_for_sessions, read_session_config, refuse_unknown_channels
     from atlasbridge.core.host.terminal.detach_key import DetachKey
 
     home = Home.find(os.environ)
     home.prepare()
-    settings, detection = load_session_settings(home, os.environ, apart(lambda: load_configuration(home, os.environ)))
-    DetachKey(settings.detach_key)  # a key that cannot be read is said now, not by the host
+    whole = apart(lambda: part_for_sessions(load_configuration(home, os.environ)))
+    config = read_session_config(home, os.environ, whole)
+    DetachKey(config.settings.detach_key)  # a key that cannot be read is said now, not by the host
     check_dialect(home, plan)
     if plan.channels and plan.hub:
-        refuse_unknown_channels(plan.channels, home, lambda: load_configuration(home, os.environ).channels)
-    return home, settings, detection
+        refuse_unknown_channels(plan.channels, home, config, channel_names)
+    return home, config.settings, config.detection
 
 
 def attach_session(name: str) -> Ending:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from atlasbridge.config.environment import setting_paths, variable
 from atlasbridge.config.load import Configuration
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.config.secrets import HIDDEN, hide_secrets
-from atlasbridge.config.session import load_session_settings
+from atlasbridge.config.session import part_for_sessions, read_session_config
 from atlasbridge.config.tables import table_model
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
@@ -139,13 +140,20 @@ def test_people_and_defaults_reach_the_hub(home: Home) -> None:
 def test_a_session_reads_its_settings_without_the_full_model_once_they_were_checked(home: Home) -> None:
     home.config.write_text("[session]\nkill_grace_seconds = 1.5\n[detection]\nsettle_ms = 80\n")
     checked = []
+
+    def read() -> dict[str, Any]:
+        checked.append(1)
+        return part_for_sessions(load_configuration(home, {}))
+
     for _ in range(2):
-        settings, detection = load_session_settings(home, {}, lambda: checked.append(1))
-        assert settings.kill_grace_s == 1.5 and detection == {"settle_ms": 80}
+        found = read_session_config(home, {}, read)
+        assert found.settings.kill_grace_s == 1.5 and found.detection["settle_ms"] == 80
     assert len(checked) == 1
     home.config.write_text("[session]\nkill_grace_seconds = 2\n")
-    assert load_session_settings(home, {}, lambda: checked.append(1))[0].kill_grace_s == 2
+    assert read_session_config(home, {}, read).settings.kill_grace_s == 2
     assert len(checked) == 2
+    (home.root / "config.checked").write_text("1234 an older version")
+    assert read_session_config(home, {}, read).settings.kill_grace_s == 2
 
 
 def test_the_light_settings_agree_with_the_full_model() -> None:

@@ -126,6 +126,22 @@ def test_the_editor_answers_first_and_the_desk_is_withdrawn(desk: Desk) -> None:
     assert not any(entry["event"] == "REPLY_RECEIVED" for entry in desk.audit())
 
 
+def test_an_agent_that_takes_its_request_back_withdraws_its_question(desk: Desk) -> None:
+    taking_back = AGENT.replace(
+        "for line in sys.stdin:",
+        "sys.stdin.readline()\n"
+        'back = {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": request["id"]}}\n'
+        'sys.stdout.write(json.dumps(back) + "\\n"); sys.stdout.flush()\n'
+        "for line in sys.stdin:",
+    )
+    with editor_of(desk, taking_back, json.dumps(REQUEST)) as editor:
+        desk.next()
+        editor.say({"jsonrpc": "2.0", "method": "session/cancel"})
+        desk.wait_quiet()
+        assert editor.heard("$/cancel_request") == [{"requestId": 7}]  # and it passed, as everything does
+        assert editor.end() == 0
+
+
 def test_an_agent_that_dies_withdraws_its_question_and_its_status_is_ours(desk: Desk) -> None:
     dying = AGENT.replace("for line in sys.stdin:", "sys.stdin.readline()\nsys.exit(7)\nfor line in sys.stdin:")
     with editor_of(desk, dying, json.dumps(REQUEST)) as editor:

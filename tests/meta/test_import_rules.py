@@ -44,8 +44,7 @@ HOME_OF = {
     "slack_sdk": {"channels/slack"},
     "aiohttp": {"channels/slack"},
     "apprise": {"channels/tell"},
-    "mcp": {"doors"},
-    "pydantic": {"config", "channels", "doors"},
+    "pydantic": {"config", "channels"},
     "sqlite3": {"core/store"},
     "ptyprocess": set(),
 }

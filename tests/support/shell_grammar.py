@@ -1,4 +1,8 @@
-"""Random command lines: grown from a grammar around commands that a policy allows, then damaged."""
+"""Random command lines: grown from a grammar around commands that a policy allows, then damaged.
+
+Three kinds: whole lines with structure, lines with one broken or foreign piece in them, and words that are put together
+from pieces that shells are known to read in different ways.
+"""
 
 from __future__ import annotations
 
@@ -153,13 +157,159 @@ NASTY = (
 )
 
 
+# Pieces of one word: quotes, dollars, continuations, expansions.  Most of them are a doubt, some pairs are not.
+PIECES = (
+    *(
+        "$",
+        "\\\n",
+        "\\",
+        "(",
+        ")",
+        "{",
+        "}",
+        "'",
+        '"',
+        "`",
+        "evil",
+        "(evil)",
+        "{evil,x}",
+        "$(evil)",
+        "`evil`",
+        "=",
+        "+",
+    ),
+    *(
+        "^",
+        "~",
+        "#",
+        "!",
+        ":",
+        "%",
+        "[",
+        "]",
+        "*",
+        "?",
+        "-",
+        "--",
+        ",",
+        "|",
+        "&",
+        ";",
+        "<",
+        ">",
+        " ",
+        "\t",
+        "\n",
+        "@",
+        "/",
+    ),
+    *(
+        "a",
+        "b",
+        "ls",
+        "0",
+        "1",
+        "$=x",
+        "$+x",
+        "$^x",
+        "$~x",
+        "${",
+        "$((",
+        "))",
+        "$[",
+        "$'",
+        '$"',
+        "''",
+        '""',
+        "\\'",
+        '\\"',
+    ),
+    *(
+        "\\$",
+        "\\`",
+        "\\\\",
+        "\\ ",
+        "é",
+        "\u4e2d",
+        "\U0001f600",
+        "\r",
+        "\x01",
+        "\x7f",
+        "\u3000",
+        "\u2028",
+        "\ufeff",
+        "\udc80",
+    ),
+    *("=evil", "=ls", "~evil", "~+", "%1", "!!", "!$", "{1..2}", "@(a|b)", "+(a)", "a(b)", "a[1]", "(N)", "(e:evil:)"),
+)
+# Statements before or after an allowed one, which may give its words another meaning.
+AROUND = (
+    "alias ls=evil",
+    "ls() { evil; }",
+    "function git { evil; }",
+    "set -- evil; $1",
+    'set -- evil; "$@"',
+    "a=(evil x); ${a[0]}",
+    "a=(evil); $a",
+    "typeset -a a; a+=(evil); $a",
+    "PATH=/tmp",
+    "export X=1",
+    "hash -p /tmp/x ls",
+    "cat <<EOF\n$(evil)\nEOF",
+    "cat <<'EOF'\n$(evil)\nEOF",
+    "cat <<-EOF\n\t`evil`\n\tEOF",
+    "cat <<\\EOF\nx\nEOF\nevil",
+    'cat << E"O"F\nx\nEOF\nevil',
+    "cat <<E\\\nOF\nevil\nEOF",
+    "cat <<<$(evil)",
+    "# $(evil)",
+    "#\\\nevil",
+    ": ' #\n' evil",
+    "((x=1)); evil",
+    "(( `evil` ))",
+    "[[ a =~ $(evil) ]]",
+    "let x=1",
+    "{evil,x}",
+    "~/evil",
+    "coproc evil",
+    "repeat 2 evil",
+    "noglob evil",
+    "trap evil EXIT",
+    "emulate sh -c evil",
+    "setopt aliases; alias -g a=evil",
+    "exec 3>/dev/null",
+    "! evil",
+    "true & evil",
+)
+
+
 class Grammar:
     def __init__(self, random: Random) -> None:
         self._random = random
 
     def line(self) -> str:
+        kind = self._random.random()
+        if kind < 0.35:
+            return self._pieced()
+        if kind < 0.45:
+            return self._surrounded()
         made = self._list(self._random.randrange(3))
         return self._damaged(made) if self._random.random() < 0.45 else made
+
+    def _pieced(self) -> str:
+        """An allowed command with a word or two from pieces, quoted as a whole or not."""
+        words = self._random.choice(ALLOWED).split(" ")
+        for _ in range(self._random.choice((1, 1, 2))):
+            made = "".join(self._random.choice(PIECES) for _ in range(self._random.choice((1, 2, 2, 3, 3, 4, 6))))
+            quote = self._random.choice(("", "", '"', '"', "'"))
+            words.insert(self._random.randrange(1, len(words) + 1), f"{quote}{made}{quote}")
+        if self._random.random() < 0.02:
+            words.append("x" * self._random.choice((1000, 5000, 20_000)))
+        return self._random.choice((" ", " ", "\t", " \\\n", "\\\n ")).join(words)
+
+    def _surrounded(self) -> str:
+        parts = [self._simple(), self._random.choice(AROUND), self._simple()][self._random.randrange(2) :]
+        return self._random.choice(("\n", "; ", " && ", "\\\n", "\r\n", " ;\\\n")).join(parts)
 
     def _pick(self, *items: str) -> str:
         return self._random.choice(items)

@@ -13,6 +13,7 @@ from atlasbridge.channels import wording
 from atlasbridge.channels.listening import active
 from atlasbridge.channels.quoting import cut_to, first_line
 from atlasbridge.channels.target import NOTHING_OPEN
+from atlasbridge.core.clock import parse_duration
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.prompt.gate import SHORT_ID
 from atlasbridge.core.prompt.model import PromptRecord, PromptState
@@ -51,7 +52,6 @@ STATES = {
 }
 DEFAULT_MUTE_S = 3600
 _COMMAND = re.compile(r"(?P<sign>[/!])(?P<name>[a-z]+)(?:@(?P<bot>\w+))?(?:\s+(?P<rest>.*))?", re.DOTALL)
-_SPAN = re.compile(r"(\d{1,4})\s*([mh]?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +87,12 @@ def is_about(command: Command) -> bool:
 
 
 def parse_span(text: str) -> float | None:
-    """Seconds: "" is an hour, "off" is 0, "30" and "30m" are minutes, "2h" hours; None when it is none of these."""
+    """Seconds: "" is an hour, "off" is 0, "30" and "30m" are minutes, "1h30m", "2d"; None when it is none of these."""
     if text.lower() in ("off", "0"):
         return 0.0
     if not text:
         return float(DEFAULT_MUTE_S)
-    match = _SPAN.fullmatch(text.lower())
-    return None if match is None else float(match[1]) * (3600 if match[2] == "h" else 60)
+    return parse_duration(text, bare_s=60.0)
 
 
 def parse_grant(text: str) -> tuple[str, float | None, int | None, bool] | None:

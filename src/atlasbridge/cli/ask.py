@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from atlasbridge.cli.duration import WAITING_TIME
+from atlasbridge.cli.duration import DURATION
 from atlasbridge.cli.printing import home, print_line
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _LEAVES = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 @click.option("--choice", "choices", multiple=True, metavar="LABEL", help="An answer to choose from; give two or more.")
 @click.option("--text", "takes_text", is_flag=True, help="Ask for words; with --choice: own words are an answer, too.")
 @click.option("--secret", is_flag=True, help="Ask for a secret: never in a chat, never stored.")
-@click.option("--ttl", "ttl_s", type=WAITING_TIME, help="How long to wait, such as 90, 30m or 2h.")
+@click.option("--ttl", "ttl_s", type=DURATION, help="How long to wait, such as 90, 30m or 2h.")
 @click.option("--default", "default", default="", metavar="ANSWER", help="What happens if nobody answers: a refusal.")
 @click.option("--label", default="", help="Who asks; otherwise the CI job or the script.")
 @click.option("--file", "source", type=click.File("r"), help="Several questions as JSON, one after the other.")
@@ -85,7 +85,7 @@ def _read(source: IO[str]) -> list[dict[str, Any]]:
         prompt_of(question)
         extra: dict[str, Any] = {"question": question, "name": str(item.get("name", number))}
         if item.get("ttl") is not None:
-            extra["ttl_s"] = WAITING_TIME.convert(item["ttl"], None, None)
+            extra["ttl_s"] = DURATION.convert(item["ttl"], None, None)
         if item.get("label"):
             extra["label"] = str(item["label"])
         out.append(extra)

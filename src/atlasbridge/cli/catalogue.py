@@ -21,7 +21,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "here": ("atlasbridge.cli.here:command", "Say that somebody is at the desk again."),
     "people": ("atlasbridge.cli.people:command", "List the people who may answer."),
     "notify": ("atlasbridge.cli.notify:command", "Tell people something without asking."),
-    "mcp": ("atlasbridge.cli.mcp:command", "Serve questions of MCP clients (agents, editors)."),
+    "mcp": ("atlasbridge.cli.mcp:main", "Serve questions of MCP clients (agents, editors)."),
     "acp": ("atlasbridge.cli.acp:main", "Stand between an editor and its agent; answer its permissions anywhere."),
     "policy": ("atlasbridge.cli.policy:command", "Rules that answer for you: check, explain, try, suggest."),
     "grants": ("atlasbridge.cli.grants:command", "What you allowed for a while: add, list, revoke."),

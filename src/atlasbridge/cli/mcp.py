@@ -1,22 +1,46 @@
-"""`atlasbridge mcp`: the MCP server on standard input and output."""
+"""`atlasbridge mcp`: the MCP server on standard input and output.  Light, like `run`: its clients do not wait long."""
 
 from __future__ import annotations
 
-import click
+import os
+import sys
+from collections.abc import Sequence
 
-from atlasbridge.cli.printing import home
-from atlasbridge.core.distribution import install_line
-from atlasbridge.core.errors import AtlasBridgeError
+from atlasbridge.core.errors import AtlasBridgeError, ConfigError
+
+USAGE = "usage: atlasbridge mcp [--label TEXT]"
+HELP = f"""{USAGE}
+
+Serve ask_human, notify_human and approve to an MCP client on standard input and output.
+
+options:
+  --label TEXT  who asks; otherwise what the client calls itself
+  -h, --help    show this and exit
+"""
 
 
-@click.command("mcp")
-@click.option("--label", default="", help="Who asks; otherwise what the client calls itself.")
-def command(label: str) -> None:
-    """Serve ask_human, notify_human and approve to an MCP client on standard input and output."""
+def main(words: Sequence[str]) -> int:
+    from atlasbridge.cli.run import complain
+
     try:
-        from atlasbridge.doors.mcp_server import make_server
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("mcp", "mcp_types"):
-            raise
-        raise AtlasBridgeError("the MCP server needs an extra", f"install it with: {install_line('mcp')}")
-    make_server(home(), label).run("stdio")
+        rest = list(words)
+        if rest and rest[0] in ("-h", "--help"):
+            sys.stdout.write(HELP)
+            return 0
+        label = ""
+        if rest and (rest[0].startswith("--label=") or (rest[0] == "--label" and len(rest) > 1)):
+            _, has_value, value = rest[0].partition("=")
+            label, rest = (value, rest[1:]) if has_value else (rest[1], rest[2:])
+        if rest:
+            raise ConfigError(f"mcp does not take {rest[0]!r}", USAGE)
+        from atlasbridge.core.home import Home
+        from atlasbridge.core.shield import hide_memory
+        from atlasbridge.doors.mcp_server import McpServer
+
+        hide_memory()
+        McpServer(Home.find(os.environ), sys.stdout.buffer, label).run(sys.stdin.buffer)
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except AtlasBridgeError as error:
+        return complain(str(error), error.hint, error.exit_code)

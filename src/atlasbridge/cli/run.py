@@ -25,7 +25,7 @@ Run an interactive program.  When it waits for a person, AtlasBridge asks you wh
 options:
   --name, --label TEXT   what this session is called in messages
   --channel NAME         ask only there (may be given several times); none: ask nowhere
-  --ttl SECONDS          how long a prompt of this session waits for an answer
+  --ttl DURATION         how long a prompt of this session waits for an answer
   --dialect NAME         the detection rules to use (default: by the tool's name)
   --backend NAME         pty, or conpty (Windows, experimental)
   --detach               start without a terminal and print the session's id
@@ -106,12 +106,11 @@ def _set(options: RunOptions, name: str, value: str) -> None:
 
 
 def _seconds(value: str) -> float:
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < 1e9:
-        raise UsageError(f"--ttl takes a number of seconds above 0, not {value!r}")
+    from atlasbridge.core.clock import parse_duration
+
+    seconds = parse_duration(value)
+    if seconds is None or not 0 < seconds < 1e9:
+        raise UsageError(f"--ttl takes a duration such as 30m or a number of seconds above 0, not {value!r}")
     return seconds
 
 

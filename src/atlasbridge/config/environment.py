@@ -38,7 +38,7 @@ def lay_over(data: dict[str, Any], environ: Mapping[str, str], paths: Iterable[P
     taken: dict[Path, str] = {}
     for name in sorted(environ):
         if name in known:
-            _set(data, known[name], _parse(environ[name]))
+            set_value(data, known[name], _parse(environ[name]))
             taken[known[name]] = name
         elif name.startswith(sections):
             raise ConfigError(f"{name} is not a setting", "list them with: atlasbridge config show --env")
@@ -53,7 +53,7 @@ def _parse(text: str) -> Any:
         return text
 
 
-def _set(data: dict[str, Any], path: Path, value: Any) -> None:
+def set_value(data: dict[str, Any], path: Path, value: Any) -> None:
     for name in path[:-1]:
         inner = data.setdefault(name, {})
         if not isinstance(inner, dict):

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from atlasbridge.config.environment import lay_over, setting_paths
+from atlasbridge.config.environment import lay_over, set_value, setting_paths
 from atlasbridge.config.locate import line_of, locate_settings
 from atlasbridge.config.model import AtlasBridgeConfig
 from atlasbridge.config.secrets import resolve
@@ -40,6 +40,12 @@ class _Source:
     path: Path
     lines: Mapping[tuple[str | int, ...], int]
     variables: Mapping[tuple[str, ...], str]
+    environ: Mapping[str, str]
+
+    def as_text(self, location: tuple[str | int, ...]) -> str | None:
+        """What a variable says, character for character; None: the setting came from the file."""
+        variable = self.variables.get(tuple(str(part) for part in location))
+        return self.environ[variable] if variable else None
 
     def place(self, location: tuple[str | int, ...]) -> str:
         variable = self.variables.get(tuple(str(part) for part in location))
@@ -66,7 +72,7 @@ def load_config(
     paths = setting_paths(AtlasBridgeConfig)
     for name, model in models.items():
         paths += setting_paths(model, ("channels", name))
-    source = _Source(path, locate_settings(text), lay_over(data, environ, paths))
+    source = _Source(path, locate_settings(text), lay_over(data, environ, paths), environ)
     general = _check(AtlasBridgeConfig, data, (), source)
     return Configuration(general, _check_channels(general.channels, models, known_channels, source, environ), data)
 
@@ -114,12 +120,17 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
         raise ConfigError(f"{place}: {problem[:1].lower()}{problem[1:]}", f"edit {path}") from None
 
 
-def _check(model: type[T], data: Mapping[str, Any], under: tuple[str, ...], source: _Source) -> T:
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise _explain(model, dict(first), under, source) from None
+def _check(model: type[T], data: dict[str, Any], under: tuple[str, ...], source: _Source) -> T:
+    """A variable whose text looks like a number, where a text is wanted (a name, a key), is that text."""
+    while True:
+        try:
+            return model.model_validate(data)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            text = source.as_text((*under, *first["loc"])) if first["type"] == "string_type" else None
+            if text is None or first["input"] == text:
+                raise _explain(model, dict(first), under, source) from None
+            set_value(data, tuple(str(part) for part in first["loc"]), text)
 
 
 def _explain(model: type[BaseModel], error: dict[str, Any], under: tuple[str, ...], source: _Source) -> ConfigError:

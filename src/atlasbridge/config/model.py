@@ -7,10 +7,27 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-PositiveSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+from atlasbridge.core.clock import parse_duration
+
+
+def _duration(unit_s: float) -> BeforeValidator:
+    """A text such as "30m" means a duration, whatever unit the setting counts in; a bare number counts in that unit."""
+
+    def read(value: Any) -> Any:
+        seconds = parse_duration(value, bare_s=unit_s) if isinstance(value, str) else None
+        return value if seconds is None else round(seconds / unit_s, 12)
+
+    return BeforeValidator(read)
+
+
+SPELT_SECONDS = _duration(1.0)
+Seconds = Annotated[float, SPELT_SECONDS, Field(ge=0, allow_inf_nan=False)]
+PositiveSeconds = Annotated[float, SPELT_SECONDS, Field(gt=0, allow_inf_nan=False)]
+PositiveHours = Annotated[float, _duration(3600.0), Field(gt=0, allow_inf_nan=False)]
+PositiveDays = Annotated[float, _duration(86_400.0), Field(gt=0, allow_inf_nan=False)]
+Milliseconds = Annotated[int, _duration(0.001)]
 Count = Annotated[int, Field(ge=0)]
 
 
@@ -67,7 +84,7 @@ class Grant(Table):
 
 
 class Detection(Table):
-    settle_ms: Annotated[int, Field(ge=5, le=5000)] = Field(
+    settle_ms: Annotated[Milliseconds, Field(ge=5, le=5000)] = Field(
         default=50, description="How long the screen must stand still before it is judged."
     )
     detection_threshold: Annotated[float, Field(gt=0, le=0.99)] = Field(
@@ -92,7 +109,7 @@ class Session(Table):
     effect_timeout_seconds: PositiveSeconds = Field(
         default=5.0, description="How long a typed answer may take to make its prompt leave the screen."
     )
-    inject_settle_ms: Annotated[int, Field(ge=0, le=10_000)] = Field(
+    inject_settle_ms: Annotated[Milliseconds, Field(ge=0, le=10_000)] = Field(
         default=100, description="Pause after typing, before the keyboard's keys go through again."
     )
     injection_timeout_seconds: PositiveSeconds = Field(default=5.0, description="How long typing waits for its turn.")
@@ -146,11 +163,11 @@ class Hub(Table):
 
 
 class Retention(Table):
-    prompts_days: PositiveSeconds = Field(default=90, description="How long answered prompts are kept.")
-    sessions_days: PositiveSeconds = Field(default=90, description="How long ended sessions are kept.")
-    inbox_days: PositiveSeconds = Field(default=14, description="How long messages that channels received are kept.")
-    logs_days: PositiveSeconds = Field(default=14, description="How long logs of ended sessions are kept.")
-    session_max_age_hours: PositiveSeconds = Field(
+    prompts_days: PositiveDays = Field(default=90, description="How long answered prompts are kept.")
+    sessions_days: PositiveDays = Field(default=90, description="How long ended sessions are kept.")
+    inbox_days: PositiveDays = Field(default=14, description="How long messages that channels received are kept.")
+    logs_days: PositiveDays = Field(default=14, description="How long logs of ended sessions are kept.")
+    session_max_age_hours: PositiveHours = Field(
         default=168, description="How long an ended session is listed by `ps --all` and `status --all`."
     )
     cleanup_every_seconds: PositiveSeconds = Field(
@@ -164,7 +181,7 @@ class Rules(Table):
     tell: Literal["digest", "at_once", "never"] = Field(
         default="digest", description="How channels hear of what rules and grants decided."
     )
-    digest_hours: PositiveSeconds = Field(default=24, description="How often they hear of it, with `digest`.")
+    digest_hours: PositiveHours = Field(default=24, description="How often they hear of it, with `digest`.")
 
 
 class Launcher(Table):

@@ -1,27 +1,32 @@
-"""Session settings for the client and the host: standard library only, because a session starts in milliseconds.
+"""What a session needs of the configuration: standard library only, because a session starts in milliseconds.
 
-A file is checked by the full model once per content; a stamp beside it says that this very content was good.
+`load.py` is the one reader.  What it read for this very file and environment is kept beside the file, and a session
+takes it from there; when either has changed, the whole configuration is read again first.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from binascii import crc32
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from atlasbridge import __version__
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.zygote.surroundings import SWITCH
 from atlasbridge.core.kin import MARK
 from atlasbridge.core.session.settings import SessionSettings
+from atlasbridge.core.values import frozen
 
-STAMP = "config.checked"
-_SHIPPED = ("web", "telegram", "slack")
-_SECTIONS = ("ATLASBRIDGE_SESSION_", "ATLASBRIDGE_DETECTION_")
+if TYPE_CHECKING:
+    from atlasbridge.config.load import Configuration
+
+KEPT = "config.checked"
 
 # setting in config.toml -> field of SessionSettings
-_FIELDS: dict[tuple[str, str], str] = {
+FIELDS: dict[tuple[str, str], str] = {
     ("session", "detach_key"): "detach_key",
     ("session", "effect_timeout_seconds"): "effect_timeout_s",
     ("session", "inject_settle_ms"): "inject_settle_ms",
@@ -36,10 +41,25 @@ _FIELDS: dict[tuple[str, str], str] = {
 }
 
 
-def load_session_settings(
-    home: Home, environ: Mapping[str, str], check: Callable[[], object]
-) -> tuple[SessionSettings, dict[str, Any]]:
-    """The settings, and the `[detection]` table.  `check` loads the whole configuration and raises ConfigError."""
+@frozen
+class SessionConfig:
+    settings: SessionSettings
+    detection: Mapping[str, Any]  # the `[detection]` table, whole
+    channels: tuple[str, ...]  # that are on
+
+
+def part_for_sessions(config: Configuration) -> dict[str, Any]:
+    """What `load.py` read, as far as a session needs it: plain values that JSON can keep."""
+    general = config.general
+    return {
+        "session": general.session.model_dump(),
+        "detection": general.detection.model_dump(),
+        "channels": list(config.channels),
+    }
+
+
+def read_session_config(home: Home, environ: Mapping[str, str], read: Callable[[], dict[str, Any]]) -> SessionConfig:
+    """`read` reads the whole configuration, raises ConfigError, and returns `part_for_sessions` of it."""
     try:
         content = home.config.read_bytes()
     except FileNotFoundError:
@@ -47,95 +67,72 @@ def load_session_settings(
     relevant = {name: value for name, value in environ.items() if name.startswith("ATLASBRIDGE_")}
     relevant.pop("ATLASBRIDGE_HOME", None)
     relevant.pop(MARK, None)  # a session inside a session
-    relevant.pop(SWITCH, None)  # looked at before any configuration
+    off = relevant.get(SWITCH) in ("0", "false")  # said for one session, mostly: nothing has to be read for it
+    if off:
+        del relevant[SWITCH]
     if not content.strip() and not relevant:
-        return SessionSettings(), {}
-    _check_once(home, content, relevant, check)
-    import tomllib
-
-    data = tomllib.loads(content.decode())
-    _lay_over(data, relevant)
-    return _settings(data), dict(data.get("detection", {}))
+        return SessionConfig(SessionSettings(zygote=not off), {}, ("web",))
+    found = _kept_or_read(home, content, relevant, read)
+    given = {field: found[section][key] for (section, key), field in FIELDS.items()}
+    given["zygote"] = given["zygote"] and not off
+    return SessionConfig(SessionSettings(**given), found["detection"], tuple(found["channels"]))
 
 
-def refuse_unknown_channels(chosen: Iterable[str], home: Home, load: Callable[[], Mapping[str, Any]]) -> None:
-    """A channel that is not there would ask nobody, without a word.  `load`: those of the whole configuration."""
-    unknown = set(chosen) - _channels_of_the_file(home)
-    known = {"local", *load()} if unknown else set()
-    for name in sorted(unknown - known):
+def refuse_unknown_channels(
+    chosen: Iterable[str], home: Home, config: SessionConfig, existing: Callable[[], Iterable[str]]
+) -> None:
+    """A channel that is not there would ask nobody, without a word.  `existing`: all that could be turned on."""
+    known = {"local", *config.channels}
+    if (home.root / "desk.json").exists():
+        known.add("desk")  # it has joined a desk of many machines
+    for name in sorted(set(chosen) - known):
         from difflib import get_close_matches
 
-        near = get_close_matches(name, known | {"none", *_SHIPPED}, 1)
+        near = get_close_matches(name, sorted(known | {"none", *existing()}), 1)
         off = "" if not near or near[0] in known | {"none"} else " It is off: turn it on with atlasbridge setup"
         hint = f"did you mean {near[0]}?{off}" if near else f"there are: {', '.join(sorted(known))}, none"
         raise ConfigError(f"no channel {name!r} is configured", hint)
 
 
-def _channels_of_the_file(home: Home) -> set[str]:
-    """Those that are on, as far as a quick look tells."""
-    import tomllib
-
+def _kept_or_read(
+    home: Home, content: bytes, relevant: Mapping[str, str], read: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    given = repr((__version__, content, sorted(relevant.items()))).encode()
+    digest = f"{len(given)} {crc32(given):08x}"  # who could forge a sum could write what is kept, too; a hash is 2 MB
+    kept = home.root / KEPT
     try:
-        tables = tomllib.loads(home.config.read_text("utf-8")).get("channels", {})
-    except (OSError, ValueError):
-        tables = {}
-    usual = {"local": {}, "web": {}, **tables}
-    if (home.root / "desk.json").exists():
-        usual["desk"] = {}  # it has joined a desk of many machines
-    return {name for name, table in usual.items() if not isinstance(table, dict) or table.get("enabled", True)}
+        last = json.loads(kept.read_bytes())
+        if last["of"] == digest:
+            return dict(last["is"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # never read, or kept by another version
+    found = read()
+    kept.write_text(json.dumps({"of": digest, "is": found}), encoding="utf-8")
+    return found
 
 
-def _check_once(home: Home, content: bytes, relevant: Mapping[str, str], check: Callable[[], object]) -> None:
-    given = repr((content, sorted(relevant.items()))).encode()
-    digest = f"{len(given)} {crc32(given):08x}"  # who could forge a sum could write the stamp as well; a hash is 2 MB
-    stamp = home.root / STAMP
-    try:
-        if stamp.read_text(encoding="ascii") == digest:
-            return
-    except OSError:
-        pass  # never checked
-    check()
-    stamp.write_text(digest, encoding="ascii")
+def apart(read: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+    """`read` in a process of its own: the libraries that check would stay with the session for its whole life."""
 
-
-def apart(check: Callable[[], object]) -> Callable[[], None]:
-    """`check` in a process of its own: the libraries that check would stay with the session for its whole life."""
-
-    def check_apart() -> None:
+    def read_apart() -> dict[str, Any]:
         if not hasattr(os, "fork"):  # Windows
-            check()
-            return
+            return read()
+        out, into = os.pipe()
         pid = os.fork()
         if pid == 0:
             status = 1
             try:
-                check()
+                os.close(out)
+                with open(into, "wb") as pipe:
+                    pipe.write(json.dumps(read()).encode())
                 status = 0
             finally:
                 os._exit(status)
+        os.close(into)
+        with open(out, "rb") as pipe:
+            told = pipe.read()
         if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0:
-            check()  # once more, to say here what is wrong
+            return read()  # once more, to say here what is wrong
+        return dict(json.loads(told))
 
-    return check_apart
-
-
-def _lay_over(data: dict[str, Any], relevant: Mapping[str, str]) -> None:
-    for name, value in relevant.items():
-        for prefix in _SECTIONS:
-            if name.startswith(prefix):
-                section = prefix.removeprefix("ATLASBRIDGE_").rstrip("_").lower()
-                data.setdefault(section, {})[name.removeprefix(prefix).lower()] = _number(value)
-
-
-def _number(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def _settings(data: Mapping[str, Any]) -> SessionSettings:
-    given = {field: data.get(section, {}).get(key) for (section, key), field in _FIELDS.items()}
-    return SessionSettings(**{field: value for field, value in given.items() if value is not None})
+    return read_apart

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, create_model
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, create_model
+
+from atlasbridge.config.model import SPELT_SECONDS
 
 ON_BY_DEFAULT = frozenset({"web"})
+
+_FLAG = TypeAdapter(bool)
 
 SettingsClass = Callable[[str], type | None]  # a channel's name to its settings class; None: it has none
 
@@ -26,7 +30,8 @@ def table_model(name: str, settings: type | None) -> type[BaseModel]:
             default = item.default if item.default is not MISSING else ...
             if item.default_factory is not MISSING:
                 default = Field(default_factory=item.default_factory)
-            extra[item.name] = (hints[item.name], default)
+            spelt = item.name.endswith("_s") and hints[item.name] is float
+            extra[item.name] = (Annotated[float, SPELT_SECONDS] if spelt else hints[item.name], default)
         return create_model(f"{name}_table", __config__=ConfigDict(extra="forbid", frozen=True), **extra)
     raise TypeError(f"the settings of channel {name} are neither a pydantic model nor a dataclass")
 
@@ -35,7 +40,10 @@ def is_enabled(name: str, table: Mapping[str, Any] | None) -> bool:
     """A channel is on when its table is there and does not say otherwise; the page is on without one."""
     if table is None:
         return name in ON_BY_DEFAULT
-    return bool(table.get("enabled", True))
+    try:
+        return _FLAG.validate_python(table.get("enabled", True))
+    except ValidationError:
+        return True  # the check of the table says what is wrong
 
 
 def plain(model: BaseModel) -> dict[str, Any]:

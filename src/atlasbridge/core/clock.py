@@ -73,3 +73,20 @@ def _parse_second(text: str) -> int:
     import calendar  # slow to import, and sessions never need it
 
     return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
+
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+
+
+def parse_duration(text: str, bare_s: float = 1.0) -> float | None:
+    """Seconds: "90", "90s", "30m", "1h30m", "7d"; None when it is no duration.  `bare_s`: what a number without a unit
+    counts in.  Every duration that a person writes (options, settings, chats) is read here."""
+    import re  # a session that is given no duration does without
+
+    said = text.strip().lower()
+    if re.fullmatch(r"[0-9]{1,15}(?:\.[0-9]+)?", said):
+        return float(said) * bare_s
+    parts = re.findall(r"([0-9]{1,15}(?:\.[0-9]+)?)\s?(ms|[smhdw])\s?", said)
+    if not parts or not re.fullmatch(r"(?:[0-9]{1,15}(?:\.[0-9]+)?\s?(?:ms|[smhdw])\s?)+", said):
+        return None
+    return sum(float(count) * _UNITS[unit] for count, unit in parts)

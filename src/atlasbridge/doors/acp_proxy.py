@@ -19,9 +19,10 @@ from atlasbridge.core.home import Home
 from atlasbridge.core.values import mutable
 from atlasbridge.doors.door import Door
 from atlasbridge.doors.origin import Origin
-from atlasbridge.doors.permission import Permission, read_message, read_permission
+from atlasbridge.doors.permission import Permission, canceled_key, read_message, read_permission
 
 ASKS = b"session/request_permission"
+CANCELS = b"cancel_request"
 FORWARDED = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGINT") if hasattr(signal, name))
 
 OpenDoor = Callable[[Origin], Door]
@@ -62,6 +63,8 @@ class AcpProxy:
 
     def from_agent(self, line: bytes) -> None:
         """A line that the agent wrote: it passes, and a permission is asked at the desk as well."""
+        if CANCELS in line:
+            self._take_back(canceled_key(line))
         permission = read_permission(line) if ASKS in line else None
         if permission is None:
             self._to_editor.write(line)
@@ -76,6 +79,13 @@ class AcpProxy:
         asking = threading.Thread(target=self._ask, args=(permission, door), name="permission", daemon=True)
         self._asking = [*(other for other in self._asking if other.is_alive()), asking]
         asking.start()
+
+    def _take_back(self, key: str) -> None:
+        """The agent does not want to know any more: nobody needs to answer it here either."""
+        with self._lock:
+            pending = self._pending.pop(key, None)
+        if pending is not None:
+            pending.door.withdraw()
 
     def from_editor(self, line: bytes) -> None:
         """A line that the editor wrote: it passes, unless it answers what the desk has answered."""

@@ -60,6 +60,15 @@ def read_permission(line: bytes) -> Permission | None:
     return Permission(json.dumps(message["id"]), tuple(option for option, _, _ in options), prompt)
 
 
+def canceled_key(line: bytes) -> str:
+    """The key of the request that its sender takes back with this line; "" when it is no such line."""
+    message = read_message(line)
+    if not isinstance(message, dict) or message.get("method") != "$/cancel_request" or "id" in message:
+        return ""
+    params = message.get("params")
+    return json.dumps(params["requestId"]) if isinstance(params, dict) and "requestId" in params else ""
+
+
 def _prompt(params: Mapping[str, Any], options: list[tuple[str, str, str]]) -> Prompt:
     call = params.get("toolCall") or {}
     title = str(call.get("title") or call.get("kind") or "The agent asks for a permission")

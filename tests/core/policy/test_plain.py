@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.shell_batch import parse_all
 
-from atlasbridge.core.policy.plain import plain_tree
+from atlasbridge.core.policy.shell import plain_tree
 from atlasbridge.core.routing.shell_parser import ShellParser
 
 WORDS = st.text("abcxyzAZ019_./:@%+,-=", min_size=1, max_size=12)

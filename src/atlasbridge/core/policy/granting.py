@@ -6,14 +6,13 @@ program do something else.
 
 from __future__ import annotations
 
-from atlasbridge.core.policy.forms import Parser
 from atlasbridge.core.policy.grant import Grant, GrantShape
 from atlasbridge.core.policy.judge import doubt_subject, judge
 from atlasbridge.core.policy.pattern import REST, WILDCARD, Shape
 from atlasbridge.core.policy.places import plain_host
 from atlasbridge.core.policy.programs import SHELLS, program_of
 from atlasbridge.core.policy.rule import Case, Policy, Say
-from atlasbridge.core.policy.script import read_script
+from atlasbridge.core.policy.shell import Parser, read_script
 from atlasbridge.core.prompt.subject import Subject, SubjectKind
 from atlasbridge.core.values import replace
 
@@ -52,8 +51,7 @@ def _target(case: Case) -> str:
 
 
 def _shape_of_command(case: Case, subject: Subject, parse: Parser) -> GrantShape | str:
-    tree = parse(subject.text)
-    script = read_script(tree) if tree is not None else None
+    script = read_script(subject.text, parse)
     if script is None:
         return "it cannot be parsed as a command of a shell"
     if script.doubts:

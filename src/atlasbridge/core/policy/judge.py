@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from unicodedata import category
 
 from atlasbridge.core.patterns import lazy
-from atlasbridge.core.policy.forms import Forms, Parser
+from atlasbridge.core.policy.forms import Forms
 from atlasbridge.core.policy.grant import PREFIX
 from atlasbridge.core.policy.pattern import match_exactly, match_loosely, match_word
 from atlasbridge.core.policy.places import absolute, any_hosts, in_folder, is_file, is_host, plain_host
 from atlasbridge.core.policy.programs import SHELLS, dangerous_places, program_of, reads_elsewhere, unwrap
 from atlasbridge.core.policy.rule import Case, Policy, PolicyRule, Say, Verdict
-from atlasbridge.core.policy.script import SimpleCommand, read_script
+from atlasbridge.core.policy.shell import Parser, read_script
 from atlasbridge.core.prompt.subject import Subject, SubjectKind
 
 LONGEST = 16_384  # of a command that may be allowed without a person
@@ -224,10 +224,9 @@ class _Permission:
     def _refuse_script(self, text: str, depth: int, *, moved: bool) -> str:
         if depth > _DEPTH:
             return "shells within shells"
-        tree = self._parse(text)
-        if tree is None:
+        script = read_script(text, self._parse)
+        if script is None:
             return "it cannot be parsed as a command of a shell"
-        script = read_script(tree)
         if script.doubts:
             return f"it is not certain what would run: {script.doubts[0]}"
         for command in script.commands:
@@ -316,6 +315,3 @@ def doubt_characters(text: str) -> str:
 
 def _ask(reason: str, steps: tuple[str, ...] = ()) -> Verdict:
     return Verdict(Say.ASK, "", reason, steps=steps)
-
-
-__all__ = ["SimpleCommand", "conditions_hold", "doubt_subject", "judge"]

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from atlasbridge.core.policy.forms import Parser
 from atlasbridge.core.policy.granting import decide_shape
 from atlasbridge.core.policy.pattern import REST, Shape, has_wildcard
 from atlasbridge.core.policy.rule import Case, Say
-from atlasbridge.core.policy.script import read_script
+from atlasbridge.core.policy.shell import Parser, read_script
 from atlasbridge.core.policy.suggest import is_destructive, quoted
 from atlasbridge.core.prompt.subject import Subject, SubjectKind, SubjectSource
 from atlasbridge.core.values import frozen
@@ -48,8 +47,8 @@ def _migrate(old: StandingAnswer, number: int, parse: Parser) -> Migrated:
     shape = decide_shape(Case(subject, old.tool), parse)
     if isinstance(shape, str):
         return Migrated(old, why=f"its question is no command that a rule can hold: {shape}")
-    tree = parse(old.question)
-    commands = [item.words for item in read_script(tree).commands] if tree is not None else []
+    script = read_script(old.question, parse)
+    commands = [item.words for item in script.commands] if script is not None else []
     if any(has_wildcard(word) for words in commands for word in words):
         return Migrated(old, why="its words hold a *, which means something else in a rule")
     if verdict is Say.ALLOW and any(is_destructive(Shape((*words, REST))) for words in commands):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from atlasbridge.core.policy.forms import Parser
 from atlasbridge.core.policy.grant import GrantShape
 from atlasbridge.core.policy.granting import decide_shape
 from atlasbridge.core.policy.judge import judge
 from atlasbridge.core.policy.pattern import Shape
 from atlasbridge.core.policy.programs import DESTRUCTIVE, SHELLS, program_of
 from atlasbridge.core.policy.rule import Case, Policy
+from atlasbridge.core.policy.shell import Parser
 from atlasbridge.core.values import frozen
 
 LEAST = 2

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Final
 
-from atlasbridge.core.policy.plain import plain_tree
+from atlasbridge.core.policy.shell import plain_tree
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,391 @@
+"""A command line as a shell reads it, for `allow`: simple commands with literal words, and every doubt about the rest.
+
+The tree is shfmt's, and shfmt is not the shell that will run the command: whatever bash, dash, zsh and busybox might
+read in another way is a doubt, and a doubt means that a person is asked.  `deny` reads the same tree more generously,
+in `forms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from atlasbridge.core.patterns import lazy
+from atlasbridge.core.values import frozen
+
+Node = Mapping[str, Any]  # one node of the tree, as shfmt writes it
+Parser = Callable[[str], Node | None]  # shfmt's tree of a command; None where it cannot be parsed
+
+_ESCAPES = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ANSI = lazy(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|0?[0-7]{1,3}|c.|.)", 16)  # 16: DOTALL
+_DOUBTFUL = {
+    "*": "a file pattern",
+    "?": "a file pattern",
+    "[": "a file pattern",
+    "{": "a brace",
+    "}": "a brace",
+    "!": "a history mark",
+}
+_AFTER_DOLLAR = ("", " ", "\t", "|", ")")  # zsh expands `$=x`, `$+x`, `$^x` and `$~x`; every shell `$(`, `${` and `$'`
+_CONTINUED = lazy(r"\\\n")
+# A continuation that all shells read alike stands between two words: a blank before it, a word or an operator after it.
+_BETWEEN_WORDS = lazy(r"(?<!\\)[ \t]\\\n[ \t]*[^\s#\\]")
+_OTHER_PARTS = {
+    "ParamExp": "a variable",
+    "CmdSubst": "a command substitution",
+    "ArithmExp": "arithmetic",
+    "ProcSubst": "a process substitution",
+    "ExtGlob": "a file pattern",
+}
+
+
+@frozen
+class Word:
+    """A word is literal when every shell that a tool may use takes it as the same characters, whatever the environment
+    or the folder holds.  `doubt` says why the text is not certain, "" when it is; `source`: what was written."""
+
+    text: str
+    doubt: str = ""
+    source: str = ""
+
+
+def read_word(node: Node) -> Word:
+    parts = node.get("Parts") or ()
+    pieces = [_read_part(part) for part in parts]
+    doubt = next((doubt for _, doubt in pieces if doubt), "") or _dollar_doubt(parts)
+    return Word("".join(text for text, _ in pieces), doubt, "".join(map(_source, parts)) if doubt else "")
+
+
+def _read_part(part: Node) -> tuple[str, str]:
+    match part.get("Type"):
+        case "Lit":
+            return read_bare(str(part.get("Value", "")))
+        case "SglQuoted" if not part.get("Dollar"):
+            return str(part.get("Value", "")), ""
+        case "SglQuoted":
+            return decode_ansi(str(part.get("Value", ""))), "an escaped string"
+        case "DblQuoted":
+            return _read_double(part)
+        case other:
+            return "", _OTHER_PARTS.get(str(other), "something that is not a plain word")
+
+
+def _read_double(part: Node) -> tuple[str, str]:
+    texts, doubt = [], "a translated string" if part.get("Dollar") else ""
+    inside = part.get("Parts") or ()
+    for inner in inside:
+        if inner.get("Type") == "Lit":
+            texts.append(unescape_double(str(inner.get("Value", ""))))
+        else:
+            doubt = doubt or _OTHER_PARTS.get(str(inner.get("Type")), "something that is not a plain word")
+    return "".join(texts), doubt or _dollar_doubt(inside)
+
+
+def _dollar_doubt(parts: Sequence[Node]) -> str:
+    """shfmt leaves a dollar that begins nothing as a literal of its own; a shell may see something begin there."""
+    for number, part in enumerate(parts):
+        value = str(part.get("Value", "")) if part.get("Type") == "Lit" else ""
+        if value.replace("\\\\", "").replace("\\$", "").count("$") == 0:
+            continue
+        following = parts[number + 1] if number + 1 < len(parts) else None
+        after = str(following.get("Value", "")) if following is not None and following.get("Type") == "Lit" else ""
+        alone = value == "$" and (following is None or after[:1] in _AFTER_DOLLAR[1:])
+        if not alone:
+            return "a dollar that some shells expand"
+    return ""
+
+
+def _source(part: Node) -> str:
+    """About what was written there, for a sentence that names the doubt."""
+    value = str(part.get("Value", ""))
+    match part.get("Type"):
+        case "Lit":
+            return value
+        case "SglQuoted":
+            return f"{'$' if part.get('Dollar') else ''}'{value}'"
+        case "DblQuoted":
+            return f'"{"".join(map(_source, part.get("Parts") or ()))}"'
+        case "ParamExp":
+            name = str((part.get("Param") or {}).get("Value", ""))
+            return f"${name}" if part.get("Short") else f"${{{name}}}"
+        case "CmdSubst":
+            return "$(…)"
+        case "ArithmExp":
+            return "$((…))"
+        case "ProcSubst":
+            return "<(…)"
+        case _:
+            return "…"
+
+
+def read_bare(source: str) -> tuple[str, str]:
+    """Text outside quotes: backslashes go, and what a shell may expand is a doubt."""
+    out, doubt, index = [], "", 0
+    while index < len(source):
+        char = source[index]
+        if char == "\\":
+            following = source[index + 1 : index + 2]
+            doubt = doubt or ("" if following else "a backslash at the very end")  # bash keeps it
+            out.append("" if following == "\n" else following or "\\")
+            index += 2
+            continue
+        doubt = doubt or _DOUBTFUL.get(char, "") or _position_doubt(source, index)
+        out.append(char)
+        index += 1
+    return "".join(out), doubt
+
+
+def _position_doubt(source: str, index: int) -> str:
+    """At the start of a bare part: zsh expands there even behind an empty pair of quotes."""
+    if source[index] == "~" and source[index - 1 : index] in ("", "=", ":"):
+        return "a home folder"
+    if index == 0 and source[0] in "=%":
+        return "a word that some shells expand"
+    return ""
+
+
+def unescape_double(source: str) -> str:
+    """Inside double quotes a backslash counts before five characters only."""
+    out, index = [], 0
+    while index < len(source):
+        following = source[index + 1 : index + 2]
+        if source[index] == "\\" and following and following in '$`"\\\n':
+            out.append("" if following == "\n" else following)
+            index += 2
+        else:
+            out.append(source[index])
+            index += 1
+    return "".join(out)
+
+
+def decode_ansi(source: str) -> str:
+    """What $'…' and `printf` make of their escapes."""
+
+    def one(found: Any) -> str:
+        code = str(found.group(1))
+        if code[0] in "xuU" and len(code) > 1:
+            number = int(code[1:], 16)
+            return chr(number) if number < 0x110000 else ""
+        if code[0] in "01234567":
+            return chr(int(code, 8) & 0xFF)
+        if code[0] == "c" and len(code) > 1:
+            return chr(ord(code[1]) & 0x1F)
+        return _ESCAPES.get(code, code)
+
+    return _ANSI.sub(one, source)
+
+
+_JOINS = frozenset({"&&", "||", "|"})
+_STATEMENT_KEYS = frozenset({"Pos", "End", "Cmd", "Negated", "Redirs", "Position", "Semicolon"})
+_UNDERSTOOD = {
+    "FuncDecl": "a function is defined",
+    "ForClause": "a loop sets a variable",
+    "WhileClause": "a loop",
+    "CaseClause": "a case",
+    "DeclClause": "a variable is declared",
+    "LetClause": "arithmetic",
+    "ArithmCmd": "arithmetic",
+    "TestClause": "an extended test",
+    "CoprocClause": "a coprocess",
+    "TimeClause": "time, which behind a pipe is another program",
+}
+
+
+@frozen
+class SimpleCommand:
+    words: tuple[str, ...]
+    moved: bool = False  # a `cd` may have come before it: its folder is not known
+
+
+@frozen
+class Script:
+    commands: tuple[SimpleCommand, ...]
+    doubts: tuple[str, ...] = ()
+
+
+_MOVERS = frozenset({"cd", "pushd", "popd", "chdir"})
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.commands: list[SimpleCommand] = []
+        self.doubts: list[str] = []
+        self.moved = False
+
+    def statements(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self.statement(node)
+
+    def statement(self, node: Node) -> None:
+        if node.get("Background") or node.get("Disown"):
+            self.doubts.append("something runs in the background")
+        strange = sorted(set(node) - _STATEMENT_KEYS - {"Background", "Disown", "Comments"})
+        if strange:
+            self.doubts.append(f"a statement of an unknown kind ({', '.join(strange)})")
+        for redirect in node.get("Redirs") or ():
+            self.redirect(redirect)
+        command = node.get("Cmd")
+        if command is None:
+            self.doubts.append("a statement without a command")
+        else:
+            self.command(command)
+
+    def command(self, node: Node) -> None:
+        match node.get("Type"):
+            case "CallExpr":
+                self.call(node)
+            case "BinaryCmd":
+                if node.get("Op") not in _JOINS:
+                    self.doubts.append(f"commands joined with {node.get('Op')}")
+                self.statement(node["X"])
+                self.statement(node["Y"])
+            case "Block" | "Subshell":
+                self.statements(node.get("Stmts") or ())
+            case "IfClause":
+                self.condition(node)
+            case other:
+                self.doubts.append(_UNDERSTOOD.get(str(other), f"a construct of the shell ({other})"))
+
+    def condition(self, node: Node) -> None:
+        for name in ("Cond", "Then"):
+            self.statements(node.get(name) or ())
+        if node.get("Else"):
+            self.condition(node["Else"])
+
+    def call(self, node: Node) -> None:
+        if node.get("Assigns"):
+            self.doubts.append("a variable is set before the command")
+        words = [read_word(word) for word in node.get("Args") or ()]
+        self.doubts += [describe_doubt(word) for word in words if word.doubt]
+        if not words:
+            self.doubts.append("no command")
+            return
+        self.commands.append(SimpleCommand(tuple(word.text for word in words), self.moved))
+        self.moved = self.moved or any(word.text.rsplit("/")[-1] in _MOVERS for word in words)
+
+    def redirect(self, node: Node) -> None:
+        """Only what can neither write nor read a file: another number, or the device that keeps nothing."""
+        word = read_word(node.get("Word") or {})
+        operator = str(node.get("Op", ""))
+        number = str((node.get("N") or {}).get("Value", ""))
+        if number not in ("", "0", "1", "2"):  # `{fd}>` and `10>` are words for some shells
+            self.doubts.append(f"a redirection of {number}")
+        harmless = operator in (">&", "<&") and word.text in ("0", "1", "2")
+        empty = operator in (">", ">>", "<", "&>", "&>>", ">|") and word.text == "/dev/null"
+        if word.doubt or node.get("Hdoc") or not (harmless or (empty and operator != "&>" and operator != "&>>")):
+            self.doubts.append(f"a redirection ({operator} {word.text or '…'})")
+
+
+def describe_doubt(word: Word) -> str:
+    return f"{word.doubt} in `{word.source}`" if word.source else word.doubt
+
+
+def read_script(text: str, parse: Parser) -> Script | None:
+    """None where it cannot be parsed."""
+    tree = parse(text)
+    if tree is None:
+        return None
+    reader = _Reader()
+    if has_comment(tree):
+        reader.doubts.append("a comment, which not every shell ends where another does")
+    if len(_CONTINUED.findall(text)) != len(_BETWEEN_WORDS.findall(text)):
+        reader.doubts.append("a line that is continued within a word")
+    reader.statements(tree.get("Stmts") or ())
+    if not reader.commands and not reader.doubts:
+        reader.doubts.append("no command")
+    return Script(tuple(reader.commands), tuple(dict.fromkeys(reader.doubts)))
+
+
+def nodes(tree: object) -> Iterable[Node]:
+    """Every node of a tree, in reading order."""
+    stack = [tree]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            yield item
+            stack.extend(reversed(list(item.values())))
+        elif isinstance(item, list):
+            stack.extend(reversed(item))
+
+
+def has_comment(tree: object) -> bool:
+    return any(name == "Comments" or name.endswith("Last") for node in nodes(tree) for name in node)
+
+
+# Commands of plain words need no parser: letters, digits, quotes without secrets, one blank between, joined by `&&`,
+# `||`, `|` and `;`.  Most commands are like that, and a verdict about them costs no process.  The tree is the very one
+# that shfmt would give.
+
+_Tree = dict[str, Any]
+
+_LINE = lazy(
+    r"(?:[A-Za-z0-9_./:@%+,=-]|'[ -&(-~]*'|\"[ !#%-\[\]-_a-~]*\")+;?"  # a word: bare, 'as it is' or "with no $ ` \"
+    r"(?: (?:(?:[A-Za-z0-9_./:@%+,=-]|'[ -&(-~]*'|\"[ !#%-\[\]-_a-~]*\")+;?|&&|\|\|?|2>&1|2?>/dev/null))*"
+)
+_TOKEN = lazy(r"2>&1|2?>/dev/null|(?:[A-Za-z0-9_./:@%+,=-]|'[^']*'|\"[^\"]*\")+|;|&&|\|\|?")
+_PART = lazy(r"'([^']*)'|\"([^\"]*)\"|([^'\"]+)")
+_FIRST = lazy(r"[A-Za-z0-9_./:@%+,-]+")
+_ENDS = ("&&", "||", "|", ";")
+_REDIRECTS = {
+    "2>&1": {"Op": ">&", "N": {"Value": "2"}, "Word": {"Parts": [{"Type": "Lit", "Value": "1"}]}},
+    ">/dev/null": {"Op": ">", "Word": {"Parts": [{"Type": "Lit", "Value": "/dev/null"}]}},
+    "2>/dev/null": {"Op": ">", "N": {"Value": "2"}, "Word": {"Parts": [{"Type": "Lit", "Value": "/dev/null"}]}},
+}
+_RESERVED = frozenset(
+    {
+        *("if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select", "in"),
+        *("function", "time", "coproc", "let", "declare", "typeset", "export", "readonly", "local", "nameref"),
+        *("foreach", "repeat", "end", "@test"),
+    }
+)
+
+
+def plain_tree(text: str) -> _Tree | None:
+    """The tree of a line of plain commands; None where only a parser can tell."""
+    if not _LINE.fullmatch(text):
+        return None
+    statements: list[_Tree] = []
+    lists: _Tree | None = None  # what `&&` and `||` have joined so far
+    piped: _Tree | None = None  # what `|` has joined so far
+    operator, words, redirects = ";", list[str](), list[_Tree]()
+    for token in [*_TOKEN.findall(text), ";"]:
+        if token in _REDIRECTS:
+            redirects.append(_REDIRECTS[token])
+        elif token not in _ENDS:
+            if redirects:
+                return None  # words after a redirection: rare
+            words.append(token)
+        else:
+            if not words or not _FIRST.fullmatch(words[0]) or words[0] in _RESERVED:
+                return None
+            piped = _joined("|", piped, _call(words, redirects))
+            words, redirects = [], []
+            if token == "|":
+                continue
+            lists, piped, operator = _joined(operator, lists, piped), None, token
+            if token == ";":
+                statements.append(lists)
+                lists = None
+    return {"Type": "File", "Stmts": statements}
+
+
+def _joined(operator: str, left: _Tree | None, right: _Tree) -> _Tree:
+    return right if left is None else {"Cmd": {"Type": "BinaryCmd", "Op": operator, "X": left, "Y": right}}
+
+
+def _call(words: list[str], redirects: list[_Tree]) -> _Tree:
+    call = {"Cmd": {"Type": "CallExpr", "Args": [{"Parts": _parts(word)} for word in words]}}
+    return {**call, "Redirs": list(redirects)} if redirects else call
+
+
+def _parts(word: str) -> list[_Tree]:
+    return [_part(found) for found in _PART.finditer(word)]
+
+
+def _part(found: Any) -> _Tree:
+    single, double, bare = found.groups()
+    if bare is not None:
+        return {"Type": "Lit", "Value": bare}
+    if single is not None:
+        return {"Type": "SglQuoted", "Value": single} if single else {"Type": "SglQuoted"}
+    return {"Type": "DblQuoted", "Parts": [{"Type": "Lit", "Value": double}]} if double else {"Type": "DblQuoted"}
