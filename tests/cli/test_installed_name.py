@@ -16,7 +16,8 @@ from atlasbridge.cli.doctor_checks import check_name
 from atlasbridge.core import distribution
 
 ROOT = Path(__file__).resolve().parents[2]
-EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"])
+NEEDS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+EXTRAS = {name for name, needs in NEEDS.items() if needs}
 INSTALLS = re.compile(r"(?:pipx|pip|uv tool) (?:un)?install (?:--[\w-]+ )*(['\"]?)([^\s'\"`]+)\1")
 
 
