@@ -52,6 +52,7 @@ def _use_a_quick_folder(config: pytest.Config) -> None:
     os.chmod(root, 0o711)  # some tests do without root's rights, and have to reach their home
     config.add_cleanup(lambda: shutil.rmtree(root, ignore_errors=True))
     os.environ["TMPDIR"] = tempfile.tempdir = root
+    config.option.basetemp = config.option.basetemp or f"{root}/t"  # short, for sockets in it
 
 
 def _is_fit(folder: Path) -> bool:
