@@ -176,14 +176,14 @@ def run_session(plan: Plan) -> Ending:
         return run_console_session(plan)
     from atlasbridge.core.client.client import Client
     from atlasbridge.core.host.launch import launch
-    from atlasbridge.core.host.zygote.bring_up import start_zygote
+    from atlasbridge.core.host.zygote.fork_server import start_fork_server
     from atlasbridge.core.tty import Ending
 
     prepared = prepare_session(plan)
     client = Client(launch(plan, *prepared))
     refused = client.await_start()
     if refused is None and prepared.settings.zygote:
-        start_zygote(prepared.home, os.environ)  # for the sessions after this one
+        start_fork_server(prepared.home, os.environ)  # for the sessions after this one
     if refused is not None or plan.detach:
         client.close()
         return refused or Ending(0)

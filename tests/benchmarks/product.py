@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,23 @@ ATLAS = str(Path(sys.executable).parent / "atlasbridge")
 
 
 class Product:
-    """`with Product() as product`: a hub in a fresh home, ended with all its sessions."""
+    """`with Product() as product`: a hub in a fresh home, ended with all its sessions.
+
+    `warm`: one session has run already, and a zygote waits for the next."""
+
+    def __init__(self, warm: bool = True, environ: Mapping[str, str] | None = None) -> None:
+        self._warm = warm
+        self._environ = environ or {}
 
     def __enter__(self) -> Product:
         self.folder = Path(tempfile.mkdtemp(prefix="ab"))
         self.home = self.folder / "h"
         self.env = {**os.environ, "ATLASBRIDGE_HOME": str(self.home), "TERM": "xterm-256color"}
+        self.env |= self._environ
         self.call("hub", "start")
-        self.call("run", "true")  # the plain way, which brings a zygote up for those that are measured
-        wait(lambda: zygotes(self.home))
+        if self._warm:
+            self.call("run", "true")  # the plain way, which brings a zygote up for those that are measured
+            wait(lambda: zygotes(self.home))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -55,8 +63,22 @@ class Product:
         """The process of the one session; 0 before there is one."""
         return next(iter(host_pids(self.home)), 0)
 
+    def beside_the_hub(self) -> list[int]:
+        """Every process of ours in this home but the hub: clients, hosts, what stands by for the next session."""
+        mark, ours, hub = f"ATLASBRIDGE_HOME={self.home}".encode(), os.path.realpath(sys.executable), self.hub_pid()
+        return [
+            pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if pid != hub and _is(pid, ours, mark)
+        ]
+
     def hub_pid(self) -> int:
         return int(json.loads(self.call("hub", "status", "--json"))["pid"])
+
+
+def _is(pid: int, program: str, mark: bytes) -> bool:
+    try:
+        return os.readlink(f"/proc/{pid}/exe") == program and mark in Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False  # it has ended meanwhile
 
 
 def wait(condition: Callable[[], Any], limit_s: float = 30.0) -> Any:

@@ -16,7 +16,7 @@ NEEDS_UNIX = {
     *("adapters.own_child", "adapters.pty", "adapters.stagehand", "adapters.claude_code", "adapters.openai_cli"),
     *("cli.approvals_watch", "cli.full_screen", "cli.looking_on", "cli.zygote"),
     *("core.client.client", "core.client.raw_mode", "core.host.bare", "core.host.host"),
-    *(f"core.host.zygote.{name}" for name in ("dress", "nursery", "takeover", "trial")),
+    "core.host.zygote.fork_server",
     "lab.record",
     *("os.tty.attributes", "os.tty.linux", "os.tty.macos", "os.tty.posix"),
     *(f"core.host.terminal.{name}" for name in ("attachment", "caller", "door", "keyboard", "relay", "seat")),

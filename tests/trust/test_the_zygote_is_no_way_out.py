@@ -18,7 +18,7 @@ from tests.support.terminal import ATLASBRIDGE
 from tests.support.waiting import wait_for, written
 from tests.support.zygotes import SWITCH, environ_with_zygote, parent_of, start_zygote, zygotes
 
-from atlasbridge.core.host.zygote import takeover
+from atlasbridge.core.host.zygote import fork_server
 from atlasbridge.core.kin import HOST_NAME, Process, is_inside
 from atlasbridge.core.peer import Peer
 
@@ -35,10 +35,10 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 # A client that does not keep to the rules: it hides that it is inside a session.
 ASKS = """
 import os, sys
-from atlasbridge.core.client.host_request import ask_zygote
+from atlasbridge.core.host.zygote.spawn_request import request_host
 os.environ.pop("ATLASBRIDGE_SESSION", None)
 os.environ["ATLASBRIDGE_HOME"] = sys.argv[1]
-got = ask_zygote(["--no-hub", "--detach", "--", "touch", sys.argv[2]], os.environ)
+got = request_host(["--no-hub", "--detach", "--", "touch", sys.argv[2]], os.environ)
 open(sys.argv[3], "w").write("refused" if got is None else "obeyed")
 if got is not None:
     while got.recv(1000): pass
@@ -46,8 +46,8 @@ if got is not None:
 # A zygote that a tool has put in the place of the person's.
 POSES = """
 import os, socket, sys
-from atlasbridge.core.host.zygote.surroundings import address, read_surroundings
-path = address(sys.argv[1], read_surroundings(os.environ))
+from atlasbridge.core.host.zygote.environment_fingerprint import read_fingerprint, server_address
+path = server_address(sys.argv[1], read_fingerprint(os.environ))
 if os.path.exists(path): os.unlink(path)
 os.makedirs(os.path.dirname(path), exist_ok=True)
 door = socket.socket(socket.AF_UNIX); door.bind(path); door.listen()
@@ -118,17 +118,17 @@ def test_nobody_hands_a_session_to_a_zygote_of_a_tools(home: Path, tmp_path: Pat
 def test_another_user_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        monkeypatch.setattr(takeover, "read_peer", lambda link: Peer(os.getpid(), os.getuid() + 1))
-        with pytest.raises(takeover.NotForUs, match="another user"):
-            takeover.refuse_strangers(ours)
+        monkeypatch.setattr(fork_server, "read_peer", lambda link: Peer(os.getpid(), os.getuid() + 1))
+        with pytest.raises(fork_server.Refused, match="another user"):
+            fork_server.check_client(ours)
 
 
 def test_who_cannot_be_traced_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        monkeypatch.setattr(takeover, "read_peer", lambda link: Peer(0, os.getuid()))
-        with pytest.raises(takeover.NotForUs, match="traced"):
-            takeover.refuse_strangers(ours)
+        monkeypatch.setattr(fork_server, "read_peer", lambda link: Peer(0, os.getuid()))
+        with pytest.raises(fork_server.Refused, match="traced"):
+            fork_server.check_client(ours)
 
 
 def test_a_line_is_inside_by_its_host_or_by_its_mark() -> None:

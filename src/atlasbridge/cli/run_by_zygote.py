@@ -1,14 +1,13 @@
-"""`atlasbridge run`, where a zygote has a host for it: hand the words over, lend the terminal, exit as the tool did.
+"""`atlasbridge run` with a host of the fork server: send the command line, lend the terminal, exit as the tool did.
 
-Knows nothing of the command line: the host reads it.  Without a zygote everything is `run`'s.  Lighter than that,
-because a tool waits for it.
+The host reads the command line.  Without a fork server, `run` does everything.  Imports less than `run`: a tool waits.
 """
 
 from __future__ import annotations
 
 import os
 
-from atlasbridge.core.client.host_request import ask_zygote
+from atlasbridge.core.host.zygote.spawn_request import request_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def main(words: Sequence[str]) -> int:
-    connection = ask_zygote(words, os.environ)
+    connection = request_host(words, os.environ)
     if connection is not None:
-        return _run_in_zygotes_host(connection)
+        return _run_in_forked_host(connection)
     from atlasbridge.cli import run
 
     return run.main(words)
 
 
-def _run_in_zygotes_host(connection: socket.socket) -> int:
-    """The host reads the command line and says what is wrong with it; we lend it the terminal, as ever."""
+def _run_in_forked_host(connection: socket.socket) -> int:
+    """The host also says what is wrong with the command line."""
     from atlasbridge.core.client.client import Client
 
     client = Client(connection)

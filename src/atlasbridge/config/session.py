@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from atlasbridge import __version__
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
-from atlasbridge.core.host.zygote.surroundings import SWITCH
+from atlasbridge.core.host.zygote.environment_fingerprint import SWITCH
 from atlasbridge.core.kin import MARK
 from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.values import frozen

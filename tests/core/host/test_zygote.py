@@ -1,4 +1,4 @@
-"""The zygote's parts by themselves: what a letter says, whose surroundings are the same, when a zygote ends."""
+"""The zygote's parts by themselves: what a request says, which fingerprints are equal, when a fork server ends."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ from atlasbridge.core import wire
 from atlasbridge.core.clock import SystemClock
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.logbook import Logbook
-from atlasbridge.core.host.zygote import bring_up, takeover
-from atlasbridge.core.host.zygote import surroundings as surroundings_module
-from atlasbridge.core.host.zygote.letter import CWD, read_letter, whole_length, write_letter
-from atlasbridge.core.host.zygote.nursery import Nursery, claim
-from atlasbridge.core.host.zygote.sharing import held_by
-from atlasbridge.core.host.zygote.surroundings import address, interpreter_environ, read_surroundings, wants_zygote
-from atlasbridge.core.host.zygote.takeover import await_go
+from atlasbridge.core.host.zygote import environment_fingerprint, fork_server
+from atlasbridge.core.host.zygote.environment_fingerprint import (
+    interpreter_environ,
+    read_fingerprint,
+    server_address,
+    wants_zygote,
+)
+from atlasbridge.core.host.zygote.fork_server import ForkServer, Serving, claim
+from atlasbridge.core.host.zygote.spawn_request import CWD, encode_request, parse_request, request_length
 from atlasbridge.core.peer import Peer, read_peer
 
 WORDS = st.binary(min_size=0, max_size=30).filter(lambda word: b"\0" not in word)
@@ -37,27 +39,27 @@ NAMES = WORDS.filter(lambda name: name and b"=" not in name)
 
 
 @given(st.lists(WORDS, min_size=1, max_size=5), st.dictionaries(NAMES, WORDS, max_size=5), st.integers(0, 0o777))
-def test_a_letter_is_read_as_it_was_written(words: list[bytes], environ: dict[bytes, bytes], umask: int) -> None:
+def test_a_request_is_read_as_it_was_written(words: list[bytes], environ: dict[bytes, bytes], umask: int) -> None:
     told = [os.fsdecode(word) for word in words]
-    letter = write_letter(b"here\nand there", umask, [CWD, "0", "17"], told, environ)
-    assert whole_length(letter) == len(letter)
-    read = read_letter(letter)
-    assert (read.surroundings, read.umask, read.fds) == (b"here\nand there", umask, (CWD, "0", "17"))
+    request = encode_request(b"here\nand there", umask, [CWD, "0", "17"], told, environ)
+    assert request_length(request) == len(request)
+    read = parse_request(request)
+    assert (read.fingerprint, read.umask, read.fds) == (b"here\nand there", umask, (CWD, "0", "17"))
     assert (list(read.words), read.environ) == (words, environ)
 
 
 @given(st.binary(max_size=200))
-def test_anything_else_is_no_letter_and_does_no_harm(data: bytes) -> None:
+def test_anything_else_is_no_request_and_does_no_harm(data: bytes) -> None:
     try:
-        length = whole_length(data)
-        read_letter(data.ljust(length, b"\0"))
+        length = request_length(data)
+        parse_request(data.ljust(length, b"\0"))
     except (ValueError, UnicodeDecodeError):
         pass
 
 
-def test_surroundings_are_the_same_for_a_child_and_name_what_differs() -> None:
-    own = read_surroundings(os.environ)
-    code = "import os, sys; from atlasbridge.core.host.zygote.surroundings import read_surroundings as read\n"
+def test_fingerprint_are_the_same_for_a_child_and_name_what_differs() -> None:
+    own = read_fingerprint(os.environ)
+    code = "import os, sys; from atlasbridge.core.host.zygote.environment_fingerprint import read_fingerprint as read\n"
     code += "sys.stdout.buffer.write(read(os.environ))"
 
     def of(*before: str, **environ: str) -> bytes:
@@ -79,18 +81,18 @@ def test_surroundings_are_the_same_for_a_child_and_name_what_differs() -> None:
         of(PYTHONHASHSEED="1"),
     ):
         assert other != usual
-        assert address("/home", other) != address("/home", usual)
+        assert server_address("/home", other) != server_address("/home", usual)
 
 
 def test_another_version_has_another_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(surroundings_module, "_is_unusual", lambda: False)
-    before = read_surroundings(os.environ)
-    monkeypatch.setattr(surroundings_module, "__version__", "99.0")
-    assert address("/home", read_surroundings(os.environ)) != address("/home", before)
+    monkeypatch.setattr(environment_fingerprint, "_has_options", lambda: False)
+    before = read_fingerprint(os.environ)
+    monkeypatch.setattr(environment_fingerprint, "__version__", "99.0")
+    assert server_address("/home", read_fingerprint(os.environ)) != server_address("/home", before)
 
 
 def test_an_interpreter_with_options_of_its_own_has_no_zygote() -> None:
-    code = "import os; from atlasbridge.core.host.zygote.surroundings import read_surroundings as read\n"
+    code = "import os; from atlasbridge.core.host.zygote.environment_fingerprint import read_fingerprint as read\n"
     code += "print(read(os.environ))"
     for option in ("-O", "-Xdev", "-Werror"):
         done = subprocess.run([sys.executable, option, "-c", code], capture_output=True, text=True, check=True)
@@ -112,31 +114,13 @@ def test_a_zygote_gets_no_secret() -> None:
     assert interpreter_environ(environ) == {"LANG": "C", "PYTHONPATH": "/x"}
 
 
-def test_what_code_keeps_to_itself_is_shared_with_the_rest() -> None:
-    def outer() -> object:
-        def inner() -> tuple[str, str]:
-            return ("a constant, and no name", "another")
-
-        return inner
-
-    found: set[int] = set()
-    waiting: list[object] = [outer.__code__]
-    while waiting:
-        item = waiting.pop()
-        if id(item) not in found:
-            found.add(id(item))
-            waiting += held_by(item)
-    inner = next(one for one in outer.__code__.co_consts if hasattr(one, "co_consts"))
-    assert id(inner) in found and all(id(one) in found for one in inner.co_consts)
-
-
 def test_only_so_many_are_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = Home(tmp_path)
     (tmp_path / "run").mkdir()
-    for number in range(bring_up.MOST):
+    for number in range(fork_server.MOST):
         (tmp_path / "run" / f"{number}.sock").touch()
     monkeypatch.setattr(os, "fork", _never)
-    bring_up.start_zygote(home, {})
+    fork_server.start_fork_server(home, {})
 
 
 def _never() -> int:
@@ -163,11 +147,12 @@ class Cradle:
                 clock = SystemClock()
                 lock = claim(self.path)
                 if lock is not None:
-                    Nursery(
+                    serving = Serving(
                         *(self.path, b"the same", ready, _host, fresh, hub, clock, Logbook(self.log, clock)),
                         idle_s=idle_s,
                         look_s=look_s,
-                    ).run(lock)
+                    )
+                    ForkServer(serving).run(lock)
             finally:
                 os._exit(0)
 
@@ -183,14 +168,14 @@ class Cradle:
         with socket.socket(socket.AF_UNIX) as caller:
             return caller.connect_ex(self.path) == 0
 
-    def ask(self, surroundings: bytes = b"the same") -> bytes:
+    def ask(self, fingerprint: bytes = b"the same") -> bytes:
         """What the host says first."""
         with socket.socket(socket.AF_UNIX) as caller:
             caller.settimeout(60)
             caller.connect(self.path)
             folder = os.open("/", os.O_PATH)
-            letter = write_letter(surroundings, 0o22, [CWD], ["run", "me"], {b"A": b"1"})
-            socket.send_fds(caller, [letter], [folder])
+            request = encode_request(fingerprint, 0o22, [CWD], ["run", "me"], {b"A": b"1"})
+            socket.send_fds(caller, [request], [folder])
             os.close(folder)
             if caller.recv(5) != b"here\n":
                 return b""
@@ -213,7 +198,6 @@ class Cradle:
 
 
 def _host(words: list[str], client: Any, ready: Any) -> NoReturn:
-    await_go(client)
     client.sendall(" ".join([*words, os.environ["A"], os.getcwd(), oct(os.umask(0))]).encode())
     client.recv(1)
     os._exit(0)
@@ -227,13 +211,13 @@ def no() -> bool:
     return False
 
 
-def test_a_zygote_forks_a_host_for_each_letter(tmp_path: Path) -> None:
+def test_a_zygote_forks_a_host_for_each_request(tmp_path: Path) -> None:
     with Cradle(tmp_path, yes, yes) as zygote:
         assert [zygote.ask() for _ in range(3)] == [b"run me 1 / 0o22"] * 3
         assert os.stat(zygote.path).st_mode & 0o777 == 0o600
 
 
-def test_other_surroundings_are_refused(tmp_path: Path) -> None:
+def test_other_fingerprint_are_refused(tmp_path: Path) -> None:
     with Cradle(tmp_path, yes, yes) as zygote:
         assert zygote.ask(b"others") == b""
         assert zygote.ask() != b""
@@ -271,7 +255,7 @@ def test_a_spare_refuses_another_user_and_the_next_caller_is_served(
 ) -> None:
     stranger = tmp_path / "stranger"
     others = Peer(os.getpid(), os.getuid() + 1)
-    monkeypatch.setattr(takeover, "read_peer", lambda link: others if stranger.exists() else read_peer(link))
+    monkeypatch.setattr(fork_server, "read_peer", lambda link: others if stranger.exists() else read_peer(link))
     with Cradle(tmp_path, yes, yes) as zygote:
         zygote.spare()
         stranger.touch()
@@ -279,12 +263,6 @@ def test_a_spare_refuses_another_user_and_the_next_caller_is_served(
         stranger.unlink()
         zygote.spare()
         assert zygote.ask() == b"run me 1 / 0o22"
-
-
-def test_where_spares_die_hosts_are_forked_all_the_same(tmp_path: Path) -> None:
-    with Cradle(tmp_path, yes, yes, ready=_dies) as zygote:
-        for _ in range(3):  # who came to one that was just dying takes the plain way
-            wait_for(lambda: _ask_quietly(zygote) == b"run me 1 / 0o22", "a host")
 
 
 def test_where_spares_die_a_zygote_ends_when_nobody_needs_it_all_the_same(tmp_path: Path) -> None:
@@ -314,19 +292,20 @@ def test_a_zygote_that_nobody_needs_ends(tmp_path: Path) -> None:
 
 
 def test_a_zygote_stays_while_a_session_of_its_own_lives(tmp_path: Path) -> None:
-    looked = threading.Event()
-    with Cradle(tmp_path, yes, no, idle_s=0.1) as zygote, socket.socket(socket.AF_UNIX) as caller:
+    looked, gone = threading.Event(), tmp_path / "gone"
+    with Cradle(tmp_path, yes, lambda: not gone.exists()) as zygote, socket.socket(socket.AF_UNIX) as caller:
         caller.connect(zygote.path)
         folder = os.open("/", os.O_PATH)
-        socket.send_fds(caller, [write_letter(b"the same", 0o22, [CWD], ["stay"], {b"A": b"1"})], [folder])
+        socket.send_fds(caller, [encode_request(b"the same", 0o22, [CWD], ["stay"], {b"A": b"1"})], [folder])
         os.close(folder)
         assert caller.recv(5) == b"here\n"
         caller.sendall(b"go\n")
         assert caller.recv(1000).startswith(b"stay")
+        gone.touch()
         looked.wait(0.5)  # ten looks
         assert zygote.told() is None
         caller.close()
-        assert zygote.why() in ("the hub is gone", "nobody came")
+        assert zygote.why() == "the hub is gone"
 
 
 def test_a_zygote_whose_socket_was_taken_away_ends(tmp_path: Path) -> None:

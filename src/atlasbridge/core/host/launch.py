@@ -16,7 +16,7 @@ from atlasbridge.core.clock import Clock, SystemClock
 from atlasbridge.core.home import Home
 from atlasbridge.core.host.edges import HostParts
 from atlasbridge.core.host.logbook import Logbook
-from atlasbridge.core.host.terminal.lending import fill_standard_streams
+from atlasbridge.core.host.terminal.lending import fill_standard_streams, inheritable_fds
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.kin import HOST_NAME
 from atlasbridge.core.lean import signal
@@ -25,14 +25,9 @@ from atlasbridge.core.session.settings import SessionSettings
 from atlasbridge.core.shield import adopt_orphans, call_self, hide_memory
 from atlasbridge.core.tty import Size, SpawnRefused
 
-_IGNORED = (
-    signal.SIGHUP,
-    signal.SIGINT,
-    signal.SIGQUIT,
-    signal.SIGPIPE,
-    signal.SIGTTIN,
-    signal.SIGTTOU,
-    signal.SIGTSTP,
+IGNORED = (
+    *(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE),
+    *(signal.SIGTTIN, signal.SIGTTOU, signal.SIGTSTP),
 )
 _M_ARENA_MAX = -8  # as malloc.h of glibc has it
 _one_heap = False
@@ -68,7 +63,7 @@ def host_here(
     attributes: list[Any] | None,
     client: socket.socket,
 ) -> NoReturn:
-    """The same in this very process, which the zygote has forked for it."""
+    """The same in this very process, which the fork server has forked for it."""
     _become_host()
     _run_host(plan, home, parts, settings, size, attributes, client)
 
@@ -83,7 +78,7 @@ def _leave_client(ours: socket.socket) -> None:
 
 def _become_host() -> None:
     call_self(HOST_NAME)
-    for number in _IGNORED:
+    for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
@@ -151,13 +146,8 @@ def _leave_tool() -> None:
     """The tool has what was the person's (folder, umask, open files); the host keeps none of it."""
     os.chdir("/")
     os.umask(0o077)
-    for name in os.listdir("/dev/fd"):
-        fd = int(name)
-        try:
-            if fd > 2 and os.get_inheritable(fd):
-                os.close(fd)
-        except OSError:
-            continue  # the listing's own descriptor
+    for fd in inheritable_fds():
+        os.close(fd)
 
 
 def keep_one_heap() -> None:

@@ -1,6 +1,6 @@
 """Bytes and descriptors over one Unix socket: how a client lends its terminal, and hands over what it has open.
 
-The other half, which takes them, is `caller`'s and the zygote's.  Light: a client waits for it before its tool starts.
+`caller` and the fork server receive them.  Every client imports this module, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -38,3 +38,15 @@ def fill_standard_streams() -> None:
             os.fstat(standard)
         except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+
+
+def inheritable_fds() -> list[int]:
+    """What a tool inherits from this process beside its terminal, such as a shell's `9<file`."""
+    found = []
+    for name in os.listdir("/dev/fd"):
+        try:
+            if int(name) > 2 and os.get_inheritable(int(name)):
+                found.append(int(name))
+        except OSError:
+            continue  # the listing's own descriptor
+    return sorted(found)

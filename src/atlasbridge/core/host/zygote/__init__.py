@@ -1,1 +1,1 @@
-"""The zygote: a process that has imported all that a session host needs, and forks one for every session."""
+"""The zygote: a fork server that has all imports of a session host done, and one spare host that waits."""

@@ -1,7 +1,8 @@
-"""What a process inherits and nobody can hand over: user, groups, capabilities, limits, priority, cgroup, namespaces.
+"""What a process inherits and no client can pass on: user, groups, capabilities, limits, priority, cgroup, namespaces.
 
-A zygote serves only callers whose surroundings are its own, word for word: then what it forks is what the caller would
-have forked.  They are its address, so that every kind of caller has its own.  Light: read by every client.
+A fork server serves only clients with the same fingerprint: then the host that it forks is the host that the client
+would have forked.  The fingerprint is also the server's address.  Every client imports this module, so it imports next
+to nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 SWITCH = "ATLASBRIDGE_SESSION_ZYGOTE"
 _OFF = ("0", "off", "no", "false")
-FORMAT = 1  # of the letter; see `letter.py`
+_FORMAT = 1  # of the request; see `spawn_request`
 FOLDER = "run"
-# What decides how an interpreter and its C library behave, from their first instruction on.
+# These variables change how an interpreter and its C library behave from their first instruction on.
 _OF_THE_INTERPRETER = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "LC_", "LANG")
 _OF_THE_STATUS = (
     *("Uid", "Gid", "Groups", "NStgid", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"),
@@ -37,13 +38,13 @@ _FILES = (
 
 
 def wants_zygote(environ: Mapping[str, str]) -> bool:
-    """Not inside a session, whose host must stay above all that its tool starts; nor where somebody said no."""
+    """Not inside a session, where the outer host must stay the ancestor of everything; not where it is turned off."""
     return sys.platform == "linux" and MARK not in environ and environ.get(SWITCH, "").lower() not in _OFF
 
 
-def read_surroundings(environ: Mapping[str, str]) -> bytes:
-    """One fact per line; empty where the system does not tell enough, or the interpreter was started in its own way."""
-    if sys.platform != "linux" or _is_unusual():
+def read_fingerprint(environ: Mapping[str, str]) -> bytes:
+    """One fact per line.  Empty: the system does not tell enough, or this interpreter has options of its own."""
+    if sys.platform != "linux" or _has_options():
         return b""
     try:
         return "\n".join([*_of_the_program(environ), *_of_the_process()]).encode("utf-8", "surrogateescape")
@@ -51,18 +52,18 @@ def read_surroundings(environ: Mapping[str, str]) -> bytes:
         return b""
 
 
-def address(folder: str, surroundings: bytes) -> str:
-    """The socket of the zygote for these surroundings.  It compares them whole: a short name is only where it is."""
-    number = int.from_bytes(surroundings, "big") % ((1 << 61) - 1)
+def server_address(folder: str, fingerprint: bytes) -> str:
+    """The socket of the server for this fingerprint.  The server compares the whole fingerprint, not this number."""
+    number = int.from_bytes(fingerprint, "big") % ((1 << 61) - 1)
     return os.path.join(folder, FOLDER, f"{number:016x}.sock")
 
 
 def interpreter_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """The part of an environment that the zygote itself lives with; everything else comes with each letter."""
+    """The part of an environment that the server itself needs; the rest comes with each request."""
     return {name: value for name, value in sorted(environ.items()) if name.startswith(_OF_THE_INTERPRETER)}
 
 
-def _is_unusual() -> bool:
+def _has_options() -> bool:
     flags = sys.flags
     options = (flags.optimize, flags.dev_mode, flags.isolated, flags.ignore_environment, flags.no_site, flags.debug)
     return any(options) or bool(sys.warnoptions) or bool(sys._xoptions)
@@ -71,7 +72,7 @@ def _is_unusual() -> bool:
 def _of_the_program(environ: Mapping[str, str]) -> list[str]:
     binary = os.stat(sys.executable)
     return [
-        f"{__version__} {FORMAT} {wire.PROTOCOL} {os.path.dirname(os.path.abspath(__file__))}",
+        f"{__version__} {_FORMAT} {wire.PROTOCOL} {os.path.dirname(os.path.abspath(__file__))}",
         f"{sys.executable} {binary.st_ino} {binary.st_mtime_ns} {sys.getfilesystemencoding()}",
         repr(interpreter_environ(environ)),
         _read("/proc/sys/kernel/random/boot_id"),
@@ -80,18 +81,14 @@ def _of_the_program(environ: Mapping[str, str]) -> list[str]:
 
 def _of_the_process() -> list[str]:
     facts = [line for line in _read("/proc/self/status").split("\n") if line.partition(":")[0] in _OF_THE_STATUS]
-    facts[:] = [_depth(line) if line.startswith("NStgid") else line for line in facts]
+    # Of the process namespaces only how many are nested: the numbers in them are each process's own.
+    facts[:] = [f"NStgid {len(line.split())}" if line.startswith("NStgid") else line for line in facts]
     facts += [os.readlink(f"/proc/self/ns/{name}") for name in _NAMESPACES if os.path.exists(f"/proc/self/ns/{name}")]
     facts += [f"{name} {_read_if_there(f'/proc/self/{name}')}" for name in _FILES]
     root = os.stat("/")
     facts.append(f"{root.st_dev} {root.st_ino} {os.getpriority(os.PRIO_PROCESS, 0)} {os.sched_getscheduler(0)}")
     facts.append(f"{inherited_numbers()}")
     return facts
-
-
-def _depth(line: str) -> str:
-    """How many process namespaces stand above each other; the numbers in them are each process's own."""
-    return f"NStgid {len(line.split()) - 1}"
 
 
 def _read(path: str) -> str:
@@ -103,4 +100,4 @@ def _read_if_there(path: str) -> str:
     try:
         return _read(path)
     except OSError:
-        return ""  # this kernel has none; both sides see the same
+        return ""  # this kernel has no such file; both sides see the same
