@@ -21,6 +21,8 @@ $(INSTALLED): pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: install it, or say make PYTHON=/path/to/python3 ..." >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed, this is $$($(PYTHON) --version)" >&2; exit 2; }
 	@test -x $(BIN)/python || { echo "making $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
+	@test -z "$$(ls -d $(VENV)/lib*/python3*/site-packages/atlasbridge-[0-9]*.dist-info 2>/dev/null)" || \
+	  $(BIN)/python -m pip uninstall --quiet --yes atlasbridge   # our name of before, or another program
 	@echo "installing AtlasBridge into $(VENV) ..."
 	@$(PIP) --editable .
 	@touch $@

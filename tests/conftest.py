@@ -1,11 +1,14 @@
-"""For all tests: a home that is nobody's, generated examples that no deadline judges, no process left behind."""
+"""For all tests: a home that is nobody's, a disk that is quick, examples that no deadline judges, no process left."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,8 +21,19 @@ settings.register_profile("steady", deadline=None, suppress_health_check=[Health
 settings.load_profile("steady")
 
 
+# With it every command, hub and host of every test would compile all of src again: half of the processor's time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+MEMORY_DISK = Path("/dev/shm")
+ROOM = 2**30  # of the memory disk; a container often has less, and files that may not be executed
+SHORT = 30  # the longest folder below which the address of a socket still fits
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """What a shell, an editor or git reads from its user's home (a slow ~/.bashrc, say) must not decide a test."""
+    if not hasattr(config, "workerinput"):
+        _use_a_quick_folder(config)
     home = tempfile.TemporaryDirectory(prefix="ab-home-", ignore_cleanup_errors=True)
     config.add_cleanup(home.cleanup)
     os.environ["HOME"] = home.name
@@ -28,6 +42,24 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ[MARK] = mark()
     if "WITH_ZYGOTE" not in os.environ:  # `make test-all` runs the tests of `run` both ways
         os.environ["ATLASBRIDGE_SESSION_ZYGOTE"] = "0"  # a process more for every home; those that test it turn it on
+
+
+def _use_a_quick_folder(config: pytest.Config) -> None:
+    """What the tests write lies in memory where that is possible: the product calls fsync for every answer."""
+    usual = tempfile.gettempdir()
+    chosen = str(MEMORY_DISK) if _is_fit(MEMORY_DISK) else usual if len(usual) <= SHORT else "/tmp"
+    root = tempfile.mkdtemp(prefix="ab-", dir=chosen)
+    os.chmod(root, 0o711)  # some tests do without root's rights, and have to reach their home
+    config.add_cleanup(lambda: shutil.rmtree(root, ignore_errors=True))
+    os.environ["TMPDIR"] = tempfile.tempdir = root
+    config.option.basetemp = config.option.basetemp or f"{root}/t"  # short, for sockets in it
+
+
+def _is_fit(folder: Path) -> bool:
+    if sys.platform != "linux" or not os.access(folder, os.W_OK | os.X_OK):
+        return False
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize >= ROOM and not disk.f_flag & os.ST_NOEXEC
 
 
 def _hear_signals() -> None:

@@ -32,7 +32,7 @@ def closure(root: str) -> list[Distribution]:
     return [found[name] for name in sorted(found)]
 
 
-def render(root: str = "atlasbridge") -> dict[str, Any]:
+def render(root: str = "atlasbridge-pty") -> dict[str, Any]:
     parts = closure(root)
     own = next(part for part in parts if _normal(part.name) == _normal(root))
     others = [_component(part, "library") for part in parts if part is not own]

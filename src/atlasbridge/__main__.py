@@ -14,7 +14,7 @@ def main() -> None:
     words = sys.argv[1:]
     if words and words[0] in ("run", "attach", "mcp"):
         _leave(_run_light_command(words[0], words[1:]))
-    if words and words[0] in ("version", "--version") and len(words) == 1:
+    if words == ["--version"]:
         from atlasbridge import __version__
 
         sys.stdout.write(f"atlasbridge {__version__}\n")

@@ -29,9 +29,7 @@ def _winpty() -> Any:
     try:
         import winpty
     except ImportError as error:
-        raise SpawnFailed(
-            "pseudo-consoles need pywinpty: pip install 'atlasbridge[windows]'", errno.ENOSYS, "terminal"
-        ) from error
+        raise SpawnFailed("pseudo-consoles need pywinpty: pip install pywinpty", errno.ENOSYS, "terminal") from error
     return winpty
 
 

@@ -124,6 +124,7 @@ FLOORS = (
         "rate",
         "durable",
         "detached",
+        "distribution",
         "own_python",
     }
     | {"peer", "kin", "shield", "vocabulary", "lean", "home_folder", "calling_card", "own_port", "loopback", "hub_line"}

@@ -46,7 +46,7 @@ def test_roff_takes_every_man_page() -> None:
 
 def test_the_list_of_parts_names_what_is_required_and_its_version() -> None:
     listed = sbom.render()
-    assert listed["metadata"]["component"]["name"] == "atlasbridge"
+    assert listed["metadata"]["component"]["name"] == "atlasbridge-pty"
     names = {part["name"].lower() for part in listed["components"]}
     assert {"click", "pydantic", "httpx", "starlette", "uvicorn"} <= names
     assert all(part["purl"].startswith("pkg:pypi/") and part["version"] for part in listed["components"])

@@ -37,7 +37,8 @@ def introduce(
     try:
         from atlasbridge.channels.slack.setup import SlackIntroduction
     except ModuleNotFoundError as missing:
+        from atlasbridge.core.distribution import install_line
         from atlasbridge.core.errors import ConfigError
 
-        raise ConfigError(f"the Slack channel needs {missing.name}", "pip install 'atlasbridge[slack]'") from None
+        raise ConfigError(f"the Slack channel needs {missing.name}", install_line("slack")) from None
     return SlackIntroduction(tokens, api_url)

@@ -1,4 +1,4 @@
-"""A session's screen as a picture (PNG) for chats, drawn by Pillow (`atlasbridge[picture]`) with a font found here.
+"""A session's screen as a picture (PNG) for chats, drawn by Pillow (the extra `picture`) with a font found here.
 
 Drawn in a process of its own: the hub stays small, and a fault there is a refusal here.  What is secret was hidden by
 the session before the screen left it.
@@ -38,7 +38,7 @@ PLACES = (
 )
 NO_PILLOW, NO_FONT = 3, 4
 WHY = {
-    NO_PILLOW: "Pictures need one more package: pip install 'atlasbridge[picture]'",
+    NO_PILLOW: "Pictures need one more package: pip install '.[picture]' in the checkout",
     NO_FONT: "Pictures need a font whose letters are all of one width, such as DejaVu Sans Mono.",
 }
 Cell = tuple[int, int, str, int, str, str, int]  # row, column, letter, cells, ink, ground, flags

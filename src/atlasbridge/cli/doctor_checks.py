@@ -19,6 +19,7 @@ from atlasbridge.cli.shim import default_folder, real_tool, shims
 from atlasbridge.core.daemon.age import HINT, compare_age
 from atlasbridge.core.daemon.lock import lock_holder
 from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.distribution import COMMAND, NAME, others
 from atlasbridge.core.errors import AtlasBridgeError
 from atlasbridge.core.home import MAX_SOCKET_PATH, Home
 from atlasbridge.core.hub_line import has_unix_sockets, left_address
@@ -50,6 +51,7 @@ class Check:
 def run_checks(home: Home) -> Iterator[Check]:
     yield check_python()
     yield check_sqlite()
+    yield from check_name()
     yield check_home(home)
     if _can_be_entered(home.root):  # asked again: it may just have been mended
         yield from check_inside(home)
@@ -91,11 +93,16 @@ def check_sqlite() -> Check:
     found = versions()["sqlite"]
     if tuple(int(part) for part in found.split(".")[:2]) < OLDEST_SQLITE:
         return Check("sqlite", "fault", found, "use a Python built with SQLite 3.35 or newer")
-    warning = sqlite_warning()
-    if not warning:
-        return Check("sqlite", "ok", found)
-    remedy = "use a Python with SQLite 3.51.3 or newer (python -m pip install --upgrade, pyenv, your distribution)"
-    return Check("sqlite", "warning", warning, remedy)
+    return Check("sqlite", "ok", sqlite_warning() or found)  # nothing to do: the hub is the only one that writes
+
+
+def check_name() -> Iterator[Check]:
+    """An unrelated package of the registry is called `atlasbridge`, and so are its command and its import name."""
+    found = others()
+    for other in found:
+        yield Check("name", "fault", other, "remove it, then install this one again (docs/install.md)")
+    if not found:
+        yield Check("name", "ok", f"{NAME} {versions()['atlasbridge']}, {shutil.which(COMMAND) or sys.argv[0]}")
 
 
 def check_home(home: Home) -> Check:

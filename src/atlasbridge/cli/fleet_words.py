@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from atlasbridge.core.daemon.request import HubClient
+from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import ConfigError, HubUnavailable
 from atlasbridge.core.home import Home
 
@@ -16,7 +17,7 @@ def needs(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as missing:
-        raise ConfigError(f"this needs {missing.name}", f"pip install 'atlasbridge[{extra}]'") from None
+        raise ConfigError(f"this needs {missing.name}", install_line(extra)) from None
 
 
 def refuse_tools(home: Home) -> None:

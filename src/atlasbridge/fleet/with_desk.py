@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atlasbridge.core.daemon.service import ChannelPlan, HubPlan
+from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.home import Home
 from atlasbridge.core.values import replace
@@ -41,7 +42,7 @@ def _build(belonging: Belonging, desk: Desk) -> Channel:
     try:
         from atlasbridge.fleet.channel import DeskChannel
     except ModuleNotFoundError as missing:
-        raise ConfigError(f"a desk needs {missing.name}", "pip install 'atlasbridge[fleet]'") from None
+        raise ConfigError(f"a desk needs {missing.name}", install_line("fleet")) from None
     return DeskChannel(belonging, desk, lambda text: _read(text, belonging, _parser()))  # type: ignore[arg-type]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,5 +19,5 @@ def __getattr__(name: str) -> Any:
     try:
         from atlasbridge.channels.slack.channel import SlackChannel
     except ModuleNotFoundError as missing:
-        raise ConfigError(f"the Slack channel needs {missing.name}", "pip install 'atlasbridge[slack]'") from None
+        raise ConfigError(f"the Slack channel needs {missing.name}", install_line("slack")) from None
     return SlackChannel

@@ -12,6 +12,7 @@ from atlasbridge.channels.base import BaseChannel
 from atlasbridge.channels.tell.settings import TellSettings
 from atlasbridge.channels.wording import host_name, render_headline, session_name, tool_name
 from atlasbridge.core.clock import Clock
+from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import ChannelError, ConfigError
 from atlasbridge.core.ids import short_id
 from atlasbridge.core.ports import Desk
@@ -22,7 +23,6 @@ from atlasbridge.core.visible import visible
 
 LONGEST = 1000  # the shortest of what many services take
 TOLD_ENDS = {"expired": "nobody answered in time", "default_typed": "nobody answered: the safe default was typed"}
-INSTALL = "pip install 'atlasbridge[tell]'"
 
 
 class TellChannel(BaseChannel):
@@ -105,7 +105,7 @@ def services_of(urls: list[str]) -> Any:
     try:
         import apprise
     except ModuleNotFoundError:
-        raise ConfigError("the channel `tell` needs apprise", INSTALL) from None
+        raise ConfigError("the channel `tell` needs apprise", install_line("tell")) from None
     logging.getLogger("apprise").setLevel(logging.ERROR)  # it logs addresses, and they hold keys
     services = apprise.Apprise()
     for number, url in enumerate(urls, 1):

@@ -10,6 +10,7 @@ from atlasbridge.channels.web.operation import Call, problem
 from atlasbridge.channels.web.prompt_api import is_private
 from atlasbridge.channels.web.proof import proof
 from atlasbridge.channels.web.site import Site
+from atlasbridge.core.distribution import install_line
 
 NO_DEVICE = (404, "unknown_device", "there is no such device")
 
@@ -153,7 +154,7 @@ async def push_key(site: Site, call: Call) -> Response:
 
 async def subscribe(site: Site, call: Call) -> Response:
     if not site.push.available:
-        return problem(409, "push_missing", "install the push extra: pip install 'atlasbridge[push]'")
+        return problem(409, "push_missing", f"install the push extra: {install_line('push')}")
     if site.access.devices.get(call.caller.key) is None:
         return problem(409, "no_device", "only a browser that is logged in can ask for push messages")
     if not site.push.allows(call.body.endpoint):

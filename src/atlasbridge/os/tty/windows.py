@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from atlasbridge.core.distribution import install_line
 from atlasbridge.core.errors import ConfigError
 from atlasbridge.core.tty import LineFlags, Size, SpawnRefused
 from atlasbridge.os.tty.base import BasePTY
@@ -25,9 +26,7 @@ def _winpty() -> Any:
     except ImportError as error:
         if sys.platform != "win32":
             raise ConfigError("conpty is there on Windows only", "leave --backend out, or use --backend pty") from error
-        raise ConfigError(
-            "the conpty backend needs pywinpty", "install it with: pip install 'atlasbridge[windows]'"
-        ) from error
+        raise ConfigError("the conpty backend needs pywinpty", f"install it with: {install_line('windows')}") from error
     return winpty
 
 

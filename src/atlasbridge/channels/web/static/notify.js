@@ -102,7 +102,7 @@ export async function setPush(on) {
     return;
   }
   const { available, public_key: key } = await get("/push");
-  if (!available) throw new Error("The hub lacks the push extra: pip install 'atlasbridge[push]'");
+  if (!available) throw new Error("The hub lacks the push extra: in the checkout, pip install '.[push]'");
   if (!(await askPermission())) throw new Error("The browser was not allowed to show notifications.");
   const fresh = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: bytes(key) });
   await post("/push/subscriptions", fresh.toJSON());
